@@ -187,10 +187,11 @@ void adv_device_unlock(struct adv_device *d)
 	if (posted) {
 		d->held = 0;
 		send_packets(d, adv_device_now(d));
-		adv_progress_posted(&d->progress, adv_clock_ns());
 	}
 	if (adv_progress_on_trial(&d->progress))
 		adv_progress_judge(&d->progress, adv_clock_ns(), posted);
+	if (posted)
+		adv_progress_posted(&d->progress, adv_clock_ns());
 	if (d->cut || adv_progress_heeds_calls(&d->progress))
 		end_call(d);
 	adv_device_release(d);
@@ -205,8 +206,38 @@ void adv_device_unlock_unchanged(struct adv_device *d)
 		adv_lock_release(&d->lock);
 }
 
+/* Sends, receives until a WRITE of the peer arrives or the progress machine ends it, and releases
+ * the lock. */
+static __attribute__((noinline)) void linger_and_unlock(struct adv_device *d)
+{
+	const struct adv_engine_counters *counters = adv_engine_counters(d->engine);
+	uint64_t writes = counters->rx_write_requests, before, until;
+	bool written = false;
+
+	before = adv_device_now(d);
+	adv_device_perform(d, adv_progress_linger_begins(&d->progress, before, &until));
+	while (until) {
+		(void)adv_device_progress(d, false);
+		written = counters->rx_write_requests != writes;
+		if (written || d->now >= until)
+			break;
+		before = d->now;
+		adv_lock_give_way(&d->lock);
+	}
+	if (until) {
+		adv_device_perform(d,
+				   adv_progress_linger_ends(&d->progress, before, d->now, written));
+		adv_progress_posted(&d->progress, d->now);
+	}
+	adv_device_unlock(d);
+}
+
 void adv_device_unlock_posted(struct adv_device *d, const struct adv_qp *qp, uint64_t now)
 {
+	if (adv_progress_lingers(&d->progress)) {
+		linger_and_unlock(d);
+		return;
+	}
 	if (!may_hold(d, qp)) {
 		adv_device_unlock(d);
 		return;

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/sys.h"
+#include "host/slice.h"
 #include "link/bell.h"
 
 #define NS_PER_MS    1000000ull
@@ -172,6 +173,7 @@ static void *thread_main(void *arg)
 	pthread_setname_np(pthread_self(), "adverb");
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK);
 	raise_priority();
+	adv_slice_shorten();
 	while (!atomic_load(&d->bg.stop)) {
 		struct adv_progress_wakeup w = {.sources = sleep_in_epoll(d)};
 

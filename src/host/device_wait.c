@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/sys.h"
+#include "host/slice.h"
 #include "link/bell.h"
 
 #define DESCRIPTORS_MAX 5
@@ -203,6 +204,7 @@ int adv_device_wait(struct adv_device *d, int fd, adv_device_come_fn *come, void
 	unsigned busy = 0;
 	int err = 0;
 
+	adv_slice_shorten();
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &w.cancel_state);
 	adv_device_lock(d);
 	begin_wait(&w);
@@ -254,6 +256,7 @@ void adv_device_back_off(struct adv_device *d, const struct adv_cq *cq)
 	struct timespec ts = {0};
 	bool begun, sleeps;
 
+	adv_slice_shorten();
 	adv_device_lock(d);
 	begun = begin_backoff(&w, cq, &ts);
 	sleeps = begun && adv_device_link_sleep(d, true);

@@ -51,7 +51,12 @@
 #define CROWDED_FIRST	(100 * MS)
 #define CROWDED_LONGEST (1600 * MS)
 #define BACKOFF_LONGEST (500 * US)
-#define HOLD_LONGEST	(50 * US) /* longest hold of a request that is not too long */
+#define QUICK_POST	(50 * US) /* from a packet in memory to the program's next post */
+#define QUICK_POSTS	8	  /* such posts, until posts linger: first value */
+#define QUICK_POSTS_MAX (1u << 14)
+#define LINGER_LONGEST	(100 * US) /* two wake-ups, if the peer's posts do not linger */
+#define LINGER_VAIN	4	   /* useless lingering posts, until posts do not linger */
+#define HOLD_LONGEST	(50 * US)  /* longest hold of a request that is not too long */
 #define HOLD_COST	1024
 #define HOLD_COST_MAX	(1u << 20)
 
@@ -67,6 +72,8 @@ enum event {
 	WAIT_LEFT, /* as WAIT_OVER, and other threads still wait */
 	BACKS_OFF, /* the polling program sleeps for a short time */
 	BACKOFF_OVER,
+	LINGERS,      /* a post receives until the peer's WRITE arrives */
+	LINGERS_VAIN, /* it did not arrive */
 	/* The background thread. */
 	LEAVES,	     /* the thread woke while the program polls */
 	LEAVES_MUCH, /* as LEAVES, after many such wake-ups */
@@ -87,16 +94,19 @@ struct transition {
 static const struct transition table[ADV_PROGRESS_STATES][EVENTS] = {
 	/* No checks: the thread has already planned its sleep. */
 	[S(THREAD)][RECEIVES] = {S(WAITER_ALONE), 0},
+	[S(THREAD)][LINGERS] = {S(POLLER), 0},
 	[S(THREAD)][LEAVES] = {S(LEFT), 0},
 	[S(THREAD)][LEAVES_MUCH] = {S(LEAVING), 0},
 	[S(THREAD)][USELESS] = {S(POLLER), 0},
 
 	[S(LEFT)][RECEIVES] = {S(WAITER_ALONE), 0},
+	[S(LEFT)][LINGERS] = {S(POLLER), 0},
 	[S(LEFT)][LEAVES_MUCH] = {S(LEAVING), 0},
 	[S(LEFT)][TAKES] = {S(THREAD), 0},
 
 	[S(LEAVING)][CALL_ENDS] = {S(POLLER), 0}, /* a call holds the lock, so it can disarm */
 	[S(LEAVING)][RECEIVES] = {S(WAITER_ALONE), 0},
+	[S(LEAVING)][LINGERS] = {S(POLLER), 0},
 	[S(LEAVING)][TAKES] = {S(THREAD), 0},
 
 	[S(WAITER)][WAIT_OVER] = {S(BETWEEN), 0},
@@ -115,6 +125,7 @@ static const struct transition table[ADV_PROGRESS_STATES][EVENTS] = {
 	[S(POLLER)][ARMS] = {S(NOBODY), S(KICK)},
 	[S(POLLER)][WAITS] = {S(BETWEEN), 0},
 	[S(POLLER)][RECEIVES] = {S(WAITER), 0},
+	[S(POLLER)][LINGERS_VAIN] = {S(THREAD), 0},
 	[S(POLLER)][WAIT_LEFT] = {S(NOBODY), S(KICK)},
 	[S(POLLER)][TAKES] = {S(THREAD), 0},
 
@@ -162,6 +173,7 @@ static unsigned rearm(struct adv_progress *p, bool armed)
 {
 	p->useless = 0;
 	p->trial = 0;
+	p->trial_polled = false;
 	if (armed)
 		return ADV_PROGRESS_ARM;
 	atomic_store_explicit(&p->asked, false, memory_order_relaxed);
@@ -193,6 +205,7 @@ void adv_progress_init(struct adv_progress *p, uint64_t deadline)
 		.wake_at = deadline,
 		.idle = IDLE_FIRST,
 		.look_interval = LOOK_FIRST,
+		.quick_needed = QUICK_POSTS,
 	};
 }
 
@@ -241,9 +254,29 @@ static void count_useful(struct adv_progress *p)
 	p->useless -= p->useless < USEFUL_WORTH ? p->useless : USEFUL_WORTH;
 }
 
+/* Counts the signs of a program that spins on memory, see adv_progress_linger_begins(). */
+static void count_quick(struct adv_progress *p, bool quick)
+{
+	p->quick_posts = quick ? p->quick_posts + 1 : 0;
+	if (p->quick_posts >= p->quick_needed && !p->lingers) {
+		p->linger_vain = 0;
+		p->lingered = 0;
+		p->lingers = true;
+	}
+}
+
+/* A program may poll before each post, like riowrite(). Only a second poll is a sign of a loop. */
 void adv_progress_judge(struct adv_progress *p, uint64_t now, bool posted)
 {
-	if (posted || now - p->trial > STOPPED_POLLING)
+	uint64_t took = now - p->trial;
+
+	if (!posted && !p->trial_polled && took <= STOPPED_POLLING) {
+		p->trial_polled = true;
+		return;
+	}
+	p->trial_polled = false;
+	count_quick(p, posted && took <= QUICK_POST && !adv_progress_looped(p));
+	if (posted || took > STOPPED_POLLING)
 		count_useful(p);
 	else
 		count_useless(p);
@@ -288,6 +321,8 @@ unsigned adv_progress_call_ends(struct adv_progress *p, const struct adv_progres
 unsigned adv_progress_arms(struct adv_progress *p)
 {
 	p->useless = 0;
+	p->quick_posts = 0;
+	p->lingers = false;
 	atomic_store_explicit(&p->asked, true, memory_order_relaxed);
 	atomic_store_explicit(&p->last_poll, 0, memory_order_relaxed);
 	return follow_table(p, ARMS);
@@ -351,7 +386,7 @@ void adv_progress_paused(struct adv_progress *p, uint64_t last, uint64_t now)
 	bool loop_paused =
 		last && last <= now && !atomic_load_explicit(&p->found, memory_order_relaxed);
 
-	p->vain = 0; /* a new polling loop begins */
+	adv_progress_reset_vain(p); /* a new polling loop begins */
 	if (!loop_paused || last - p->vain_since < LONG_SPIN)
 		return;
 	p->paused_at = now;
@@ -379,10 +414,101 @@ bool adv_progress_backs_off(struct adv_progress *p, uint64_t now, uint64_t *dead
 unsigned adv_progress_backoff_ends(struct adv_progress *p, uint64_t now, bool others)
 {
 	p->waiter_at = 0;
-	p->vain = 0;
+	adv_progress_reset_vain(p);
 	if (adv_progress_state(p) == ADV_PROGRESS_BACKOFF)
 		adv_progress_polled(p, now);
 	return follow_table(p, others ? WAIT_LEFT : BACKOFF_OVER);
+}
+
+/* ---- a post that lingers ---- */
+
+/*
+ * A program that spins on memory posts, and makes no call until the peer's WRITE has changed its
+ * memory. If it has a processor for itself, its fastest receiver is its own post: the post receives
+ * until the WRITE arrives. Otherwise each WRITE costs a wake-up of the background thread.
+ *
+ * A sign of such a program are QUICK_POSTS posts, each soon after the thread received. Lingering
+ * was useless if no WRITE arrived, or if the program did not soon post again. After LINGER_VAIN
+ * such posts the program needs twice as many signs as before.
+ */
+static void count_vain_linger(struct adv_progress *p)
+{
+	if (++p->linger_vain < LINGER_VAIN)
+		return;
+	p->lingers = false;
+	p->quick_posts = 0;
+	if (p->quick_needed < QUICK_POSTS_MAX)
+		p->quick_needed *= 2;
+}
+
+static void count_good_linger(struct adv_progress *p)
+{
+	p->linger_vain = 0;
+	if (p->quick_needed > QUICK_POSTS)
+		p->quick_needed--;
+}
+
+/* Lets the thread receive again. It wakes at its next check of the program at the latest, or at
+ * wake_at if it has not woken since it received. */
+static unsigned return_to_thread(struct adv_progress *p, uint64_t now)
+{
+	if (p->wake_at < now + LOOK_LONGEST)
+		p->wake_at = now + LOOK_LONGEST;
+	return follow_table(p, LINGERS_VAIN);
+}
+
+/* Judges the last lingering post, if it received a WRITE: it was useful if this post, at `now`,
+ * comes soon after it and the program did not poll in a loop. Returns actions. */
+static unsigned judge_linger(struct adv_progress *p, uint64_t now)
+{
+	uint64_t since = now - p->lingered;
+	bool looped = adv_progress_looped(p);
+
+	if (!p->lingered)
+		return 0;
+	p->lingered = 0;
+	if (since <= QUICK_POST && !looped) {
+		count_good_linger(p);
+		return 0;
+	}
+	count_vain_linger(p);
+	return p->lingers || looped ? 0 : return_to_thread(p, now);
+}
+
+unsigned adv_progress_linger_begins(struct adv_progress *p, uint64_t now, uint64_t *until)
+{
+	enum adv_progress_state state;
+	unsigned actions;
+
+	*until = 0;
+	if (p->trial)
+		adv_progress_judge(p, now, true);
+	actions = judge_linger(p, now);
+	state = adv_progress_state(p);
+	if (!p->lingers || now < p->crowded_till ||
+	    (state != ADV_PROGRESS_POLLER && !is_armed(state)))
+		return actions;
+	*until = now + LINGER_LONGEST;
+	adv_progress_polled(p, now);
+	/* If the thread would sleep for long, it has to begin its checks of the program. */
+	if (is_armed(state) && kick_of(p) == ADV_PROGRESS_NO_KICK &&
+	    p->wake_at > now + LOOK_LONGEST) {
+		set_kick(p, ADV_PROGRESS_KICK_FULL);
+		actions |= ADV_PROGRESS_KICK;
+	}
+	return actions | follow_table(p, LINGERS);
+}
+
+unsigned adv_progress_linger_ends(struct adv_progress *p, uint64_t before, uint64_t now,
+				  bool written)
+{
+	adv_progress_polled(p, now);
+	if (written && now - before <= PREEMPTED) {
+		p->lingered = now;
+		return 0;
+	}
+	count_vain_linger(p);
+	return return_to_thread(p, now);
 }
 
 /* ---- a waiting thread of the program ---- */

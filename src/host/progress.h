@@ -96,16 +96,23 @@ struct adv_progress {
 	uint64_t wake_at;      /* latest time at which the thread runs timers; 0: at once */
 	uint64_t waiter_at;    /* time when the waiting thread runs timers; 0: at once */
 	uint64_t idle;	       /* longest sleep of the thread while it receives, ns */
-	uint64_t trial;	       /* time when the thread last received; 0: a call has ended since */
+	uint64_t trial;	       /* time when the thread last received; 0: it is judged */
+	bool trial_polled;     /* the program has made one call since then, a poll */
 	unsigned useless;      /* recent useless wake-ups, reduced for each useful one */
 	unsigned activity;     /* adv_progress_plan.activity of the thread's last sleep */
 	bool acks_wait;	       /* a call has delayed ACKs since that sleep was planned */
-	unsigned vain;	       /* consecutive polls without a packet */
+	unsigned vain;	       /* consecutive polls without a packet, and without a post */
 	uint64_t vain_since;   /* time of the first of these polls */
 	uint64_t paused_at;    /* time of the last poll that was late */
 	uint64_t crowded_till; /* until this time, other processes are assumed to need the processor
 				*/
 	uint64_t crowded_for;  /* duration of the last such assumption, ns */
+	bool lingers;	       /* posts linger, see adv_progress_lingers() */
+	bool looped;	       /* since the last post, and before `vain` was reset, a loop polled */
+	unsigned quick_posts;  /* consecutive posts soon after the thread received */
+	unsigned quick_needed; /* value of quick_posts from which on posts linger */
+	unsigned linger_vain;  /* consecutive lingering posts that were useless */
+	uint64_t lingered;     /* time when the last of them received a WRITE; 0: it did not */
 	unsigned hold_off;     /* number of next small requests that are sent at once */
 	unsigned hold_cost;    /* next value of hold_off if a request is held too long */
 
@@ -153,6 +160,20 @@ static inline void adv_progress_poll_begins(struct adv_progress *p, uint64_t now
 		adv_progress_paused(p, last, now);
 }
 
+/* True if the program has polled in a loop since its last post. A program that spins on memory
+ * polls before a post at most once. */
+static inline bool adv_progress_looped(const struct adv_progress *p)
+{
+	return p->looped || p->vain > 1;
+}
+
+/* Begins to count polls without a packet from 0. */
+static inline void adv_progress_reset_vain(struct adv_progress *p)
+{
+	p->looped = adv_progress_looped(p);
+	p->vain = 0;
+}
+
 /* Ends a poll that received `packets` packets. True if the program should call
  * adv_progress_backs_off() and sleep before it polls again. */
 static inline bool adv_progress_poll_ends(struct adv_progress *p, uint64_t now, unsigned packets)
@@ -160,7 +181,7 @@ static inline bool adv_progress_poll_ends(struct adv_progress *p, uint64_t now, 
 	if (packets) {
 		if (p->paused_at == now)
 			adv_progress_found_after_pause(p, now);
-		p->vain = 0;
+		adv_progress_reset_vain(p);
 		return false;
 	}
 	if (p->vain++ == 0)
@@ -177,6 +198,12 @@ static inline void adv_progress_found(struct adv_progress *p)
 /* Records that a call sent packets at `now`. */
 static inline void adv_progress_posted(struct adv_progress *p, uint64_t now)
 {
+	p->looped = false;
+	p->vain = 0;
+	if (atomic_load_explicit(&p->found, memory_order_relaxed)) {
+		atomic_store_explicit(&p->found, false, memory_order_relaxed);
+		adv_progress_polled(p, now);
+	}
 	atomic_store_explicit(&p->last_post, now, memory_order_relaxed);
 }
 
@@ -187,8 +214,8 @@ static inline bool adv_progress_on_trial(const struct adv_progress *p)
 	return p->trial != 0;
 }
 
-/* Judges the background thread's last wake-up, at the first call after the thread received. posted:
- * the call had packets to send. */
+/* Judges the background thread's last wake-up, at the first call after the thread received, or at
+ * the second one if the first is a poll. posted: the call had packets to send. */
 void adv_progress_judge(struct adv_progress *p, uint64_t now, bool posted);
 
 /* True if adv_progress_call_ends() has to be called even after a call that sent all packets. */
@@ -228,6 +255,19 @@ unsigned adv_progress_call_ends(struct adv_progress *p, const struct adv_progres
 /* Records that the program requests an event and may then sleep. If it received by polling, the
  * background thread takes over. */
 unsigned adv_progress_arms(struct adv_progress *p);
+
+/* True if a post of a small request should receive until the peer's WRITE arrives. The call then
+ * makes progress from adv_progress_linger_begins() to adv_progress_linger_ends(). */
+static inline bool adv_progress_lingers(const struct adv_progress *p)
+{
+	return p->lingers;
+}
+/* Begins to linger at `now`. *until: the longest. If *until is 0, the post must not linger. */
+unsigned adv_progress_linger_begins(struct adv_progress *p, uint64_t now, uint64_t *until);
+/* Ends lingering at `now`. before: time of the last but one look for packets. written: a WRITE of
+ * the peer arrived. */
+unsigned adv_progress_linger_ends(struct adv_progress *p, uint64_t before, uint64_t now,
+				  bool written);
 
 /* True if a small request may be held, so that one system call sends several. */
 bool adv_progress_may_hold(struct adv_progress *p);

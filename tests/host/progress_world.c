@@ -199,10 +199,10 @@ static void end_call(struct world *w, bool posted)
 {
 	struct adv_progress_rest rest = {.deadline = w->deadline};
 
-	if (posted)
-		adv_progress_posted(&w->p, w->now);
 	if (adv_progress_on_trial(&w->p))
 		adv_progress_judge(&w->p, w->now, posted);
+	if (posted)
+		adv_progress_posted(&w->p, w->now);
 	if (adv_progress_heeds_calls(&w->p))
 		perform(w, adv_progress_call_ends(&w->p, &rest));
 }

@@ -166,13 +166,14 @@ static void test_found(void **state)
 static void test_trial(void **state)
 {
 	static const struct {
-		bool posted;
+		bool polled, posted;
 		uint64_t after;
 		bool useful;
 	} cases[] = {
-		{false, 10 * US, false},
-		{true, 10 * US, true},
-		{false, 51 * US, true},
+		{true, false, 10 * US, false}, /* a loop */
+		{true, true, 10 * US, true},   /* the program polls before each post */
+		{false, true, 10 * US, true},  {false, false, 51 * US, true},
+		{true, false, 51 * US, true},
 	};
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -181,6 +182,9 @@ static void test_trial(void **state)
 		begin(&p);
 		p.useless = 3;
 		(void)takes(&p, START, BY_PACKET, 1);
+		assert_true(adv_progress_on_trial(&p));
+		if (cases[i].polled)
+			adv_progress_judge(&p, START + 1 * US, false);
 		assert_true(adv_progress_on_trial(&p));
 		adv_progress_judge(&p, START + cases[i].after, cases[i].posted);
 		assert_false(adv_progress_on_trial(&p));

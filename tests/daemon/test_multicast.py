@@ -17,6 +17,7 @@ NAMES = ("mc0", "mc1")
 ADDRESSES = {socket.AF_INET: ("10.78.0.1", "10.78.0.2"), socket.AF_INET6: ("fd78::1", "fd78::2")}
 GROUPS = {socket.AF_INET: "239.7.7.7", socket.AF_INET6: "ff12::77"}
 MULTICAST_QPN = 0xffffff
+UDP_NO_CHECK6_TX = 101  # linux/udp.h
 AT_ONCE = 5  # a socket of the test has a small buffer
 # With at most so many sockets of a port, the kernel may deliver multicast like unicast: see group.c.
 FEW_SOCKETS = 10
@@ -103,6 +104,14 @@ def one_member(build):
         sender.check([member], others)
 
 
+def no_udp_checksum(build):
+    """IPv6 datagrams whose UDP checksum is 0, as rdma_rxe sends them."""
+    with lab(build) as (_, sender), Client() as c:
+        member, other = join(c, c.open_slot()), c.open_slot()
+        sender.out[socket.AF_INET6].setsockopt(socket.IPPROTO_UDP, UDP_NO_CHECK6_TX, 1)
+        sender.check([member], [other])
+
+
 def several_members(build):
     """Slots of one process, and of two."""
     with lab(build) as (_, sender), Client() as c, Client() as d:
@@ -168,4 +177,5 @@ def worker_killed(build):
 
 
 if __name__ == "__main__":
-    adverbd.main([one_member, several_members, after_an_exit, others_of_the_machine, worker_killed])
+    adverbd.main([one_member, no_udp_checksum, several_members, after_an_exit, others_of_the_machine,
+                  worker_killed])

@@ -67,16 +67,21 @@ void adv_device_close(struct adv_device *d, void *user);
 struct adv_engine *adv_device_lock(struct adv_device *d);
 /* Releases the lock. Before that, sends packets and delivers events. */
 void adv_device_unlock(struct adv_device *d);
-/* As adv_device_unlock(), after calls that queued no packet, set no timer and caused no event. */
-void adv_device_unlock_unchanged(struct adv_device *d);
+
+#define ADV_DEVICE_FOREIGN (-2) /* result of a post or poll in a child of fork() */
 
 /*
- * As adv_device_unlock(), after a small request was posted to qp at `now`. The device may hold the
+ * Posts send requests like adv_qp_post_send(), and sends. The device may hold a single small
  * request until there are several, so that one system call sends them; any other call ends the
  * hold. The device holds a request only if packets are in flight and the program polls steadily
- * (may_hold() in device.c).
+ * (may_hold() in device_post.c). Call it without the lock. Returns the result of
+ * adv_qp_post_send(), or ADV_DEVICE_FOREIGN. Sets *bad_wr on every error.
  */
-void adv_device_unlock_posted(struct adv_device *d, const struct adv_qp *qp, uint64_t now);
+int adv_device_post_send(struct adv_device *d, struct adv_qp *qp, struct ibv_send_wr *wr,
+			 struct ibv_send_wr **bad_wr);
+/* Posts receive requests like adv_qp_post_recv(); otherwise as adv_device_post_send(). */
+int adv_device_post_recv(struct adv_device *d, struct adv_qp *qp, struct ibv_recv_wr *wr,
+			 struct ibv_recv_wr **bad_wr);
 
 /* Sends delayed ACKs and the packets queued before them. Call it with the lock held, before a QP is
  * destroyed or changes its state. Other threads may hold the lock in between. adv_device_close()
@@ -97,7 +102,14 @@ unsigned adv_device_progress(struct adv_device *d, bool polling);
  * call. Returns true if other processes need the processor: if cq is empty, the caller then calls
  * adv_device_back_off().
  */
-bool adv_device_poll(struct adv_device *d, const struct adv_cq *cq, unsigned wanted);
+bool adv_device_poll(struct adv_device *d, struct adv_cq *cq, unsigned wanted);
+
+/*
+ * Polls cq like adv_cq_poll(). If the CQ is empty, receives, runs timers and sends first, as
+ * adv_device_poll() does, and may call adv_device_back_off(). Call it without the lock. Returns the
+ * number of completions, -1 as adv_cq_poll(), or ADV_DEVICE_FOREIGN.
+ */
+int adv_device_poll_cq(struct adv_device *d, struct adv_cq *cq, int n, struct ibv_wc *wc);
 
 /* Sleeps until a packet arrives, or for a fraction of a millisecond, before the program polls cq
  * again. Call it without the lock. */

@@ -82,7 +82,7 @@ void adv_device_publish_counters(struct adv_device *d)
 
 	d->counters_due = false;
 	d->counters_at = d->now;
-	d->counters_written = d->activity;
+	d->counters_next = ADV_NEVER;
 	if (!c)
 		return;
 	c->engine = *adv_engine_counters(d->engine);
@@ -96,7 +96,7 @@ void adv_device_release(struct adv_device *d)
 
 	if (d->counters_due)
 		adv_device_publish_counters(d);
-	if (adv_engine_has_event(d->engine))
+	if (adv_engine_todo(d->engine) & ADV_TODO_EVENT)
 		adv_device_deliver_events(d);
 	n = d->wake_count;
 	if (n == 0) {

@@ -114,13 +114,21 @@ struct adv_device {
 	pthread_mutex_t groups_lock;
 	unsigned group_count;
 	struct device_group group[ADV_SLOT_GROUPS];
-	bool link_full;
-	bool cut;	     /* a call left packets unsent, see send_packets() */
+	/* What a call has to handle besides the engine's work. All is 0 in most calls. */
+	union {
+		struct {
+			bool link_full;
+			bool cut;	    /* a call left packets unsent, see send_packets() */
+			bool faulty;	    /* a fault plan is in force; `link` is its fault link */
+			bool counters_due;  /* write the page when the lock is released */
+			uint8_t held;	    /* small requests that are posted and not sent */
+			uint8_t wake_count; /* eventfds to signal when the lock is released */
+		};
+		uint64_t unusual; /* not 0: any of these is not 0 */
+	};
 	bool pumped;	     /* `cut` was set since the lock was acquired */
-	unsigned held;	     /* small requests that are posted and not sent */
 	uint64_t held_since; /* time when the first held request was posted */
 	unsigned activity;   /* counts packets in both directions */
-	bool faulty;	     /* a fault plan is in force; `link` is its fault link */
 	bool dead;	     /* the fault plan killed the device, and DEVICE_FATAL was delivered */
 	atomic_bool port_down; /* the fault plan has set the port down */
 	bool gone;	       /* adverbd ended and does not return */
@@ -131,15 +139,54 @@ struct adv_device {
 	atomic_bool foreign;
 	pthread_mutex_t gids_lock; /* protects `gids`; the innermost lock */
 	struct adv_gid_table gids;
-	uint64_t *counters;	   /* page of counters that adverbd reads, or NULL */
-	unsigned counters_written; /* `activity` when the page was written */
-	uint64_t counters_at;	   /* time when the page was written, ns */
-	bool counters_due;	   /* write the page when the lock is released */
-	unsigned wake_count;	   /* eventfds to signal when the lock is released */
-	struct device_wake wake[DEVICE_WAKES];
+	uint64_t *counters;	/* page of counters that adverbd reads, or NULL */
+	uint64_t counters_next; /* time to write the page, ns; ADV_NEVER: nothing has changed */
+	uint64_t counters_at;	/* time when the page was written, ns */
+	struct device_wake wake[DEVICE_WAKES]; /* wake_count entries */
 	atomic_uint waking; /* threads that signal eventfds now, without the lock */
 	struct adv_tx_batch batch;
 };
+
+_Static_assert(DEVICE_WAKES <= UINT8_MAX, "wake_count counts them");
+
+/* adv_device_is_foreign() without a call. */
+static inline bool adv_device_foreign(const struct adv_device *d)
+{
+	return atomic_load_explicit(&d->foreign, memory_order_relaxed);
+}
+
+/* With the lock held: true if a call may end by releasing the lock, with nothing to send, to
+ * deliver, to publish or to report to `progress`. A link with a deadline of its own is a fault
+ * link, so the device is unusual. */
+static inline bool adv_device_is_settled(const struct adv_device *d)
+{
+	uint32_t todo = adv_engine_todo(d->engine);
+
+	return !d->unusual && !(todo & (ADV_TODO_TX | ADV_TODO_EVENT)) &&
+	       !adv_progress_on_trial(&d->progress) &&
+	       (!adv_progress_heeds_calls(&d->progress) ||
+		adv_progress_is_covered(&d->progress, adv_engine_timers(d->engine),
+					todo & ADV_TODO_ACK));
+}
+
+#define DEVICE_COUNTED_LATE                                                                        \
+	1000000 /* ns; longest delay until adverbd can read a counter's value                      \
+		 */
+
+/* With the lock held: counts packets, which the page of counters does not include yet. */
+static inline void adv_device_note_activity(struct adv_device *d, unsigned packets)
+{
+	d->activity += packets;
+	if (d->counters_next == ADV_NEVER)
+		d->counters_next = d->counters_at + DEVICE_COUNTED_LATE;
+}
+
+/* device.c. With the lock held: sends packets of the engine: at least one batch, and no further
+ * batch once 50 us have passed since `now`, when the call began. In that case it sets d->cut; the
+ * next call sends the rest, or the thread that receives for this device. */
+void adv_device_send_packets(struct adv_device *d, uint64_t now);
+/* With the lock held: sends held requests. */
+void adv_device_end_hold(struct adv_device *d, uint64_t now);
 
 /* Starts the background thread; 0 or errno. Needs the link and the control connection. */
 int adv_device_thread_start(struct adv_device *d);

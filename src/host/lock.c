@@ -89,7 +89,8 @@ static bool outwait_reservation(struct adv_lock *l)
 	return true;
 }
 
-void adv_lock_sleep(struct adv_lock *l)
+/* Sleeps until this thread holds the lock. */
+static void sleep_for_lock(struct adv_lock *l)
 {
 	uint64_t begin = adv_clock_ns();
 	bool starving = false;
@@ -114,6 +115,17 @@ void adv_lock_sleep(struct adv_lock *l)
 	}
 	if (starving)
 		stop_starving(l);
+}
+
+void adv_lock_wait(struct adv_lock *l)
+{
+	for (unsigned i = 0; i < ADV_LOCK_SPINS; i++) {
+		if (atomic_load_explicit(&l->state, memory_order_relaxed) == ADV_LOCK_FREE &&
+		    adv_lock_try(l))
+			return;
+		adv_lock_pause();
+	}
+	sleep_for_lock(l);
 }
 
 /* With the lock held: if a thread starves, reserves the lock for starving threads. Wakes all
@@ -141,7 +153,7 @@ void adv_lock_give_way_contended(struct adv_lock *l)
 	bool woken;
 
 	if (reserve(l)) {
-		adv_lock_sleep(l);
+		sleep_for_lock(l);
 		return;
 	}
 	atomic_store_explicit(&l->state, offered, memory_order_release);
@@ -151,5 +163,5 @@ void adv_lock_give_way_contended(struct adv_lock *l)
 	if (!atomic_compare_exchange_strong_explicit(&l->state, &offered,
 						     woken ? ADV_LOCK_CONTENDED : ADV_LOCK_TAKEN,
 						     memory_order_acquire, memory_order_relaxed))
-		adv_lock_sleep(l);
+		sleep_for_lock(l);
 }

@@ -57,8 +57,8 @@ static inline bool adv_lock_is_taken(struct adv_lock *l)
 	return atomic_load_explicit(&l->state, memory_order_relaxed) != ADV_LOCK_FREE;
 }
 
-/* For adv_lock_take(): sleeps until this thread holds the lock. */
-void adv_lock_sleep(struct adv_lock *l);
+/* For adv_lock_take(): spins, then sleeps, until this thread holds the lock. */
+void adv_lock_wait(struct adv_lock *l);
 /* For adv_lock_release(): hands the lock over or wakes a thread. */
 void adv_lock_release_contended(struct adv_lock *l);
 /* For adv_lock_give_way(): lets a sleeping thread hold the lock, then acquires the lock again. */
@@ -66,13 +66,8 @@ void adv_lock_give_way_contended(struct adv_lock *l);
 
 static inline void adv_lock_take(struct adv_lock *l)
 {
-	for (unsigned i = 0; i < ADV_LOCK_SPINS; i++) {
-		if (atomic_load_explicit(&l->state, memory_order_relaxed) == ADV_LOCK_FREE &&
-		    adv_lock_try(l))
-			return;
-		adv_lock_pause();
-	}
-	adv_lock_sleep(l);
+	if (!adv_lock_try(l))
+		adv_lock_wait(l);
 }
 
 static inline void adv_lock_release(struct adv_lock *l)

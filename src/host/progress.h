@@ -174,6 +174,12 @@ static inline void adv_progress_reset_vain(struct adv_progress *p)
 	p->vain = 0;
 }
 
+/* True if a polling loop is assumed to share its processor with others at `now`. */
+static inline bool adv_progress_is_crowded(const struct adv_progress *p, uint64_t now)
+{
+	return now < p->crowded_till;
+}
+
 /* Ends a poll that received `packets` packets. True if the program should call
  * adv_progress_backs_off() and sleep before it polls again. */
 static inline bool adv_progress_poll_ends(struct adv_progress *p, uint64_t now, unsigned packets)
@@ -186,7 +192,7 @@ static inline bool adv_progress_poll_ends(struct adv_progress *p, uint64_t now, 
 	}
 	if (p->vain++ == 0)
 		p->vain_since = now;
-	return now < p->crowded_till && p->vain > ADV_PROGRESS_SPINS;
+	return adv_progress_is_crowded(p, now) && p->vain > ADV_PROGRESS_SPINS;
 }
 
 /* Records that a polling loop found completions, so that it did not receive packets. */

@@ -134,12 +134,12 @@ void *adv_cq_user(const struct adv_cq *cq)
 
 bool adv_cq_empty(const struct adv_cq *cq)
 {
-	return cq->head == cq->tail;
+	return adv_cq_waiting(cq) == 0;
 }
 
 unsigned adv_cq_count(const struct adv_cq *cq)
 {
-	return cq->head - cq->tail;
+	return adv_cq_waiting(cq);
 }
 
 const struct adv_cqe *adv_cq_peek(struct adv_cq *cq)
@@ -147,37 +147,40 @@ const struct adv_cqe *adv_cq_peek(struct adv_cq *cq)
 	return adv_cq_empty(cq) ? NULL : cqe_at(cq, cq->tail);
 }
 
-void adv_cq_pop(struct adv_cq *cq)
+/* Frees the queue slots of a completion that the program has taken. */
+static inline void release_slots(const struct adv_cqe *cqe)
 {
-	const struct adv_cqe *cqe = cqe_at(cq, cq->tail);
-
-	assert(!adv_cq_empty(cq));
 	ADV_PROBE(poll_cq, cqe->wc.qp_num, cqe->wc.wr_id, cqe->wc.status, cqe->is_recv);
-	cq->tail++;
 	if (cqe->qp)
 		adv_qp_release_slots(cqe->qp, cqe->is_recv, cqe->release);
 }
 
-/* Dequeues completions. It is a separate function, so that the most frequent case, polling an empty
- * queue, saves no registers. */
-static __attribute__((noinline)) int take_completions(struct adv_cq *cq, int n, struct ibv_wc *wc)
+void adv_cq_pop(struct adv_cq *cq)
 {
-	int taken = 0;
-
-	while (taken < n && !adv_cq_empty(cq)) {
-		wc[taken++] = cqe_at(cq, cq->tail)->wc;
-		adv_cq_pop(cq);
-	}
-	return taken;
+	assert(!adv_cq_empty(cq));
+	release_slots(cqe_at(cq, cq->tail++));
 }
 
 int adv_cq_poll(struct adv_cq *cq, int n, struct ibv_wc *wc)
 {
+	uint32_t tail = cq->tail, waiting = adv_cq_waiting(cq);
+
 	/* An overrun is reported after the completions from before it: they are valid, and the
 	 * application may need them to clean up. */
-	if (adv_cq_empty(cq))
+	if (waiting == 0)
 		return cq->overrun ? -1 : 0;
-	return take_completions(cq, n, wc);
+	if (n < 0)
+		n = 0;
+	if ((uint32_t)n > waiting)
+		n = (int)waiting;
+	for (int i = 0; i < n; i++) {
+		const struct adv_cqe *cqe = cqe_at(cq, tail++);
+
+		wc[i] = cqe->wc;
+		release_slots(cqe);
+	}
+	cq->tail = tail;
+	return n;
 }
 
 /* Raises the event of an armed CQ, now or when moderation allows it. */

@@ -51,6 +51,12 @@ static inline void adv_cq_commit(struct adv_cq *cq, bool notable, uint64_t now)
 		adv_cq_notify(cq, notable, now);
 }
 
+/* Returns the number of completions in the CQ. */
+static inline uint32_t adv_cq_waiting(const struct adv_cq *cq)
+{
+	return cq->head - cq->tail;
+}
+
 /*
  * Adds a copy of the completion. If the CQ is armed, raises its completion event. If it is armed
  * for solicited events only, raises the event only if `solicited` is set or the completion failed.

@@ -248,9 +248,6 @@ void adv_engine_hold(struct adv_engine *e, uint64_t dscps);
 
 /* True if adv_engine_tx() may have packets to send. */
 bool adv_engine_tx_ready(const struct adv_engine *e);
-/* True if a small request may wait, so that one system call sends several. It may wait if packets
- * are in flight, because the owner then receives soon, and if the link is not shared memory. */
-bool adv_qp_may_wait(const struct adv_qp *qp);
 
 /* Prefetches the parts of the engine that each packet uses. For callers with many engines that know
  * the next engine in advance. */

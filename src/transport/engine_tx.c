@@ -9,11 +9,6 @@
 #include "transport/responder_tx.h"
 #include "transport/unreliable.h"
 
-bool adv_qp_may_wait(const struct adv_qp *qp)
-{
-	return qp->engine->in_flight > 0 && !(qp->peer_is_here && qp->engine->local_memory);
-}
-
 bool adv_engine_tx_ready(const struct adv_engine *e)
 {
 	return !adv_list_empty(&e->tx_ready) || e->note_tail != e->note_head;

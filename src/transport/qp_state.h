@@ -275,6 +275,13 @@ static inline void adv_qp_schedule(struct adv_qp *qp)
 	qp->engine->front.todo |= ADV_TODO_TX;
 }
 
+/* True if a small request may wait, so that one system call sends several. It may wait if packets
+ * are in flight, because the owner then receives soon, and if the link is not shared memory. */
+static inline bool adv_qp_may_wait(const struct adv_qp *qp)
+{
+	return qp->engine->in_flight > 0 && !(qp->peer_is_here && qp->engine->local_memory);
+}
+
 /* Frees the queue slots before `release` for posting. Called when a completion is polled. */
 static inline void adv_qp_release_slots(struct adv_qp *qp, bool is_recv, uint32_t release)
 {

@@ -2,7 +2,6 @@
 /* Completion queues: create, poll, arm. cq_ex.c has the extended interface for polling. */
 #include <stdlib.h>
 
-#include "base/ticks.h"
 #include "verbs/objects.h"
 
 /* Creates the engine's CQ. 0 or errno. */
@@ -184,75 +183,16 @@ ADV_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
 	return 0;
 }
 
-/* Makes progress, dequeues completions, and releases the lock. Call it with the lock held. */
-static inline __attribute__((always_inline)) int poll_and_unlock(struct adv_device *device,
-								 struct adv_cq *cq, int n,
-								 struct ibv_wc *wc, bool *crowded)
-{
-	int got;
-
-	*crowded = adv_device_poll(device, cq, (unsigned)n);
-	got = adv_cq_poll(cq, n, wc);
-	adv_device_unlock(device);
-	return got;
-}
-
-/*
- * Polls again if the calling thread was preempted during an empty poll. Reason: an application may
- * end a connection when its peer has reported the end (by TCP, say) and the application's CQ is
- * empty. It then treats requests without a completion as lost. With a NIC they have completed by
- * then. Here, another process may use the CPU for milliseconds after this poll has received. In
- * that time both the acknowledgement and the peer's report may arrive.
- */
-static __attribute__((noinline)) int poll_again(struct adv_device *device, struct adv_cq *cq, int n,
-						struct ibv_wc *wc)
-{
-	bool crowded;
-	int got = 0;
-
-	for (unsigned tries = 1; tries < ADV_POLL_TRIES; tries++) {
-		uint32_t began = adv_ticks();
-
-		(void)adv_device_lock(device);
-		got = poll_and_unlock(device, cq, n, wc, &crowded);
-		if (got || !adv_held_up(began))
-			break;
-	}
-	return got;
-}
-
-/* Sleeps until a packet arrives, because other processes need the processor. Then polls again. */
-static __attribute__((noinline)) int back_off_and_poll(struct adv_device *device, struct adv_cq *cq,
-						       int n, struct ibv_wc *wc)
-{
-	bool crowded;
-
-	adv_device_back_off(device, cq);
-	(void)adv_device_lock(device);
-	return poll_and_unlock(device, cq, n, wc, &crowded);
-}
-
 int adv_ibv_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 {
-	struct adv_device *device = adv_ibv_context_of(ibcq->context)->device;
-	struct adv_cq *cq = adv_ibv_cq_of(ibcq)->cq;
-	uint32_t began;
-	bool crowded;
-	int got;
+	int got = adv_device_poll_cq(adv_ibv_context_of(ibcq->context)->device,
+				     adv_ibv_cq_of(ibcq)->cq, n, wc);
 
-	if (!adv_ibv_enter(ibcq->context))
+	if (got == ADV_DEVICE_FOREIGN) {
+		adv_ibv_refuse_foreign();
 		return adv_ibv_refuse_minus_one(ADV_EFOREIGN, "ibv_poll_cq(cq %u)", ibcq->handle);
-	if (n <= 0 || !adv_cq_empty(cq)) {
-		adv_device_polled(device);
-		got = adv_cq_poll(cq, n, wc);
-		adv_device_unlock(device);
-		return got;
 	}
-	began = adv_ticks();
-	got = poll_and_unlock(device, cq, n, wc, &crowded);
-	if (got == 0 && crowded)
-		return back_off_and_poll(device, cq, n, wc);
-	return got == 0 && adv_held_up(began) ? poll_again(device, cq, n, wc) : got;
+	return got;
 }
 
 int adv_ibv_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)

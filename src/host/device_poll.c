@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Polls a completion queue: takes its completions or, if there are none, receives packets first. */
+#include "base/ticks.h"
+#include "host/device_progress.h"
+
+#define TRIES 3 /* most tries of a poll whose thread is preempted each time */
+
+/* The poll of an empty CQ. */
+struct poll {
+	struct device_receiving receiving;
+	struct ibv_wc *wc;
+	uint32_t began; /* ticks */
+};
+
+/* Ends a turn, takes completions and releases the lock. *crowded: the CQ is empty, and other
+ * processes need the processor. */
+static int finish_turn(struct poll *p, unsigned packets, bool *crowded)
+{
+	struct adv_device *d = p->receiving.device;
+	int got;
+
+	if (packets || !adv_device_is_quiet(d))
+		adv_device_handle_received(d, packets);
+	*crowded = adv_progress_poll_ends(&d->progress, d->now, packets);
+	got = adv_cq_poll(p->receiving.cq, (int)p->receiving.wanted, p->wc);
+	*crowded = *crowded && got == 0;
+	if (adv_device_is_settled(d))
+		adv_lock_release(&d->lock);
+	else
+		adv_device_unlock(d);
+	return got;
+}
+
+/* Polls with a whole turn, whatever the turn finds. */
+static int poll_once(struct poll *p, bool *crowded)
+{
+	struct adv_device *d = p->receiving.device;
+
+	adv_lock_take(&d->lock);
+	p->began = adv_ticks();
+	return finish_turn(p, adv_device_begin_turn(d, &p->receiving, true), crowded);
+}
+
+/*
+ * Polls again if the calling thread was preempted during an empty poll. Reason: an application may
+ * end a connection when its peer has reported the end (by TCP, say) and the application's CQ is
+ * empty. It then treats requests without a completion as lost. A NIC has completed them by then.
+ * Here, another process may use the CPU for milliseconds after this poll has received. In that time
+ * both the acknowledgement and the peer's report may arrive.
+ */
+static __attribute__((noinline)) int poll_again(struct poll *p)
+{
+	bool crowded;
+	int got = 0;
+
+	for (unsigned tries = 1; tries < TRIES; tries++) {
+		got = poll_once(p, &crowded);
+		if (got || !adv_held_up(p->began))
+			break;
+	}
+	return got;
+}
+
+/* Ends a poll that has more to do than to release the lock. */
+static __attribute__((noinline)) int finish_poll(struct poll *p, unsigned packets)
+{
+	bool crowded;
+	int got = finish_turn(p, packets, &crowded);
+
+	if (crowded) {
+		/* Sleeps until a packet arrives. */
+		adv_device_back_off(p->receiving.device, p->receiving.cq);
+		return poll_once(p, &crowded);
+	}
+	return got == 0 && adv_held_up(p->began) ? poll_again(p) : got;
+}
+
+/* Polls an empty CQ: receives first. Call it with the lock held; it releases the lock. */
+static __attribute__((noinline)) int poll_empty_cq(struct adv_device *d, struct adv_cq *cq, int n,
+						   struct ibv_wc *wc)
+{
+	struct poll p = {{d, cq, (unsigned)n}, wc, adv_ticks()};
+	unsigned packets = adv_device_begin_turn(d, &p.receiving, true);
+
+	/* If nothing was received and nothing is to be done, the CQ is as empty as before. */
+	if (packets || !adv_device_is_quiet(d) || !adv_device_is_settled(d) ||
+	    p.receiving.cq->overrun || adv_progress_is_crowded(&d->progress, d->now))
+		return finish_poll(&p, packets);
+	(void)adv_progress_poll_ends(&d->progress, d->now, 0);
+	adv_lock_release(&d->lock);
+	return adv_held_up(p.began) ? poll_again(&p) : 0;
+}
+
+/* Takes completions. Call it with the lock held; it releases the lock. */
+static __attribute__((noinline)) int take_completions(struct adv_device *d, struct adv_cq *cq,
+						      int n, struct ibv_wc *wc)
+{
+	int got = adv_cq_poll(cq, n, wc);
+
+	adv_device_polled(d);
+	if (adv_device_is_settled(d)) {
+		adv_lock_release(&d->lock);
+		return got;
+	}
+	d->now = 0;
+	d->pumped = false;
+	adv_device_unlock(d);
+	return got;
+}
+
+/* Begins a poll for which the lock is not free. */
+static __attribute__((noinline)) int poll_contended(struct adv_device *d, struct adv_cq *cq, int n,
+						    struct ibv_wc *wc)
+{
+	adv_lock_wait(&d->lock);
+	if (adv_cq_waiting(cq) || n <= 0)
+		return take_completions(d, cq, n, wc);
+	return poll_empty_cq(d, cq, n, wc);
+}
+
+/* Saves no registers, as it only calls functions whose result it returns. */
+int adv_device_poll_cq(struct adv_device *d, struct adv_cq *cq, int n, struct ibv_wc *wc)
+{
+	if (adv_device_foreign(d))
+		return ADV_DEVICE_FOREIGN;
+	if (!adv_lock_try(&d->lock))
+		return poll_contended(d, cq, n, wc);
+	if (adv_cq_waiting(cq) || n <= 0)
+		return take_completions(d, cq, n, wc);
+	return poll_empty_cq(d, cq, n, wc);
+}

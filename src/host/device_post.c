@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Posts work requests: holds small send requests, or receives after them (host/progress.h). */
+#include "base/clock.h"
+#include "host/device_internal.h"
+#include "transport/qp_state.h"
+
+#define HOLD_MOST   48
+#define HOLD_LENGTH 1024 /* bytes; a larger send request is not held */
+
+/* True if the list is one small request. NULL is an empty list. */
+static bool is_small(const struct ibv_send_wr *wr)
+{
+	return wr && !wr->next && wr->num_sge == 1 && wr->sg_list->length <= HOLD_LENGTH;
+}
+
+/*
+ * Small requests are held. A program that posts many of them one by one pays for a system call
+ * each; a few dozen sent together cost little more than one. So the device holds small requests
+ * until there are HOLD_MOST, or until the program makes another call, mostly a poll. It holds a
+ * request only while packets are in flight, because a program that waits for a response has nothing
+ * else in flight. Requests to shared memory are not held, as they need no system call.
+ * adv_progress_may_hold() has the other conditions.
+ */
+static inline bool may_hold(struct adv_device *d, const struct adv_qp *qp)
+{
+	return adv_qp_may_wait(qp) && adv_progress_may_hold(&d->progress) &&
+	       d->held + 1 < HOLD_MOST && !d->link_full && !d->cut;
+}
+
+/* Sends, receives until a WRITE of the peer arrives or the progress machine ends it, and releases
+ * the lock. */
+static __attribute__((noinline)) void linger_and_unlock(struct adv_device *d)
+{
+	const struct adv_engine_counters *counters = adv_engine_counters(d->engine);
+	uint64_t writes = counters->rx_write_requests, before, until;
+	bool written = false;
+
+	before = adv_device_now(d);
+	adv_device_perform(d, adv_progress_linger_begins(&d->progress, before, &until));
+	while (until) {
+		(void)adv_device_progress(d, false);
+		written = counters->rx_write_requests != writes;
+		if (written || d->now >= until)
+			break;
+		before = d->now;
+		adv_lock_give_way(&d->lock);
+	}
+	if (until) {
+		adv_device_perform(d,
+				   adv_progress_linger_ends(&d->progress, before, d->now, written));
+		adv_progress_posted(&d->progress, d->now);
+	}
+	adv_device_unlock(d);
+}
+
+int adv_device_post_send(struct adv_device *d, struct adv_qp *qp, struct ibv_send_wr *wr,
+			 struct ibv_send_wr **bad_wr)
+{
+	int err;
+
+	if (adv_device_foreign(d)) {
+		*bad_wr = wr;
+		return ADV_DEVICE_FOREIGN;
+	}
+	adv_lock_take(&d->lock);
+	d->now = adv_clock_ns();
+	d->pumped = false;
+	err = adv_qp_post_send(qp, d->now, wr, bad_wr);
+	if (err || !is_small(wr)) {
+		adv_device_unlock(d);
+		return err;
+	}
+	if (adv_progress_lingers(&d->progress)) {
+		linger_and_unlock(d);
+		return 0;
+	}
+	if (!may_hold(d, qp)) {
+		adv_device_unlock(d);
+		return 0;
+	}
+	if (d->held++ == 0)
+		d->held_since = d->now;
+	adv_device_release(d);
+	return 0;
+}
+
+int adv_device_post_recv(struct adv_device *d, struct adv_qp *qp, struct ibv_recv_wr *wr,
+			 struct ibv_recv_wr **bad_wr)
+{
+	int err;
+
+	if (adv_device_foreign(d)) {
+		*bad_wr = wr;
+		return ADV_DEVICE_FOREIGN;
+	}
+	adv_lock_take(&d->lock);
+	d->now = 0;
+	d->pumped = false;
+	/* In the error state the request is flushed at once, and its completion needs the time. */
+	err = adv_qp_post_recv(qp, qp->state == IBV_QPS_ERR ? adv_device_now(d) : 0, wr, bad_wr);
+	if (d->unusual || adv_engine_todo(d->engine) & (ADV_TODO_TX | ADV_TODO_EVENT) ||
+	    adv_progress_on_trial(&d->progress))
+		adv_device_unlock(d);
+	else
+		adv_lock_release(&d->lock);
+	return err;
+}

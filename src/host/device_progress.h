@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* One turn of receiving, timers and sending, inline: polls that find nothing are the most frequent
+ * calls of a program. All of it runs with the device's lock held. */
+#ifndef ADV_HOST_DEVICE_PROGRESS_H
+#define ADV_HOST_DEVICE_PROGRESS_H
+
+#include "base/clock.h"
+#include "host/device_internal.h"
+#include "transport/cq.h"
+
+#define DEVICE_RECEIVE_BUDGET 64
+
+/* One turn. */
+struct device_receiving {
+	struct adv_device *device;
+	struct adv_cq *cq; /* the CQ that the program polls; NULL: none */
+	unsigned wanted;   /* completions in cq that end the turn early */
+};
+
+/* The link's callback: passes a packet to the engine. user: struct device_receiving. */
+void adv_device_take_packet(void *user, const struct adv_rx_packet *pkt);
+/* Handles what earlier calls have left, before packets are received. */
+void adv_device_handle_rest(struct adv_device *d);
+/* Runs timers and sends, after `packets` packets were received. */
+void adv_device_handle_received(struct adv_device *d, unsigned packets);
+
+/* True if nothing follows from a turn that received no packet: no packet to send, no event, no
+ * timer that is due, no delayed ACK, and no change of the counters to publish. */
+static inline bool adv_device_is_quiet(const struct adv_device *d)
+{
+	return !d->unusual && !adv_engine_todo(d->engine) &&
+	       adv_engine_timers(d->engine) > d->now && d->counters_next > d->now;
+}
+
+/* Begins a turn: receives packets. Returns their number. adv_device_handle_received() ends the
+ * turn; it is not needed if no packet was received and adv_device_is_quiet(). */
+static inline __attribute__((always_inline)) unsigned
+adv_device_begin_turn(struct adv_device *d, struct device_receiving *r, bool polling)
+{
+	struct adv_link *link = d->link;
+
+	d->now = adv_clock_ns();
+	if (polling)
+		adv_progress_poll_begins(&d->progress, d->now);
+	link->busy_polled = polling;
+	d->pumped = false;
+	if (d->unusual)
+		adv_device_handle_rest(d);
+	return link->ops->receive(link, DEVICE_RECEIVE_BUDGET, adv_device_take_packet, r);
+}
+
+/* A whole turn. Returns the number of received packets. */
+static inline unsigned adv_device_receive(struct adv_device *d, struct device_receiving *r,
+					  bool polling)
+{
+	unsigned packets = adv_device_begin_turn(d, r, polling);
+
+	if (packets || !adv_device_is_quiet(d))
+		adv_device_handle_received(d, packets);
+	return packets;
+}
+
+#endif

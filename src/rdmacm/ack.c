@@ -12,7 +12,7 @@ ADV_EXPORT int rdma_ack_cm_event(struct rdma_cm_event *event)
 	struct adv_rdma_connection *c;
 
 	if (!event)
-		return adv_rdma_result(EINVAL);
+		return adv_rdma_result(EINVAL, __func__, event);
 	c = e->counted->connection;
 	adv_rdma_lock(c);
 	e->counted->completed++;

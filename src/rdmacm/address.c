@@ -3,10 +3,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/reason.h"
 #include "rdmacm/event.h"
 #include "rdmacm/export.h"
 #include "rdmacm/id_state.h"
 #include "rdmacm/route.h"
+
+#define BAD_ADDRESS "%s is NULL or of an address family other than AF_INET, AF_INET6 and AF_IB"
 
 ADV_EXPORT int rdma_bind_addr(struct rdma_cm_id *cm_id, struct sockaddr *addr)
 {
@@ -16,13 +19,13 @@ ADV_EXPORT int rdma_bind_addr(struct rdma_cm_id *cm_id, struct sockaddr *addr)
 	int err;
 
 	if (!cm_id || !len)
-		return adv_rdma_result(EINVAL);
+		return adv_rdma_result(adv_reason(EINVAL, BAD_ADDRESS, "addr"), __func__, cm_id);
 	adv_rdma_request(&m, ADV_UCMA_CMD_BIND, id->handle);
 	memcpy(&m.body.addr.local, addr, len);
 	err = adv_rdma_id_ask(id, &m);
 	if (!err)
 		err = adv_rdma_id_set_route(id, &m.body.route);
-	return adv_rdma_result(err);
+	return adv_rdma_result(err, __func__, cm_id);
 }
 
 ADV_EXPORT int rdma_resolve_addr(struct rdma_cm_id *cm_id, struct sockaddr *src_addr,
@@ -35,7 +38,9 @@ ADV_EXPORT int rdma_resolve_addr(struct rdma_cm_id *cm_id, struct sockaddr *src_
 	int err;
 
 	if (!cm_id || !dst_len || (src_addr && !src_len))
-		return adv_rdma_result(EINVAL);
+		return adv_rdma_result(
+			adv_reason(EINVAL, BAD_ADDRESS, dst_len ? "src_addr" : "dst_addr"),
+			__func__, cm_id);
 	adv_rdma_request(&m, ADV_UCMA_CMD_RESOLVE_ADDR, id->handle);
 	if (src_len)
 		memcpy(&m.body.addr.local, src_addr, src_len);
@@ -44,7 +49,7 @@ ADV_EXPORT int rdma_resolve_addr(struct rdma_cm_id *cm_id, struct sockaddr *src_
 	/* The address is set before the request: another thread may get the event at once. */
 	memcpy(&cm_id->route.addr.dst_storage, dst_addr, dst_len);
 	err = adv_rdma_id_ask(id, &m);
-	return adv_rdma_result(err ? err : adv_rdma_complete(id));
+	return adv_rdma_result(err ? err : adv_rdma_complete(id), __func__, cm_id);
 }
 
 ADV_EXPORT int rdma_resolve_route(struct rdma_cm_id *cm_id, int timeout_ms)
@@ -54,11 +59,11 @@ ADV_EXPORT int rdma_resolve_route(struct rdma_cm_id *cm_id, int timeout_ms)
 	int err;
 
 	if (!cm_id)
-		return adv_rdma_result(EINVAL);
+		return adv_rdma_result(EINVAL, __func__, cm_id);
 	adv_rdma_request(&m, ADV_UCMA_CMD_RESOLVE_ROUTE, id->handle);
 	m.body.addr.timeout_ms = timeout_ms > 0 ? (uint32_t)timeout_ms : 0;
 	err = adv_rdma_id_ask(id, &m);
-	return adv_rdma_result(err ? err : adv_rdma_complete(id));
+	return adv_rdma_result(err ? err : adv_rdma_complete(id), __func__, cm_id);
 }
 
 ADV_EXPORT int rdma_listen(struct rdma_cm_id *cm_id, int backlog)
@@ -68,13 +73,13 @@ ADV_EXPORT int rdma_listen(struct rdma_cm_id *cm_id, int backlog)
 	int err;
 
 	if (!cm_id)
-		return adv_rdma_result(EINVAL);
+		return adv_rdma_result(EINVAL, __func__, cm_id);
 	adv_rdma_request(&m, ADV_UCMA_CMD_LISTEN, id->handle);
 	m.value = backlog > 0 ? (uint64_t)backlog : 0;
 	err = adv_rdma_id_ask(id, &m);
 	if (!err)
 		err = adv_rdma_id_set_route(id, &m.body.route);
-	return adv_rdma_result(err);
+	return adv_rdma_result(err, __func__, cm_id);
 }
 
 ADV_EXPORT int rdma_set_option(struct rdma_cm_id *cm_id, int level, int optname, void *optval,
@@ -83,16 +88,26 @@ ADV_EXPORT int rdma_set_option(struct rdma_cm_id *cm_id, int level, int optname,
 	struct adv_ucma_message m;
 
 	if (!cm_id || !optval || optlen == 0)
-		return adv_rdma_result(EINVAL);
+		return adv_rdma_result(adv_reason(EINVAL,
+						  "optval %p, optlen %zu: an option has a value",
+						  optval, optlen),
+				       __func__, cm_id);
 	/* Paths come from the routing table only. */
 	if (level == RDMA_OPTION_IB && optname == RDMA_OPTION_IB_PATH)
-		return adv_rdma_result(EOPNOTSUPP);
+		return adv_rdma_result(
+			adv_reason(EOPNOTSUPP,
+				   "RDMA_OPTION_IB_PATH: RoCE takes paths from the routing "
+				   "table"),
+			__func__, cm_id);
 	if (level < 0 || optname < 0 || optlen > sizeof(m.body.option.data))
-		return adv_rdma_result(EINVAL);
+		return adv_rdma_result(
+			adv_reason(EINVAL, "level %d, optname %d, optlen %zu: no such option",
+				   level, optname, optlen),
+			__func__, cm_id);
 	adv_rdma_request(&m, ADV_UCMA_CMD_SET_OPTION, adv_rdma_id_of(cm_id)->handle);
 	m.body.option.level = (uint32_t)level;
 	m.body.option.name = (uint32_t)optname;
 	m.body.option.len = (uint32_t)optlen;
 	memcpy(m.body.option.data, optval, optlen);
-	return adv_rdma_result(adv_rdma_id_ask(adv_rdma_id_of(cm_id), &m));
+	return adv_rdma_result(adv_rdma_id_ask(adv_rdma_id_of(cm_id), &m), __func__, cm_id);
 }

@@ -9,7 +9,9 @@
 
 #include <rdma/rdma_cma.h>
 
+#include "base/reason.h"
 #include "rdmacm/export.h"
+#include "rdmacm/id_state.h"
 #include "rdmacm/newer.h"
 
 #define KNOWN_FLAGS (RAI_PASSIVE | RAI_NUMERICHOST | RAI_NOROUTE | RAI_FAMILY | ADV_RAI_DNS)
@@ -132,8 +134,7 @@ static int from_hints(const struct rdma_addrinfo *hints, struct rdma_addrinfo **
 				hints->ai_dst_len);
 	if (err) {
 		rdma_freeaddrinfo(rai);
-		errno = err;
-		return -1;
+		return adv_rdma_result(err, "rdma_getaddrinfo", NULL);
 	}
 	rai->ai_flags = hints->ai_flags;
 	rai->ai_family = hints->ai_family;
@@ -182,18 +183,19 @@ ADV_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
 	static const struct rdma_addrinfo none;
 	int ret;
 
-	if (!res || (!node && !service && !hints)) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (!res || (!node && !service && !hints))
+		return adv_rdma_result(
+			adv_reason(EINVAL, "res, or node, service and hints, are NULL"), __func__,
+			NULL);
 	*res = NULL;
 	if (!hints)
 		hints = &none;
 	/* There is no InfiniBand subnet administrator to query. */
-	if (hints->ai_flags & ADV_RAI_SA) {
-		errno = EOPNOTSUPP;
-		return -1;
-	}
+	if (hints->ai_flags & ADV_RAI_SA)
+		return adv_rdma_result(adv_reason(EOPNOTSUPP,
+						  "RAI_SA needs a subnet administrator, "
+						  "which RoCE does not have"),
+				       __func__, NULL);
 	ret = check_hints(hints);
 	if (ret)
 		return ret;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <netdb.h>
 
+#include "base/reason.h"
 #include "rdmacm/event.h"
 #include "rdmacm/export.h"
 #include "rdmacm/id_state.h"
@@ -23,8 +24,13 @@ ADV_EXPORT int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_typ
 				   uint64_t arg)
 {
 	if (!id || (int)event != ADV_EVENT_USER)
-		return adv_rdma_result(EINVAL);
-	return adv_rdma_result(write_event(adv_rdma_id_of(id), ADV_EVENT_USER, status, arg));
+		return adv_rdma_result(adv_reason(EINVAL,
+						  "event %d: programs can write only "
+						  "RDMA_CM_EVENT_USER",
+						  (int)event),
+				       __func__, id);
+	return adv_rdma_result(write_event(adv_rdma_id_of(id), ADV_EVENT_USER, status, arg),
+			       __func__, id);
 }
 
 /* Returns an event's status for a return value of rdma_getaddrinfo(). */
@@ -56,15 +62,22 @@ ADV_EXPORT int rdma_resolve_addrinfo(struct rdma_cm_id *cm_id, const char *node,
 	int status, err;
 
 	if (!cm_id || (!node && !service && !hints))
-		return adv_rdma_result(EINVAL);
+		return adv_rdma_result(adv_reason(EINVAL, "node, service and hints are all NULL"),
+				       __func__, cm_id);
 	if (hints && hints->ai_flags & ADV_RAI_SA)
-		return adv_rdma_result(EOPNOTSUPP);
+		return adv_rdma_result(adv_reason(EOPNOTSUPP,
+						  "RAI_SA needs a subnet administrator, "
+						  "which RoCE does not have"),
+				       __func__, cm_id);
 	adv_rdma_lock(id->connection);
 	busy = id->resolving;
 	id->resolving = true;
 	adv_rdma_unlock(id->connection);
 	if (busy)
-		return adv_rdma_result(EBUSY);
+		return adv_rdma_result(
+			adv_reason(EBUSY, "the id resolves already: wait for its event, then call "
+					  "rdma_query_addrinfo()"),
+			__func__, cm_id);
 	status = status_of(rdma_getaddrinfo(node, service, hints, &found));
 	adv_rdma_lock(id->connection);
 	id->resolved = found;
@@ -73,13 +86,13 @@ ADV_EXPORT int rdma_resolve_addrinfo(struct rdma_cm_id *cm_id, const char *node,
 	err = write_event(id, status ? ADV_EVENT_ADDRINFO_ERROR : ADV_EVENT_ADDRINFO_RESOLVED,
 			  status, 0);
 	if (!err)
-		return adv_rdma_result(adv_rdma_complete(id));
+		return adv_rdma_result(adv_rdma_complete(id), __func__, cm_id);
 	adv_rdma_lock(id->connection);
 	id->resolved = NULL;
 	id->resolving = false;
 	adv_rdma_unlock(id->connection);
 	rdma_freeaddrinfo(found);
-	return adv_rdma_result(err);
+	return adv_rdma_result(err, __func__, cm_id);
 }
 
 ADV_EXPORT int rdma_query_addrinfo(struct rdma_cm_id *cm_id, struct rdma_addrinfo **info)
@@ -88,7 +101,7 @@ ADV_EXPORT int rdma_query_addrinfo(struct rdma_cm_id *cm_id, struct rdma_addrinf
 	struct rdma_addrinfo *found;
 
 	if (!cm_id || !info)
-		return adv_rdma_result(EINVAL);
+		return adv_rdma_result(EINVAL, __func__, cm_id);
 	adv_rdma_lock(id->connection);
 	found = id->resolved;
 	id->resolved = NULL;
@@ -96,7 +109,9 @@ ADV_EXPORT int rdma_query_addrinfo(struct rdma_cm_id *cm_id, struct rdma_addrinf
 		id->resolving = false;
 	adv_rdma_unlock(id->connection);
 	if (!found)
-		return adv_rdma_result(ENOENT);
+		return adv_rdma_result(adv_reason(ENOENT, "nothing is resolved: wait for "
+							  "RDMA_CM_EVENT_ADDRINFO_RESOLVED"),
+				       __func__, cm_id);
 	*info = found;
 	return 0;
 }

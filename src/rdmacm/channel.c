@@ -105,7 +105,7 @@ int adv_rdma_channel_wait(struct adv_rdma_channel *ch)
 	if (dead)
 		return 0;
 	if (closed)
-		return adv_rdma_result(EBADF);
+		return adv_rdma_result(EBADF, __func__, ch);
 	/* libc's read() is a cancellation point: programs cancel threads that wait here. Libraries
 	 * that interpose read() pass this descriptor on unchanged. */
 	return (int)read(ch->channel.fd, &token, sizeof(token));

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/reason.h"
 #include "rdmacm/ack.h"
 #include "rdmacm/establish.h"
 #include "rdmacm/event.h"
@@ -22,16 +23,23 @@ static uint8_t at_most(uint8_t value, uint8_t limit)
 /* EINVAL if the device does not support the values, or if the QP is not known. */
 static int check_param(const struct adv_rdma_id *id, const struct rdma_conn_param *param)
 {
-	if (!id->device || (!id->id.qp && !param))
-		return EINVAL;
+	if (!id->device)
+		return adv_reason(EINVAL,
+				  "the id has no device yet: resolve the address first, and wait "
+				  "for RDMA_CM_EVENT_ADDR_RESOLVED");
+	if (!id->id.qp && !param)
+		return adv_reason(EINVAL, "the id has no queue pair, and conn_param is NULL: call "
+					  "rdma_create_qp(), or set conn_param->qp_num");
 	if (id->id.ps != RDMA_PS_TCP || !param)
 		return 0;
 	if (param->responder_resources != RDMA_MAX_RESP_RES &&
 	    param->responder_resources > id->device->max_responder_resources)
-		return EINVAL;
+		return adv_reason(EINVAL, "responder_resources %u is above %u (max_qp_rd_atom)",
+				  param->responder_resources, id->device->max_responder_resources);
 	if (param->initiator_depth != RDMA_MAX_INIT_DEPTH &&
 	    param->initiator_depth > id->device->max_initiator_depth)
-		return EINVAL;
+		return adv_reason(EINVAL, "initiator_depth %u is above %u (max_qp_init_rd_atom)",
+				  param->initiator_depth, id->device->max_initiator_depth);
 	return 0;
 }
 
@@ -42,7 +50,9 @@ static int fill_conn(const struct adv_rdma_id *id, struct adv_ucma_conn *conn,
 	size_t given = param && param->private_data ? param->private_data_len : 0;
 
 	if (id->connect_len + given > sizeof(conn->private_data))
-		return EINVAL;
+		return adv_reason(EINVAL,
+				  "private_data_len %zu (with the address info's) is above %zu",
+				  id->connect_len + given, sizeof(conn->private_data));
 	if (id->connect_len)
 		memcpy(conn->private_data, id->connect_data, id->connect_len);
 	if (given)
@@ -67,7 +77,7 @@ ADV_EXPORT int rdma_connect(struct rdma_cm_id *cm_id, struct rdma_conn_param *pa
 	int err = cm_id ? check_param(id, param) : EINVAL;
 
 	if (err)
-		return adv_rdma_result(err);
+		return adv_rdma_result(err, __func__, cm_id);
 	id->initiator_depth = param && param->initiator_depth != RDMA_MAX_INIT_DEPTH
 				      ? param->initiator_depth
 				      : id->device->max_initiator_depth;
@@ -77,12 +87,12 @@ ADV_EXPORT int rdma_connect(struct rdma_cm_id *cm_id, struct rdma_conn_param *pa
 	adv_rdma_request(&m, ADV_UCMA_CMD_CONNECT, id->handle);
 	err = fill_conn(id, &m.body.conn, param);
 	if (err)
-		return adv_rdma_result(err);
+		return adv_rdma_result(err, __func__, cm_id);
 	m.body.conn.ece_vendor_id = id->local_ece.vendor_id;
 	m.body.conn.ece_options = id->local_ece.options;
 	id->connecting = true;
 	err = adv_rdma_id_ask(id, &m);
-	return adv_rdma_result(err ? err : adv_rdma_complete(id));
+	return adv_rdma_result(err ? err : adv_rdma_complete(id), __func__, cm_id);
 }
 
 /* Makes the QP receive and send, before the caller sends the peer its message. */
@@ -117,7 +127,7 @@ ADV_EXPORT int rdma_accept(struct rdma_cm_id *cm_id, struct rdma_conn_param *par
 	bool is_ud, sync;
 
 	if (err)
-		return adv_rdma_result(err);
+		return adv_rdma_result(err, __func__, cm_id);
 	is_ud = adv_rdma_is_ud(cm_id);
 	sync = id->sync;
 	id->initiator_depth =
@@ -133,49 +143,50 @@ ADV_EXPORT int rdma_accept(struct rdma_cm_id *cm_id, struct rdma_conn_param *par
 	if (!err && !is_ud)
 		err = make_ready(id);
 	if (err)
-		return adv_rdma_result(err);
+		return adv_rdma_result(err, __func__, cm_id);
 	m.body.conn.ece_vendor_id = id->remote_ece.vendor_id;
 	m.body.conn.ece_options = id->local_ece.options;
 	id->connecting = true;
 	err = send_accept(id, &m);
 	if (err) {
 		adv_rdma_qp_to_error(id);
-		return adv_rdma_result(err);
+		return adv_rdma_result(err, __func__, cm_id);
 	}
 	if (!sync)
 		return 0; /* another thread may have handled the event and destroyed the id */
 	if (!is_ud)
-		return adv_rdma_result(adv_rdma_complete(id));
+		return adv_rdma_result(adv_rdma_complete(id), __func__, cm_id);
 	adv_rdma_drop_event(id);
 	return 0;
 }
 
 static int send_reject(struct rdma_cm_id *cm_id, const void *private_data, uint8_t len,
-		       uint8_t reason)
+		       uint8_t reason, const char *function)
 {
 	struct adv_ucma_message m;
 
 	if (!cm_id)
-		return adv_rdma_result(EINVAL);
+		return adv_rdma_result(EINVAL, function, cm_id);
 	adv_rdma_request(&m, ADV_UCMA_CMD_REJECT, adv_rdma_id_of(cm_id)->handle);
 	m.body.conn.reason = reason;
 	if (private_data) {
 		memcpy(m.body.conn.private_data, private_data, len);
 		m.body.conn.private_data_len = len;
 	}
-	return adv_rdma_result(adv_rdma_id_ask(adv_rdma_id_of(cm_id), &m));
+	return adv_rdma_result(adv_rdma_id_ask(adv_rdma_id_of(cm_id), &m), function, cm_id);
 }
 
 ADV_EXPORT int rdma_reject(struct rdma_cm_id *id, const void *private_data,
 			   uint8_t private_data_len)
 {
-	return send_reject(id, private_data, private_data_len, REASON_CONSUMER);
+	return send_reject(id, private_data, private_data_len, REASON_CONSUMER, __func__);
 }
 
 ADV_EXPORT int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data,
 			       uint8_t private_data_len)
 {
-	return send_reject(id, private_data, private_data_len, REASON_VENDOR_OPTION_REFUSED);
+	return send_reject(id, private_data, private_data_len, REASON_VENDOR_OPTION_REFUSED,
+			   __func__);
 }
 
 ADV_EXPORT int rdma_establish(struct rdma_cm_id *cm_id)
@@ -184,19 +195,26 @@ ADV_EXPORT int rdma_establish(struct rdma_cm_id *cm_id)
 	int err;
 
 	if (!cm_id || cm_id->qp)
-		return adv_rdma_result(EINVAL);
+		return adv_rdma_result(
+			adv_reason(EINVAL,
+				   "rdma_establish() is for ids without a queue pair: with one, "
+				   "the event CONNECT_RESPONSE does not occur"),
+			__func__, cm_id);
 	err = adv_rdma_establish(id);
 	adv_rdma_lock(id->connection);
 	id->connected |= err == 0;
 	adv_rdma_unlock(id->connection);
-	return adv_rdma_result(err);
+	return adv_rdma_result(err, __func__, cm_id);
 }
 
 ADV_EXPORT int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 {
 	if (!id || event != IBV_EVENT_COMM_EST)
-		return adv_rdma_result(EINVAL);
-	return adv_rdma_result(adv_rdma_establish(adv_rdma_id_of(id)));
+		return adv_rdma_result(
+			adv_reason(EINVAL, "event %d: only IBV_EVENT_COMM_EST can be notified",
+				   (int)event),
+			__func__, id);
+	return adv_rdma_result(adv_rdma_establish(adv_rdma_id_of(id)), __func__, id);
 }
 
 ADV_EXPORT int rdma_disconnect(struct rdma_cm_id *cm_id)
@@ -207,10 +225,11 @@ ADV_EXPORT int rdma_disconnect(struct rdma_cm_id *cm_id)
 	int err;
 
 	if (!cm_id || !cm_id->verbs)
-		return adv_rdma_result(EINVAL);
+		return adv_rdma_result(adv_reason(EINVAL, "the id was never connected"), __func__,
+				       cm_id);
 	err = adv_rdma_qp_to_error(id);
 	if (err)
-		return adv_rdma_result(err);
+		return adv_rdma_result(err, __func__, cm_id);
 	adv_rdma_request(&m, ADV_UCMA_CMD_DISCONNECT, id->handle);
 	err = adv_rdma_id_ask(id, &m);
 	/* The peer disconnected first, or there was no connection: nothing is left to do. */
@@ -221,14 +240,14 @@ ADV_EXPORT int rdma_disconnect(struct rdma_cm_id *cm_id)
 	adv_rdma_unlock(id->connection);
 	if (!err && waiting)
 		err = adv_rdma_complete(id);
-	return adv_rdma_result(err);
+	return adv_rdma_result(err, __func__, cm_id);
 }
 
 /* For QPs that were not made by librdmacm: rdma_set_local_ece(3). */
 ADV_EXPORT int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
 	if (!id || id->qp || !ece || !ece->vendor_id || ece->comp_mask)
-		return adv_rdma_result(EINVAL);
+		return adv_rdma_result(EINVAL, __func__, id);
 	adv_rdma_id_of(id)->local_ece = *ece;
 	return 0;
 }
@@ -236,7 +255,7 @@ ADV_EXPORT int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 ADV_EXPORT int rdma_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
 	if (!id || id->qp || !ece)
-		return adv_rdma_result(EINVAL);
+		return adv_rdma_result(EINVAL, __func__, id);
 	*ece = (struct ibv_ece){
 		.vendor_id = adv_rdma_id_of(id)->remote_ece.vendor_id,
 		.options = adv_rdma_id_of(id)->remote_ece.options,

@@ -6,6 +6,7 @@
 
 #include <rdma/rdma_verbs.h>
 
+#include "base/reason.h"
 #include "rdmacm/ack.h"
 #include "rdmacm/export.h"
 #include "rdmacm/id.h"
@@ -66,18 +67,18 @@ ADV_EXPORT int rdma_create_ep(struct rdma_cm_id **id, struct rdma_addrinfo *res,
 	int err;
 
 	if (!id || !res)
-		return adv_rdma_result(EINVAL);
+		return adv_rdma_result(adv_reason(EINVAL, "id or res is NULL"), __func__, NULL);
 	err = adv_rdma_id_create(NULL, &made, NULL, (enum rdma_port_space)res->ai_port_space,
 				 (enum ibv_qp_type)res->ai_qp_type);
 	if (err)
-		return adv_rdma_result(err);
+		return adv_rdma_result(err, __func__, NULL);
 	if (res->ai_flags & RAI_PASSIVE)
 		err = set_up_passive(adv_rdma_id_of(made), res, pd, attr);
 	else
 		err = set_up_active(adv_rdma_id_of(made), res, pd, attr);
 	if (err) {
 		rdma_destroy_ep(made);
-		return adv_rdma_result(err);
+		return adv_rdma_result(err, __func__, NULL);
 	}
 	*id = made;
 	return 0;
@@ -119,7 +120,10 @@ ADV_EXPORT int rdma_get_request(struct rdma_cm_id *cm_id, struct rdma_cm_id **id
 	int err;
 
 	if (!cm_id || !id || !listen->sync)
-		return adv_rdma_result(EINVAL);
+		return adv_rdma_result(adv_reason(EINVAL,
+						  "the listening id has an event channel: call "
+						  "rdma_get_cm_event()"),
+				       __func__, cm_id);
 	adv_rdma_drop_event(listen);
 	if (rdma_get_cm_event(cm_id->channel, &event))
 		return -1;
@@ -132,5 +136,5 @@ ADV_EXPORT int rdma_get_request(struct rdma_cm_id *cm_id, struct rdma_cm_id **id
 	adv_rdma_unlock(listen->connection);
 	if (!err)
 		*id = event->id;
-	return adv_rdma_result(err);
+	return adv_rdma_result(err, __func__, cm_id);
 }

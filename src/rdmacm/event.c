@@ -358,14 +358,14 @@ ADV_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma
 	volatile int err;
 
 	if (!channel || !event)
-		return adv_rdma_result(EINVAL);
+		return adv_rdma_result(EINVAL, __func__, channel);
 	adv_rdma_lock(ch->connection);
 	adv_rdma_channel_hold(ch);
 	adv_rdma_unlock(ch->connection);
 	pthread_cleanup_push(release_channel, ch);
 	err = next_event(ch, event);
 	pthread_cleanup_pop(1);
-	return adv_rdma_result(err);
+	return adv_rdma_result(err, __func__, channel);
 }
 
 int adv_rdma_complete(struct adv_rdma_id *id)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "base/reason.h"
 #include "rdmacm/id.h"
 
 #include <errno.h>
@@ -94,9 +95,13 @@ ADV_EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm
 	bool datagram = ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB;
 
 	if (!id || (!datagram && ps != RDMA_PS_TCP && ps != RDMA_PS_IB))
-		return adv_rdma_result(EINVAL);
+		return adv_rdma_result(
+			adv_reason(EINVAL,
+				   "port space 0x%x: RDMA_PS_TCP, _UDP, _IPOIB and _IB exist", ps),
+			__func__, channel);
 	return adv_rdma_result(
-		adv_rdma_id_create(channel, id, context, ps, datagram ? IBV_QPT_UD : IBV_QPT_RC));
+		adv_rdma_id_create(channel, id, context, ps, datagram ? IBV_QPT_UD : IBV_QPT_RC),
+		__func__, channel);
 }
 
 /* Makes the library's id of a request. The daemon has already made its own. */
@@ -137,7 +142,7 @@ ADV_EXPORT int rdma_destroy_id(struct rdma_cm_id *cm_id)
 	struct adv_rdma_channel *ch;
 
 	if (!cm_id)
-		return adv_rdma_result(EINVAL);
+		return adv_rdma_result(EINVAL, __func__, cm_id);
 	adv_rdma_lock(id->connection);
 	adv_rdma_id_end(id);
 	adv_rdma_unlock(id->connection);
@@ -212,6 +217,8 @@ ADV_EXPORT int rdma_migrate_id(struct rdma_cm_id *cm_id, struct rdma_event_chann
 	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
 
 	if (!cm_id || (id->sync && !channel))
-		return adv_rdma_result(EINVAL);
-	return adv_rdma_result(adv_rdma_id_migrate(id, channel));
+		return adv_rdma_result(
+			adv_reason(EINVAL, "the id is synchronous already: it has no channel"),
+			__func__, cm_id);
+	return adv_rdma_result(adv_rdma_id_migrate(id, channel), __func__, cm_id);
 }

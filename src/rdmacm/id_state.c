@@ -2,18 +2,87 @@
 #include "rdmacm/id_state.h"
 
 #include <errno.h>
+#include <stdarg.h>
+
+#include "base/array.h"
+#include "base/reason.h"
 
 struct adv_rdma_id *adv_rdma_id_of(struct rdma_cm_id *id)
 {
 	return (struct adv_rdma_id *)id;
 }
 
-int adv_rdma_result(int err)
+static void tell(int err, const char *call, ...)
+{
+	va_list args;
+
+	va_start(args, call);
+	adv_reason_tell(err, call, args);
+	va_end(args);
+}
+
+int adv_rdma_result(int err, const char *function, const void *object)
 {
 	if (!err)
 		return 0;
+	/* A non-blocking call that finds nothing has not failed. */
+	if (err != EAGAIN && err != EINTR)
+		tell(err, "%s(%p)", function, object);
 	errno = err;
 	return -1;
+}
+
+/* Keeps the reason for an error of adverbd's. Returns err. */
+static int explain(int err, unsigned command)
+{
+	static const struct {
+		unsigned command;
+		int err;
+		const char *why;
+	} reasons[] = {
+		{ADV_UCMA_CMD_BIND, EADDRINUSE,
+		 "another id has the port: choose another port, end the other program, or set "
+		 "RDMA_OPTION_ID_REUSEADDR"},
+		{ADV_UCMA_CMD_BIND, EADDRNOTAVAIL,
+		 "this machine does not have the address (adverb devinfo lists its addresses)"},
+		{ADV_UCMA_CMD_BIND, ENODEV,
+		 "the address is this machine's, but not one of the device's GIDs (adverb "
+		 "devinfo)"},
+		{ADV_UCMA_CMD_BIND, EAFNOSUPPORT,
+		 "only AF_INET and AF_INET6 addresses can be bound"},
+		{ADV_UCMA_CMD_BIND, EINVAL, "the id has an address already"},
+		{ADV_UCMA_CMD_RESOLVE_ADDR, EINVAL,
+		 "the id was resolved, connected or listens already"},
+		{ADV_UCMA_CMD_RESOLVE_ADDR, EAFNOSUPPORT, "only AF_INET and AF_INET6 exist here"},
+		{ADV_UCMA_CMD_RESOLVE_ADDR, EADDRNOTAVAIL, "this machine does not have src_addr"},
+		{ADV_UCMA_CMD_RESOLVE_ROUTE, EINVAL,
+		 "the address is not resolved: wait for RDMA_CM_EVENT_ADDR_RESOLVED"},
+		{ADV_UCMA_CMD_LISTEN, EINVAL, "the id is connected, resolved or listens already"},
+		{ADV_UCMA_CMD_LISTEN, EADDRINUSE, "another id listens on this address and port"},
+		{ADV_UCMA_CMD_CONNECT, EINVAL,
+		 "the route is not resolved, or the id connects already: wait for "
+		 "RDMA_CM_EVENT_ROUTE_RESOLVED"},
+		{ADV_UCMA_CMD_ACCEPT, EINVAL,
+		 "the id has no unanswered request: accept the id of "
+		 "RDMA_CM_EVENT_CONNECT_REQUEST, "
+		 "once"},
+		{ADV_UCMA_CMD_REJECT, EINVAL, "the id has no unanswered request"},
+		{ADV_UCMA_CMD_DISCONNECT, EINVAL, "the id is not connected"},
+		{ADV_UCMA_CMD_ESTABLISH, EINVAL, "the id does not wait for an RTU"},
+		{ADV_UCMA_CMD_QP_ATTR, EINVAL,
+		 "the id has no attributes for this state yet: resolve, connect or accept first"},
+		{ADV_UCMA_CMD_SET_OPTION, ENOSYS, "there is no such option"},
+		{ADV_UCMA_CMD_SET_OPTION, EINVAL,
+		 "the value is not valid, or the id is past the state in which it can be set"},
+		{ADV_UCMA_CMD_JOIN, EINVAL, "the id is not bound or resolved, or is in the group"},
+		{ADV_UCMA_CMD_JOIN, ENODEV, "no interface of the device leads to the group"},
+	};
+
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(reasons); i++)
+		if (reasons[i].command == command && reasons[i].err == err)
+			return adv_reason(err, "%s", reasons[i].why);
+	return err == ENODEV ? adv_reason(err, "adverbd has ended, or the device was removed")
+			     : err;
 }
 
 bool adv_rdma_is_ud(const struct rdma_cm_id *id)
@@ -50,7 +119,7 @@ int adv_rdma_id_ask(struct adv_rdma_id *id, struct adv_ucma_message *m)
 	adv_rdma_lock(id->connection);
 	err = id->ended ? ENODEV : adv_rdma_ask(id->connection, m, NULL);
 	adv_rdma_unlock(id->connection);
-	return err;
+	return err ? explain(err, m->type) : 0;
 }
 
 void adv_rdma_id_end(struct adv_rdma_id *id)

@@ -68,8 +68,10 @@ struct adv_rdma_membership {
 
 struct adv_rdma_id *adv_rdma_id_of(struct rdma_cm_id *id);
 
-/* Sets errno = err and returns -1; returns 0 if err is 0. */
-int adv_rdma_result(int err);
+/* Ends a call: returns 0 if err is 0; else logs why the call fails (base/reason.h), sets errno to
+ * err and returns -1. function: its name; object: the application's pointer, which is only printed.
+ */
+int adv_rdma_result(int err, const char *function, const void *object);
 
 /* True if the id's queue pair can only be UD. */
 bool adv_rdma_is_ud(const struct rdma_cm_id *id);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/reason.h"
 #include "rdmacm/event.h"
 #include "rdmacm/export.h"
 #include "rdmacm/id.h"
@@ -46,7 +47,8 @@ static int join_group(struct rdma_cm_id *cm_id, const struct sockaddr *addr, uin
 
 ADV_EXPORT int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr, void *context)
 {
-	return adv_rdma_result(join_group(id, addr, RDMA_MC_JOIN_FLAG_FULLMEMBER, context));
+	return adv_rdma_result(join_group(id, addr, RDMA_MC_JOIN_FLAG_FULLMEMBER, context),
+			       __func__, id);
 }
 
 ADV_EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex *attr,
@@ -55,12 +57,19 @@ ADV_EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join
 	const uint32_t both = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS;
 
 	if (!attr)
-		return adv_rdma_result(EINVAL);
+		return adv_rdma_result(adv_reason(EINVAL, "attr is NULL"), __func__, id);
 	if (attr->comp_mask >= RDMA_CM_JOIN_MC_ATTR_RESERVED)
-		return adv_rdma_result(ENOTSUP);
+		return adv_rdma_result(
+			adv_reason(ENOTSUP, "comp_mask 0x%x has unknown bits", attr->comp_mask),
+			__func__, id);
 	if ((attr->comp_mask & both) != both || attr->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED)
-		return adv_rdma_result(EINVAL);
-	return adv_rdma_result(join_group(id, attr->addr, attr->join_flags, context));
+		return adv_rdma_result(
+			adv_reason(EINVAL,
+				   "comp_mask 0x%x, join_flags %u: the address and the flags are "
+				   "needed",
+				   attr->comp_mask, attr->join_flags),
+			__func__, id);
+	return adv_rdma_result(join_group(id, attr->addr, attr->join_flags, context), __func__, id);
 }
 
 /* Removes the membership of this address from the list. */
@@ -91,10 +100,13 @@ ADV_EXPORT int rdma_leave_multicast(struct rdma_cm_id *cm_id, struct sockaddr *a
 	int err;
 
 	if (!cm_id || !len)
-		return adv_rdma_result(EINVAL);
+		return adv_rdma_result(
+			adv_reason(EINVAL, "addr is NULL or of an unknown address family"),
+			__func__, cm_id);
 	membership = remove_membership(id, addr, len);
 	if (!membership)
-		return adv_rdma_result(EADDRNOTAVAIL);
+		return adv_rdma_result(adv_reason(EADDRNOTAVAIL, "the id is not in this group"),
+				       __func__, cm_id);
 	adv_rdma_request(&m, ADV_UCMA_CMD_LEAVE, id->handle);
 	m.value = membership->handle;
 	err = adv_rdma_id_ask(id, &m);
@@ -105,5 +117,5 @@ ADV_EXPORT int rdma_leave_multicast(struct rdma_cm_id *cm_id, struct sockaddr *a
 	if (cm_id->qp && membership->attached)
 		ibv_detach_mcast(cm_id->qp, &membership->mgid, membership->mlid);
 	free(membership);
-	return adv_rdma_result(err);
+	return adv_rdma_result(err, __func__, cm_id);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* QPs of ids: created with defaults for missing attributes, and modified through their states. */
+#include "base/reason.h"
 #include "rdmacm/qp.h"
 
 #include <errno.h>
@@ -28,8 +29,9 @@ int adv_rdma_qp_attr(struct adv_rdma_id *id, enum ibv_qp_state state, struct ibv
 ADV_EXPORT int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask)
 {
 	if (!id || !attr || !mask)
-		return adv_rdma_result(EINVAL);
-	return adv_rdma_result(adv_rdma_qp_attr(adv_rdma_id_of(id), attr->qp_state, attr, mask));
+		return adv_rdma_result(adv_reason(EINVAL, "an argument is NULL"), __func__, id);
+	return adv_rdma_result(adv_rdma_qp_attr(adv_rdma_id_of(id), attr->qp_state, attr, mask),
+			       __func__, id);
 }
 
 /* Returns the attributes that a QP of this type does not have, although the id's type may have
@@ -150,8 +152,13 @@ static int complete_attr(struct adv_rdma_id *id, struct ibv_qp_init_attr_ex *att
 {
 	struct rdma_cm_id *cm_id = &id->id;
 
-	if (!id->device || cm_id->qp)
-		return EINVAL;
+	if (cm_id->qp)
+		return adv_reason(EINVAL, "the id has a queue pair already (0x%06x)",
+				  cm_id->qp->qp_num);
+	if (!id->device)
+		return adv_reason(EINVAL,
+				  "the id has no device yet: resolve or bind an address first, "
+				  "and wait for RDMA_CM_EVENT_ADDR_RESOLVED");
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd) {
 		attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
 		attr->pd = cm_id->pd;
@@ -159,7 +166,7 @@ static int complete_attr(struct adv_rdma_id *id, struct ibv_qp_init_attr_ex *att
 	if (attr->pd->context != cm_id->verbs ||
 	    (cm_id->recv_cq && attr->recv_cq && cm_id->recv_cq != attr->recv_cq) ||
 	    (cm_id->send_cq && attr->send_cq && cm_id->send_cq != attr->send_cq))
-		return EINVAL;
+		return adv_reason(EINVAL, "pd or a CQ is not the id's: use those of id->verbs");
 	if (cm_id->qp_type != IBV_QPT_XRC_RECV ||
 	    (attr->comp_mask & IBV_QP_INIT_ATTR_XRCD && attr->xrcd))
 		return 0;
@@ -179,7 +186,7 @@ ADV_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *cm_id, struct ibv_qp_init_at
 			cm_id, attr->send_cq || cm_id->send_cq ? 0 : attr->cap.max_send_wr,
 			attr->recv_cq || cm_id->recv_cq ? 0 : attr->cap.max_recv_wr);
 	if (err)
-		return adv_rdma_result(err);
+		return adv_rdma_result(err, __func__, cm_id);
 	if (!attr->send_cq)
 		attr->send_cq = cm_id->send_cq;
 	if (!attr->recv_cq)
@@ -198,7 +205,7 @@ ADV_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *cm_id, struct ibv_qp_init_at
 	if (qp)
 		ibv_destroy_qp(qp);
 	adv_rdma_destroy_cqs(cm_id);
-	return adv_rdma_result(err);
+	return adv_rdma_result(err, __func__, cm_id);
 }
 
 ADV_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
@@ -208,7 +215,7 @@ ADV_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 	int ret;
 
 	if (!id || !attr)
-		return adv_rdma_result(EINVAL);
+		return adv_rdma_result(adv_reason(EINVAL, "an argument is NULL"), __func__, id);
 	/* The larger structure begins with the members of the smaller one. */
 	memcpy(&ex, attr, sizeof(*attr));
 	ex.comp_mask = IBV_QP_INIT_ATTR_PD;

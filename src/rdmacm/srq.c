@@ -5,6 +5,7 @@
 
 #include <rdma/rdma_verbs.h>
 
+#include "base/reason.h"
 #include "rdmacm/cqs.h"
 #include "rdmacm/export.h"
 #include "rdmacm/id_state.h"
@@ -36,24 +37,28 @@ ADV_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *cm_id, struct ibv_srq_init_
 
 	if (!cm_id || !attr || !id->device || cm_id->srq ||
 	    !(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE))
-		return adv_rdma_result(EINVAL);
+		return adv_rdma_result(adv_reason(EINVAL, "the id has no device yet, or has an SRQ "
+							  "already, or srq_type is missing"),
+				       __func__, cm_id);
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd) {
 		attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
 		attr->pd = cm_id->pd;
 	}
 	if (attr->pd->context != cm_id->verbs)
-		return adv_rdma_result(EINVAL);
+		return adv_rdma_result(
+			adv_reason(EINVAL, "pd belongs to another context than the id"), __func__,
+			cm_id);
 	if (attr->srq_type == IBV_SRQT_XRC)
 		err = complete_xrc(id, attr);
 	if (err)
-		return adv_rdma_result(err);
+		return adv_rdma_result(err, __func__, cm_id);
 	cm_id->srq = ibv_create_srq_ex(cm_id->verbs, attr);
 	if (cm_id->srq)
 		return 0;
 	err = errno;
 	if (!cm_id->qp)
 		adv_rdma_destroy_cqs(cm_id);
-	return adv_rdma_result(err);
+	return adv_rdma_result(err, __func__, cm_id);
 }
 
 ADV_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
@@ -63,7 +68,7 @@ ADV_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
 	int ret;
 
 	if (!id || !attr)
-		return adv_rdma_result(EINVAL);
+		return adv_rdma_result(adv_reason(EINVAL, "an argument is NULL"), __func__, id);
 	/* The larger structure begins with the members of the smaller one. */
 	memcpy(&ex, attr, sizeof(*attr));
 	ex.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;

@@ -5,32 +5,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/log.h"
 #include "base/reason.h"
-
-static char path[] = "/tmp/adverb-reason-XXXXXX";
-
-/* Returns the log's text, and empties the log. */
-static const char *logged(void)
-{
-	static char text[8192];
-	FILE *f = fopen(path, "r");
-	size_t n;
-
-	assert_non_null(f);
-	n = fread(text, 1, sizeof(text) - 1, f);
-	text[n] = '\0';
-	fclose(f);
-	assert_int_equal(truncate(path, 0), 0);
-	return text;
-}
+#include "log_file.h"
 
 __attribute__((format(printf, 2, 3))) static void tell(int err, const char *call, ...)
 {
@@ -58,28 +39,28 @@ static void the_line_has_the_call_the_reason_and_the_error(void **state)
 	assert_int_equal(adv_reason(EINVAL, "size %d is above %d", 7, 5), EINVAL);
 	tell(EINVAL, "make(%s)", "it");
 	assert_int_equal(errno, EDOM);
-	assert_non_null(strstr(logged(), " warn: make(it): size 7 is above 5 (EINVAL)\n"));
+	assert_non_null(strstr(log_file_read(), " warn: make(it): size 7 is above 5 (EINVAL)\n"));
 }
 
 static void without_a_reason_the_line_has_the_text_of_the_error(void **state)
 {
 	tell(EMFILE, "make(%d)", 1);
-	assert_non_null(strstr(logged(), "make(1): Too many open files (EMFILE)\n"));
+	assert_non_null(strstr(log_file_read(), "make(1): Too many open files (EMFILE)\n"));
 	/* A reason for another error is not the reason of this call. */
 	adv_reason(EINVAL, "no reason");
 	tell(ENOMEM, "make(%d)", 2);
-	assert_non_null(strstr(logged(), "make(2): Cannot allocate memory (ENOMEM)\n"));
+	assert_non_null(strstr(log_file_read(), "make(2): Cannot allocate memory (ENOMEM)\n"));
 	tell(12345, "make(%d)", 3);
-	assert_non_null(strstr(logged(), "(unknown error)\n"));
+	assert_non_null(strstr(log_file_read(), "(unknown error)\n"));
 }
 
 static void a_reason_is_told_once(void **state)
 {
 	adv_reason(EBUSY, "in use");
 	tell(EBUSY, "first()");
-	assert_non_null(strstr(logged(), "first(): in use (EBUSY)"));
+	assert_non_null(strstr(log_file_read(), "first(): in use (EBUSY)"));
 	tell(EBUSY, "second()");
-	assert_non_null(strstr(logged(), "second(): Device or resource busy (EBUSY)"));
+	assert_non_null(strstr(log_file_read(), "second(): Device or resource busy (EBUSY)"));
 }
 
 static void no_object_sets_errno(void **state)
@@ -88,7 +69,7 @@ static void no_object_sets_errno(void **state)
 	assert_null(adv_reason_no_object(ENOSPC, "full"));
 	assert_int_equal(errno, ENOSPC);
 	tell(ENOSPC, "make()");
-	assert_non_null(strstr(logged(), "make(): full (ENOSPC)"));
+	assert_non_null(strstr(log_file_read(), "make(): full (ENOSPC)"));
 }
 
 static void long_texts_are_cut(void **state)
@@ -99,9 +80,9 @@ static void long_texts_are_cut(void **state)
 	call[sizeof(call) - 1] = '\0';
 	adv_reason(EINVAL, "%s", call);
 	tell(EINVAL, "make()");
-	assert_int_equal(lines_in(logged()), 1);
+	assert_int_equal(lines_in(log_file_read()), 1);
 	tell(EINVAL, "%s", call);
-	assert_int_equal(lines_in(logged()), 1);
+	assert_int_equal(lines_in(log_file_read()), 1);
 }
 
 static void repeated_lines_are_counted(void **state)
@@ -112,7 +93,7 @@ static void repeated_lines_are_counted(void **state)
 		adv_reason(ENOMEM, "the queue is full");
 		tell(ENOMEM, "post()");
 	}
-	text = logged();
+	text = log_file_read();
 	assert_int_equal(lines_in(text), 4);
 	assert_non_null(strstr(text, "full (ENOMEM)\n"));
 	assert_non_null(strstr(text, "full (ENOMEM) (10 times)\n"));
@@ -121,7 +102,7 @@ static void repeated_lines_are_counted(void **state)
 	tell(EINVAL, "other()");
 	adv_reason(ENOMEM, "the queue is full");
 	tell(ENOMEM, "post()");
-	assert_int_equal(lines_in(logged()), 2);
+	assert_int_equal(lines_in(log_file_read()), 2);
 }
 
 static void below_warn_nothing_is_kept(void **state)
@@ -129,26 +110,22 @@ static void below_warn_nothing_is_kept(void **state)
 	adv_log_set_level(ADV_LOG_ERROR);
 	adv_reason(EINVAL, "kept");
 	tell(EINVAL, "make()");
-	assert_string_equal(logged(), "");
+	assert_string_equal(log_file_read(), "");
 	adv_log_set_level(ADV_LOG_WARN);
 	tell(EINVAL, "make()");
-	assert_null(strstr(logged(), "kept"));
+	assert_null(strstr(log_file_read(), "kept"));
 }
 
 static int open_log(void **state)
 {
-	int fd = mkstemp(path);
-
-	assert_true(fd >= 0);
-	close(fd);
-	assert_int_equal(setenv("ADVERB_LOG_FILE", path, 1), 0);
-	adv_log_set_level(ADV_LOG_WARN);
+	log_file_open();
 	return 0;
 }
 
 static int remove_log(void **state)
 {
-	return unlink(path);
+	log_file_remove();
+	return 0;
 }
 
 int main(void)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Calls reject invalid arguments and return the daemon's errors. */
 #include <netdb.h>
+#include <stdio.h>
 
 #include <rdma/rdma_verbs.h>
 
 #include "base/array.h"
 #include "fake.h"
+#include "log_file.h"
 #include "rdmacm/newer.h"
 
 static struct rdma_event_channel *channel;
@@ -37,12 +39,28 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Asserts that the call fails with this errno. */
+/* Asserts that the log names the function of this call, and the error. A line that is the same as
+ * the previous one is logged once. */
+static void assert_logged(const char *call, int err)
+{
+	static char text[16384];
+	const char *newer = log_file_read();
+	char name[64];
+
+	if (*newer)
+		snprintf(text, sizeof(text), "%s", newer);
+	snprintf(name, sizeof(name), "%.*s", (int)(strchr(call, '(') - call), call);
+	if (!strstr(text, name) || !strstr(text, strerrorname_np(err)))
+		fail_msg("%s: the log has no reason: %s", call, text);
+}
+
+/* Asserts that the call fails with this errno, and that the log says why. */
 #define FAILS(err, call)                                                                           \
 	do {                                                                                       \
 		errno = 0;                                                                         \
 		assert_int_equal(call, -1);                                                        \
 		assert_int_equal(errno, err);                                                      \
+		assert_logged(#call, err);                                                         \
 	} while (0)
 
 static void null_is_refused(void **state)
@@ -274,5 +292,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(names_by_event, setup, teardown),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	int failed;
+
+	log_file_open();
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	log_file_remove();
+	return failed;
 }

@@ -5,12 +5,12 @@
  * library's symbols.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "errno_calls.h"
+#include "log_file.h"
 
 /* True if the call fails as expected; otherwise prints the difference to stderr. Does not assert,
  * because it may run in a child. */
@@ -55,32 +55,6 @@ static bool fails_without_files(const struct failing *f)
 
 /* ---- the log ---- */
 
-static char log_path[] = "/tmp/adverb-errno-XXXXXX";
-
-/* Directs the log to a file. Call it before the library's first line. */
-static void open_log(void)
-{
-	int fd = mkstemp(log_path);
-
-	assert_true(fd >= 0);
-	close(fd);
-	assert_int_equal(setenv("ADVERB_LOG_FILE", log_path, 1), 0);
-	assert_int_equal(setenv("ADVERB_LOG", "warn", 1), 0);
-}
-
-/* Reads the lines of the failed call, and empties the log. */
-static void read_log(char *text, size_t size)
-{
-	FILE *f = fopen(log_path, "r");
-	size_t n;
-
-	assert_non_null(f);
-	n = fread(text, 1, size - 1, f);
-	text[n] = '\0';
-	fclose(f);
-	assert_int_equal(truncate(log_path, 0), 0);
-}
-
 /* Calls that only wait for events: a program that uses them without blocking expects EAGAIN. */
 static bool is_silent(const char *name)
 {
@@ -114,19 +88,20 @@ static bool is_explained(const struct failing *f, const char *text)
 
 static void what_fails_says_why_in_the_log(void **state)
 {
-	char text[4096] = "", newer[4096];
+	char text[4096] = "";
 	unsigned bad = 0, explained = 0;
 
 	for (unsigned i = 0; i < failing_count; i++) {
 		const struct failing *f = &failing_calls[i];
+		const char *newer;
 
 		if (is_silent(f->name))
 			continue;
 		if (f->where == WITHOUT_FILES)
 			continue; /* no descriptor for the log either */
-		read_log(newer, sizeof(newer));
+		log_file_read();
 		bad += f->where == IN_A_CHILD ? !fails_in_a_child(f) : !fails_as_it_should(f);
-		read_log(newer, sizeof(newer));
+		newer = log_file_read();
 		if (*newer) /* else the line is the same as the previous one, which is logged once
 			     */
 			memcpy(text, newer, sizeof(text));
@@ -212,8 +187,8 @@ int main(void)
 	};
 	int failed;
 
-	open_log();
+	log_file_open();
 	failed = cmocka_run_group_tests(tests, open_errno_objects, close_errno_objects);
-	unlink(log_path);
+	log_file_remove();
 	return failed;
 }

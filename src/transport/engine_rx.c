@@ -4,13 +4,13 @@
 #include "transport/address.h"
 #include "transport/completer.h"
 #include "transport/datagram.h"
-#include "transport/fast.h"
 #include "transport/flow.h"
 #include "transport/mcast.h"
 #include "transport/qpn.h"
 #include "transport/responder.h"
 #include "transport/responder_uc.h"
 #include "transport/unreliable.h"
+#include "transport/unusual.h"
 
 /* True if the P_Key matches the engine's P_Key, which is the default key with full membership (IBTA
  * 10.9.1.2). Two limited members would not match. */
@@ -173,9 +173,7 @@ static void note_mark(struct adv_engine *e, uint64_t now, const struct adv_rx_pa
 	adv_qp_review(qp);
 }
 
-/* The general path of a packet. */
-static __attribute__((noinline)) void rx_packet(struct adv_engine *e, uint64_t now,
-						const struct adv_rx_packet *pkt)
+void adv_incoming_rx(struct adv_engine *e, uint64_t now, const struct adv_rx_packet *pkt)
 {
 	struct adv_headers h;
 	struct adv_incoming in = {.h = &h, .meta = pkt->meta};
@@ -218,10 +216,4 @@ static __attribute__((noinline)) void rx_packet(struct adv_engine *e, uint64_t n
 	}
 	deliver_packet(e, qp, now, &in);
 	adv_qp_review(qp);
-}
-
-void adv_engine_rx(struct adv_engine *e, uint64_t now, const struct adv_rx_packet *pkt)
-{
-	if (!adv_fast_rx(e, now, pkt))
-		rx_packet(e, now, pkt);
 }

@@ -14,4 +14,8 @@ struct adv_incoming {
 	const struct adv_rx_meta *meta;
 };
 
+/* Handles a received packet, the general path: adv_engine_rx() calls it unless fast.c has handled
+ * the packet. */
+void adv_incoming_rx(struct adv_engine *e, uint64_t now, const struct adv_rx_packet *pkt);
+
 #endif

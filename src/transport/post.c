@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Posting work requests: checks them and copies them into the queues (IBTA 11.4.1). */
+/* Posting work requests, the general path: checks them and copies them into the queues (IBTA
+ * 11.4.1). */
 #include <stdlib.h>
 
 #include "base/probe.h"
-#include "transport/fast.h"
 #include "transport/inject.h"
 #include "transport/mw.h"
 #include "transport/names.h"
+#include "transport/post.h"
 #include "transport/qp_complete.h"
 #include "transport/requester.h"
-#include "transport/responder_ack.h"
 #include "transport/srq.h"
 
 /* Returns a bit mask of the opcodes of the transport (IBTA table 70). */
@@ -232,9 +232,8 @@ static int post_one_send(struct adv_qp *qp, const struct ibv_send_wr *wr)
 	return 0;
 }
 
-/* Posts the rest of a list, from the first request that adv_fast_post_send() leaves. */
-static __attribute__((noinline)) int post_sends(struct adv_qp *qp, uint64_t now,
-						struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+int adv_post_sends(struct adv_qp *qp, uint64_t now, struct ibv_send_wr *wr,
+		   struct ibv_send_wr **bad_wr)
 {
 	int err = 0;
 
@@ -256,25 +255,8 @@ static __attribute__((noinline)) int post_sends(struct adv_qp *qp, uint64_t now,
 	return err;
 }
 
-int adv_qp_post_send(struct adv_qp *qp, uint64_t now, struct ibv_send_wr *wr,
-		     struct ibv_send_wr **bad_wr)
-{
-	const struct ibv_send_wr *first = wr;
-	int err = 0;
-
-	while (wr && adv_fast_post_send(qp, wr))
-		wr = wr->next;
-	if (wr || !first)
-		err = post_sends(qp, now, wr, bad_wr);
-	if (qp->sq.next != qp->sq.head)
-		adv_qp_schedule(qp);
-	adv_responder_ack_posted(qp, now);
-	return err;
-}
-
-/* Posts the rest of a list, from the first request that adv_fast_post_recv() leaves. */
-static __attribute__((noinline)) int post_recvs(struct adv_qp *qp, uint64_t now,
-						struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+int adv_post_recvs(struct adv_qp *qp, uint64_t now, struct ibv_recv_wr *wr,
+		   struct ibv_recv_wr **bad_wr)
 {
 	int err = 0;
 
@@ -307,14 +289,4 @@ static __attribute__((noinline)) int post_recvs(struct adv_qp *qp, uint64_t now,
 	if (qp->state == IBV_QPS_ERR)
 		adv_qp_flush_recv(qp, now);
 	return err;
-}
-
-int adv_qp_post_recv(struct adv_qp *qp, uint64_t now, struct ibv_recv_wr *wr,
-		     struct ibv_recv_wr **bad_wr)
-{
-	const struct ibv_recv_wr *first = wr;
-
-	while (wr && adv_fast_post_recv(qp, wr))
-		wr = wr->next;
-	return wr || !first ? post_recvs(qp, now, wr, bad_wr) : 0;
 }

@@ -170,16 +170,16 @@ struct adv_responder {
 /* ---- the fast path (fast.c) ---- */
 
 /* The region that was found last. */
-struct adv_region_memo {
+struct adv_mr_memo {
 	const struct adv_mr *mr;
 	uint64_t generation; /* adv_mr_table.generation then; 0: no region was found yet */
 };
 
 struct adv_fast {
-	uint64_t bth;		       /* first 8 bytes of each BTH, without opcode and flags */
-	struct adv_region_memo send;   /* L_Key of send requests */
-	struct adv_region_memo recv;   /* L_Key of receive requests */
-	struct adv_region_memo remote; /* R_Key of the peer's WRITEs */
+	uint64_t bth;		   /* first 8 bytes of each BTH, without opcode and flags */
+	struct adv_mr_memo send;   /* L_Key of send requests */
+	struct adv_mr_memo recv;   /* L_Key of receive requests */
+	struct adv_mr_memo remote; /* R_Key of the peer's WRITEs */
 };
 
 /* ---- the queue pair ---- */

@@ -68,13 +68,6 @@ bool adv_engine_has_qpn(const struct adv_engine *e, uint32_t qpn)
 	return adv_qp_number_range_of(e, qpn) != NULL;
 }
 
-struct adv_qp *adv_qp_number_find(const struct adv_engine *e, uint32_t qpn)
-{
-	const struct adv_qpn_range *r = adv_qp_number_range_of(e, qpn);
-
-	return r ? r->qp[qpn - r->first] : NULL;
-}
-
 /* Returns a range with numbers that were never used. If there is none, returns the range with the
  * most resting numbers, so that each number rests as long as possible. */
 static struct adv_qpn_range *range_to_take_from(struct adv_engine *e)

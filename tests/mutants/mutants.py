@@ -20,6 +20,7 @@ DATAGRAM = "src/transport/datagram.c"
 DCQCN = "src/transport/dcqcn.c"
 ENGINE_RX = "src/transport/engine_rx.c"
 ENGINE_TX = "src/transport/engine_tx.c"
+FAST = "src/transport/fast.c"
 FLIGHT = "src/transport/flight.c"
 FLIGHT_H = "src/transport/flight.h"
 FLOW = "src/transport/flow.c"
@@ -27,6 +28,8 @@ HEADERS = "src/wire/headers.h"
 MCAST = "src/transport/mcast.c"
 MESSAGE = "src/transport/message.c"
 MR = "src/transport/mr.c"
+MR_MEMO = "src/transport/mr_memo.c"
+MR_TABLE = "src/transport/mr_table.c"
 MR_TABLE_H = "src/transport/mr_table.h"
 MW = "src/transport/mw.c"
 OWNER = "src/transport/owner.c"
@@ -34,6 +37,7 @@ PAGING = "src/transport/paging.c"
 PAYLOAD = "src/transport/payload.c"
 QP = "src/transport/qp.c"
 QP_COMPLETE = "src/transport/qp_complete.c"
+QP_MODIFY = "src/transport/qp_modify.c"
 RECOVERY = "src/transport/recovery.c"
 REQUESTER = "src/transport/requester.c"
 REQUESTER_H = "src/transport/requester.h"
@@ -46,6 +50,7 @@ RETRANSMIT = "src/transport/retransmit.c"
 SRQ = "src/transport/srq.c"
 TIMER = "src/transport/timer.c"
 UNRELIABLE = "src/transport/unreliable.c"
+UNUSUAL = "src/transport/unusual.c"
 WINDOW = "src/transport/window.c"
 XRC_NUMBER = "src/transport/xrc_number.c"
 
@@ -416,4 +421,43 @@ MUTANTS = [
     ("socket-twice", "a process has a window for each block of numbers", UNRELIABLE,
      "return home ? home : adv_qpn_target(qpn);",
      "return home && qpn < ADV_BLOCK_FIRST_QPN ? home : adv_qpn_target(qpn);"),
+    ("memo-stale", "a region that was used before is used after its deregistration", MR_TABLE,
+     "\ttable->count--;\n\ttable->generation++;\n", "\ttable->count--;\n"),
+    ("memo-changed", "a region that was used before keeps its old access rights", MR,
+     "\te->mrs.generation++;\n", ""),
+    ("memo-grown", "a new table of keys begins with the first generation", MR_TABLE,
+     "\tbigger.generation = table->generation;\n", "\tbigger.generation = 1;\n"),
+    ("memo-pd", "a region of another protection domain is remembered", MR_MEMO,
+     " || mr->pd != qp->pd", ""),
+    ("fast-destination", "a QP that is connected again sends to its old peer", QP_MODIFY,
+     "\tqp->fast.bth = adv_bth_start(", "\tif (!qp->fast.bth || !qp->attr.dest_qp_num)\n\t\tqp->fast.bth = adv_bth_start("),
+    ("fast-ack-rate", "the fast path requests an ACK only with the last packet", FAST,
+     "return t->since_ackreq + 1 >= ADV_ACKREQ_INTERVAL || t->window == 1 ||", "return t->window == 1 ||"),
+    ("fast-sqd", "SQD is not unusual", UNUSUAL,
+     "if (qp->state != IBV_QPS_RTS)", "if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD)"),
+    ("fast-error", "a QP that enters the error state is not reviewed", QP_COMPLETE,
+     "\t\tqp->resp.res_pending = 0;\n\t}\n\tadv_qp_review(qp);\n", "\t\tqp->resp.res_pending = 0;\n\t}\n"),
+    ("fast-loss", "packets to be sent again are not unusual", UNUSUAL,
+     "return req->next_psn != req->max_psn || req->unanswered || req->ticks ||", "return req->ticks ||"),
+    ("fast-psn", "the fast path expects the PSN of a WRITE's packet again", FAST,
+     "\tresp->epsn = adv_psn_add(resp->epsn, 1);",
+     "\tresp->epsn = adv_psn_add(resp->epsn, message == ADV_MSG_SEND || (a->position & FIRST));"),
+    ("fast-length", "a completion has the length of the message's last packet", FAST,
+     "complete_recv(qp, a, cqe, recv, (uint32_t)resp->offset, now);",
+     "complete_recv(qp, a, cqe, recv, a->payload_len, now);"),
+    ("fast-solicited", "the fast path raises no solicited event", FAST,
+     "adv_cq_commit(qp->recv_cq, a->flags & ADV_BTH_SOLICITED, now);",
+     "adv_cq_commit(qp->recv_cq, false, now);"),
+    ("fast-msn", "the fast path does not count messages", FAST,
+     "\t\tresp->msn = (resp->msn + 1) & ADV_PSN_MASK;\n", "\t\tresp->msn &= ADV_PSN_MASK;\n"),
+    ("fast-ghost", "the fast path accepts an ACK of the next PSN", FAST,
+     "acked >= adv_flight_psns(qp)", "acked > adv_flight_psns(qp)"),
+    ("fast-bound", "the fast path writes more bytes than a WRITE announced", FAST,
+     "next > resp->write_length || (last", "(last"),
+    ("fast-fence", "the fast path does not heed a fence", FAST,
+     "wqe->failed ||\n\t    (wqe->send_flags & IBV_SEND_FENCE))", "wqe->failed)"),
+    ("fast-flight", "the fast path does not count packets in flight of all QPs", FAST,
+     "\tqp->engine->in_flight += sent;\n", "\tqp->engine->in_flight += sent > 1;\n"),
+    ("fast-stalled", "packets of the fast path do not wake queue pairs that wait for the common window", FAST,
+     " || !adv_list_empty(&e->stalled))", ")"),
 ]

@@ -60,13 +60,27 @@ static inline bool netns_enter(void)
 	return netns_loopback_up();
 }
 
+/* Waits until sockets can be bound to the address: the kernel makes a new one valid a little later.
+ */
+static inline bool netns_await_ipv6(int fd, const struct in6_addr *address)
+{
+	struct sockaddr_in6 a = {.sin6_family = AF_INET6, .sin6_addr = *address};
+
+	for (unsigned ms = 0; ms < 60000; ms++) {
+		if (bind(fd, (struct sockaddr *)&a, sizeof(a)) == 0)
+			return true;
+		usleep(1000);
+	}
+	return false;
+}
+
 /* Adds an IPv6 address to lo. */
 static inline bool netns_add_ipv6(const char *address)
 {
 	struct in6_ifreq r = {.ifr6_prefixlen = 128, .ifr6_ifindex = (int)if_nametoindex("lo")};
 	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	bool ok = fd >= 0 && inet_pton(AF_INET6, address, &r.ifr6_addr) == 1 &&
-		  ioctl(fd, SIOCSIFADDR, &r) == 0;
+		  ioctl(fd, SIOCSIFADDR, &r) == 0 && netns_await_ipv6(fd, &r.ifr6_addr);
 
 	if (fd >= 0)
 		close(fd);

@@ -103,7 +103,8 @@ int adv_udp_set_addresses(struct adv_link *link, const struct adv_udp_address *a
 	free(l->address);
 	l->address = copy;
 	l->address_count = count;
-	l->generation++;
+	if (++l->generation == 0)
+		l->generation = 1;
 	return 0;
 }
 
@@ -143,6 +144,7 @@ struct adv_link *adv_udp_create(const struct adv_udp_config *config)
 		return NULL;
 	}
 	l->port = config->port ? config->port : ADV_ROCE_UDP_PORT;
+	l->generation = 1;
 	l->link.ops = &udp_ops;
 	l->link.receive_fd = config->receive_fd;
 	l->link.send_fd = -1;

@@ -27,19 +27,30 @@
 
 /* With this offset, payload behind a BTH is aligned to 16; copying takes twice as long otherwise.
  */
-#define UDP_FIRST_PACKET 4
+#define UDP_FIRST_PACKET  4
 
-#define UDP_RX_BUFFER	 65536
-#define UDP_RX_BATCH	 8
-#define UDP_RX_CONTROL	 256
-#define UDP_MAX_SOCKETS	 256
-#define UDP_HASH_SIZE	 256
-#define UDP_REFUSALS	 16
+#define UDP_RX_BUFFER	  65536
+#define UDP_RX_BATCH	  8
+#define UDP_RX_CONTROL	  256
+#define UDP_MAX_SOCKETS	  256
+#define UDP_HASH_SIZE	  256
+#define UDP_REFUSALS	  16
+#define UDP_FLOWS	  2048
+#define UDP_SOURCES	  64
+#define UDP_KNOWN_REPORTS 8
 
 union udp_sockaddr {
 	struct sockaddr sa;
 	struct sockaddr_in in;
 	struct sockaddr_in6 in6;
+};
+
+/* A descriptor's option UDP_SEGMENT; see udp_segment.c. */
+struct udp_segment {
+	uint16_t len;	   /* current value; 0: off */
+	uint16_t wish;	   /* value that the last messages needed */
+	uint32_t streak;   /* consecutive messages that needed it */
+	uint32_t patience; /* streak after which the option is set */
 };
 
 /*
@@ -50,8 +61,7 @@ union udp_sockaddr {
 struct udp_socket {
 	int fd;
 	bool ipv4;
-	bool any_target; /* serves several targets, because there are too few sockets */
-	bool any_source; /* bound to no address: each message names its source */
+	bool any_source; /* bound to no address */
 	uint16_t target; /* adv_qpn_target() */
 	uint16_t wish;	 /* preferred source port: that of the path */
 	uint16_t port;	 /* port to which the socket is bound */
@@ -62,29 +72,44 @@ struct udp_socket {
 	int last_error; /* last errno that was logged */
 	uint32_t ifindex;
 	struct adv_gid sgid;
+	struct udp_segment segment;
 };
 
-/* One send call: segments of one length (the last may be shorter) to one destination. */
-struct udp_message {
+/* What the packets of a path to one target have in common; see udp_flow.c. */
+struct udp_flow {
+	struct adv_gid sgid;
+	struct adv_gid dgid;
+	uint32_t generation; /* of the link when the entry was made; 0: the entry is empty */
+	uint16_t sport;	     /* of the path */
+	uint16_t target;
+	bool ipv4;
+	bool any_path;	  /* serves any port and target */
+	bool name_source; /* each message must name its source address */
+	bool multicast;
+	uint8_t to_len;
+	adv_icrc_state icrc; /* adv_icrc_begin() for Identification 0 and length 0 */
+	uint32_t ifindex;
 	struct udp_socket *socket;
-	/* Path of the first packet; valid while the message is built. */
-	const struct adv_path *path;
+	struct udp_segment *segment; /* of the socket's descriptor */
 	union udp_sockaddr to;
+};
+
+/* One send call: segments of one length (the last may be shorter) to one destination. Its size
+ * makes the addresses of an array's members cheap. */
+struct udp_message {
+	_Alignas(64) const struct udp_flow *flow; /* not replaced before the message is sent */
+	const struct adv_path *path; /* of the first packet; valid while the message is built */
 	uint8_t *data;
 	uint32_t len;
 	uint16_t segment_len;
 	uint16_t segments;
-	struct adv_icrc_run icrc;
-	int tos;
-	int ttl;
-	bool multicast;
-	bool alone;  /* one packet only: a wrong ICRC on purpose, or udp_refusal_holds() */
+	adv_icrc_state icrc; /* the flow's, for the length of a segment */
+	uint32_t dest_qpn;   /* of the first packet */
+	uint32_t room;	     /* bytes that may be appended */
+	int16_t tos;
+	int16_t ttl;
 	bool singly; /* the kernel rejected the segmented send: the link sends single packets,
 		      * each with Identification 0 */
-	uint16_t target;
-	uint32_t ifindex;
-	struct adv_gid sgid;
-	struct adv_gid dgid;
 };
 
 /* A destination for which segmented sends are suspended; see udp_refusal.c. */
@@ -94,6 +119,9 @@ struct udp_refusal {
 	unsigned left;	/* messages until the next try */
 };
 
+/* Control data of a message: UDP_SEGMENT and the source address. */
+#define UDP_TX_CONTROL (CMSG_SPACE(sizeof(uint16_t)) + CMSG_SPACE(sizeof(struct in6_pktinfo)))
+
 struct udp_tx {
 	unsigned count; /* messages built */
 	unsigned next;	/* the first message that is not sent yet */
@@ -101,7 +129,7 @@ struct udp_tx {
 	struct mmsghdr mmsg[ADV_TX_BATCH_PACKETS];
 	struct iovec iov[ADV_TX_BATCH_PACKETS];
 	union {
-		char space[CMSG_SPACE(sizeof(uint16_t)) + CMSG_SPACE(sizeof(struct in6_pktinfo))];
+		char space[UDP_TX_CONTROL];
 		struct cmsghdr align;
 	} control[ADV_TX_BATCH_PACKETS];
 	_Alignas(64) uint8_t bytes[UDP_FIRST_PACKET + ADV_TX_BATCH_PACKETS * UDP_PACKET_MAX];
@@ -120,14 +148,37 @@ struct udp_receiver {
 	unsigned streak; /* consecutive calls that received as many datagrams as requested */
 };
 
+/* Addresses and ports of received datagrams, whose ICRCs begin with the same state. */
+struct udp_source {
+	struct adv_rx_meta meta; /* of the last datagram */
+	bool used;		 /* false: the entry is empty */
+	bool ipv4;
+	adv_icrc_state icrc; /* adv_icrc_begin() for Identification 0 and length 0 */
+};
+
+/* What the kernel reports of a datagram beside its bytes. */
+struct udp_report {
+	union udp_sockaddr from;
+	_Alignas(struct cmsghdr) char control[UDP_RX_CONTROL];
+};
+
+/* A report that was read, and its contents. */
+struct udp_known_report {
+	struct udp_report report;
+	socklen_t name_len;
+	size_t control_len; /* SIZE_MAX: the entry is empty */
+	struct udp_source *source;
+	uint32_t segment_len; /* UINT32_MAX: the datagram is one packet */
+	uint8_t tclass;
+};
+
 struct udp_rx {
+	unsigned used; /* headers that the kernel has changed */
+	struct udp_known_report known[UDP_KNOWN_REPORTS];
+	struct udp_source source[UDP_SOURCES];
 	struct mmsghdr mmsg[UDP_RX_BATCH];
 	struct iovec iov[UDP_RX_BATCH];
-	union udp_sockaddr from[UDP_RX_BATCH];
-	union {
-		char space[UDP_RX_CONTROL];
-		struct cmsghdr align;
-	} control[UDP_RX_BATCH];
+	struct udp_report report[UDP_RX_BATCH];
 	/* A datagram begins at UDP_FIRST_PACKET. The further 64 bytes make each buffer begin on a
 	 * cache line. */
 	_Alignas(64) uint8_t buffer[UDP_RX_BATCH][64 + UDP_RX_BUFFER];
@@ -142,7 +193,7 @@ struct udp_link {
 	struct udp_range range[ADV_UDP_RANGES];
 	unsigned address_count;
 	struct adv_udp_address *address;
-	uint16_t generation; /* counts changes of the addresses */
+	uint32_t generation; /* 1 + changes of the addresses */
 	int error_epoll;     /* -1: sockets do not collect ICMP errors */
 	unsigned socket_count;
 	unsigned socket_limit;
@@ -152,6 +203,9 @@ struct udp_link {
 	/* Sockets for the machine's own addresses: IPv6 and IPv4 share one descriptor, but have
 	 * separate options. */
 	struct udp_socket sender[2];
+	struct udp_flow flow[UDP_FLOWS];
+	/* [ipv4][n]: adv_icrc_length_effect() of packets of n bytes; 0: not computed yet. */
+	uint32_t length_effect[2][UDP_PACKET_MAX + 1];
 	unsigned refusal_count;
 	unsigned refusal_next; /* the entry to replace if there are too many */
 	struct udp_refusal refusal[UDP_REFUSALS];
@@ -164,18 +218,73 @@ static inline struct udp_link *udp_link_of(struct adv_link *link)
 	return adv_container_of(link, struct udp_link, link);
 }
 
+/* As adv_icrc_length_effect(). udp_payload: at most UDP_PACKET_MAX. */
+static inline uint32_t udp_length_effect(struct udp_link *l, bool ipv4, uint32_t udp_payload)
+{
+	uint32_t *effect = &l->length_effect[ipv4][udp_payload];
+
+	if (!*effect)
+		*effect = adv_icrc_length_effect(ipv4, udp_payload);
+	return *effect;
+}
+
+/* ---- udp_socket.c ---- */
+
 /*
- * Returns the socket for a packet of this path to a QP of this target, and opens it if needed. NULL
+ * Returns the socket for packets of this path to QPs of this target, and opens it if needed. NULL
  * with errno: EADDRNOTAVAIL if the machine does not have the source address; the errors of
  * socket(2) and bind(2).
  */
-struct udp_socket *udp_socket_get(struct udp_link *l, struct adv_path *path, uint16_t target);
+struct udp_socket *udp_socket_get(struct udp_link *l, const struct adv_path *path, uint16_t target);
 /* Opens link->sender. False with errno. */
 bool udp_sender_open(struct udp_link *l);
 /* Closes all sending sockets. */
 void udp_sockets_close(struct udp_link *l);
 /* Returns the index of the interface that has the address; 0: none. */
 uint32_t udp_ifindex_of(const struct udp_link *l, const struct adv_gid *gid);
+/* True if packets to this address leave from link->sender. */
+bool udp_sender_serves(const struct udp_link *l, const struct adv_gid *dgid);
+
+/* ---- udp_flow.c ---- */
+
+/* As udp_flow_of(), for a path whose hint does not lead to its flow. */
+const struct udp_flow *udp_flow_find(struct udp_link *l, struct adv_path *path, uint16_t target);
+
+static inline bool udp_flow_matches(const struct udp_link *l, const struct udp_flow *f,
+				    const struct adv_path *path, uint16_t target)
+{
+	return f->generation == l->generation && adv_gid_equal(&f->dgid, &path->dgid) &&
+	       adv_gid_equal(&f->sgid, &path->sgid) &&
+	       (f->any_path || (f->sport == path->sport && f->target == target));
+}
+
+/* Returns the flow of packets of this path to QPs of this target. It is valid until the next call,
+ * and as long as an unsent message refers to it. NULL: the addresses are of two families, or there
+ * is no socket. */
+static inline const struct udp_flow *udp_flow_of(struct udp_link *l, struct adv_path *path,
+						 uint16_t target)
+{
+	const struct udp_flow *f = &l->flow[path->link_hint % UDP_FLOWS];
+
+	return udp_flow_matches(l, f, path, target) ? f : udp_flow_find(l, path, target);
+}
+
+/* True if the address is link-local IPv6. */
+bool udp_is_link_local(const struct adv_gid *gid);
+
+/* ---- udp_segment.c ---- */
+
+/* True if the kernel divides `len` bytes as wanted without control data: into segments of
+ * segment_len bytes, or not at all if segment_len is 0. */
+static inline bool udp_segment_fits(const struct udp_segment *s, uint32_t len, uint16_t segment_len)
+{
+	return segment_len ? s->len == segment_len : !s->len || len <= s->len;
+}
+/* Notes a message that udp_segment_fits() does not fit, and sets the option of the descriptor if
+ * all of the last messages needed this value. segment_len: as udp_segment_fits(). */
+void udp_segment_learn(struct udp_segment *s, int fd, uint16_t segment_len);
+/* Switches the option off after the kernel rejected a message. False: it was off. */
+bool udp_segment_reset(struct udp_segment *s, int fd);
 
 /* ---- udp_refusal.c ---- */
 

@@ -47,12 +47,12 @@ bool udp_refusal_holds(struct udp_link *l, const struct adv_gid *dgid)
 
 void udp_refusal_note(struct udp_link *l, const struct udp_message *m, int err)
 {
-	struct udp_refusal *r = find_refusal(l, &m->dgid);
+	struct udp_refusal *r = find_refusal(l, &m->flow->dgid);
 
 	if (!r) {
-		adv_info("port %u: a segmented send was refused: %s", m->socket->port,
+		adv_info("port %u: a segmented send was refused: %s", m->flow->socket->port,
 			 strerror(err));
-		r = add_refusal(l, &m->dgid);
+		r = add_refusal(l, &m->flow->dgid);
 	} else if (r->left) {
 		return; /* the message was built before the previous rejection */
 	}

@@ -14,20 +14,38 @@
  */
 #include "link/udp_internal.h"
 
-#include <errno.h>
+#include <endian.h>
 
 #include "base/sys.h"
+#include "wire/bytes.h"
 
 #define MIN_PACKET (ADV_BTH_LEN + ADV_ICRC_LEN)
+#define STREAK	   4 /* consecutive datagrams received singly, until several are requested */
+
+/* Bytes of a report with this much control data. */
+#define REPORT_LEN(control_len) (offsetof(struct udp_report, control) + (control_len))
 
 /* One datagram as the socket delivered it. */
 struct datagram {
-	struct adv_rx_meta meta;
-	struct adv_icrc_run icrc;
+	struct udp_source *source; /* addresses, ports and their part of the ICRC */
 	const uint8_t *data;
 	uint32_t len;
-	uint32_t segment_len;
+	uint32_t segment_len; /* UINT32_MAX: the datagram is one packet */
 };
+
+/* Restores the members that the kernel changed in the previous call. */
+static void reset_header(struct msghdr *m)
+{
+	m->msg_namelen = sizeof(union udp_sockaddr);
+	m->msg_controllen = UDP_RX_CONTROL;
+	m->msg_flags = 0;
+}
+
+static void forget_reports(struct udp_rx *rx)
+{
+	for (unsigned i = 0; i < UDP_KNOWN_REPORTS; i++)
+		rx->known[i].control_len = SIZE_MAX;
+}
 
 void udp_rx_init(struct udp_link *l)
 {
@@ -39,9 +57,11 @@ void udp_rx_init(struct udp_link *l)
 		rx->iov[i] = (struct iovec){rx->buffer[i] + UDP_FIRST_PACKET, UDP_RX_BUFFER};
 		m->msg_iov = &rx->iov[i];
 		m->msg_iovlen = 1;
-		m->msg_name = &rx->from[i];
-		m->msg_control = &rx->control[i];
+		m->msg_name = &rx->report[i].from;
+		m->msg_control = rx->report[i].control;
+		reset_header(m);
 	}
+	forget_reports(rx);
 }
 
 static void gid_from_ipv4(struct adv_gid *gid, const void *addr)
@@ -52,18 +72,18 @@ static void gid_from_ipv4(struct adv_gid *gid, const void *addr)
 	memcpy(gid->raw + 12, addr, 4);
 }
 
-static bool read_source(struct datagram *d, const struct msghdr *m)
+static bool read_source(struct adv_rx_meta *meta, const struct msghdr *m)
 {
 	const union udp_sockaddr *from = m->msg_name;
 
 	if (m->msg_namelen >= sizeof(from->in6) && from->sa.sa_family == AF_INET6) {
-		memcpy(d->meta.sgid.raw, &from->in6.sin6_addr, 16);
-		d->meta.sport = ntohs(from->in6.sin6_port);
+		memcpy(meta->sgid.raw, &from->in6.sin6_addr, 16);
+		meta->sport = ntohs(from->in6.sin6_port);
 		return true;
 	}
 	if (m->msg_namelen >= sizeof(from->in) && from->sa.sa_family == AF_INET) {
-		gid_from_ipv4(&d->meta.sgid, &from->in.sin_addr);
-		d->meta.sport = ntohs(from->in.sin_port);
+		gid_from_ipv4(&meta->sgid, &from->in.sin_addr);
+		meta->sport = ntohs(from->in.sin_port);
 		return true;
 	}
 	return false;
@@ -71,125 +91,171 @@ static bool read_source(struct datagram *d, const struct msghdr *m)
 
 /* Reads the control data. A dual-stack socket reports the type of service of IPv4 at the level of
  * IPv4, and everything else at the level of IPv6. */
-static bool read_control(struct datagram *d, struct msghdr *m)
+static bool read_control(struct datagram *d, struct adv_rx_meta *meta, struct msghdr *m)
 {
 	bool have_destination = false;
 
-	d->segment_len = d->len;
+	d->segment_len = UINT32_MAX;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
 		const void *p = CMSG_DATA(c);
 		size_t n = c->cmsg_len - CMSG_LEN(0);
 		int value;
 
-		if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO && n >= sizeof(int)) {
+		if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO &&
+		    n >= sizeof(struct in6_pktinfo)) {
+			memcpy(meta->dgid.raw,
+			       (const uint8_t *)p + offsetof(struct in6_pktinfo, ipi6_addr), 16);
+			have_destination = true;
+		} else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS && n >= 1) {
+			meta->tclass = *(const uint8_t *)p;
+		} else if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO &&
+			   n >= sizeof(int)) {
 			memcpy(&value, p, sizeof(value));
 			if (value <= 0)
 				return false;
 			d->segment_len = (uint32_t)value;
-		} else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS && n >= 1) {
-			d->meta.tclass = *(const uint8_t *)p;
 		} else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS &&
 			   n >= sizeof(int)) {
 			memcpy(&value, p, sizeof(value));
-			d->meta.tclass = (uint8_t)value;
+			meta->tclass = (uint8_t)value;
 		} else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO &&
 			   n >= sizeof(struct in_pktinfo)) {
-			gid_from_ipv4(&d->meta.dgid,
+			gid_from_ipv4(&meta->dgid,
 				      (const uint8_t *)p + offsetof(struct in_pktinfo, ipi_addr));
-			have_destination = true;
-		} else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO &&
-			   n >= sizeof(struct in6_pktinfo)) {
-			memcpy(d->meta.dgid.raw,
-			       (const uint8_t *)p + offsetof(struct in6_pktinfo, ipi6_addr), 16);
 			have_destination = true;
 		}
 	}
 	return have_destination;
 }
 
-static void fill_flow(struct udp_link *l, struct datagram *d)
+static void fill_flow(const struct udp_link *l, const struct udp_source *s,
+		      struct adv_icrc_flow *flow)
 {
-	struct adv_icrc_flow *f = &d->icrc.flow;
+	*flow = (struct adv_icrc_flow){
+		.ipv4 = s->ipv4, .sport = s->meta.sport, .dport = l->receive_port};
+	adv_icrc_flow_set_addresses(flow, s->meta.sgid.raw, s->meta.dgid.raw);
+}
 
-	f->ipv4 = adv_gid_is_ipv4(&d->meta.sgid);
-	f->sport = d->meta.sport;
-	f->dport = l->receive_port;
-	adv_icrc_flow_set_addresses(f, d->meta.sgid.raw, d->meta.dgid.raw);
+/* Returns the entry for the addresses and ports of `meta`. NULL: the addresses are of two
+ * families. */
+static struct udp_source *find_source(struct udp_link *l, const struct adv_rx_meta *meta)
+{
+	unsigned place = meta->sgid.raw[15] + meta->sgid.raw[14] * 7u + meta->sport;
+	struct udp_source *s = &l->rx.source[place % UDP_SOURCES];
+	struct adv_icrc_flow flow;
+
+	if (s->used && s->meta.sport == meta->sport && adv_gid_equal(&s->meta.sgid, &meta->sgid) &&
+	    adv_gid_equal(&s->meta.dgid, &meta->dgid))
+		return s;
+	if (adv_gid_is_ipv4(&meta->sgid) != adv_gid_is_ipv4(&meta->dgid))
+		return NULL;
+	forget_reports(&l->rx); /* one of them may refer to the entry */
+	s->used = true;
+	s->ipv4 = adv_gid_is_ipv4(&meta->sgid);
+	s->meta = *meta;
+	fill_flow(l, s, &flow);
+	s->icrc = adv_icrc_begin(&flow, 0, 0);
+	return s;
 }
 
 /*
- * Computes the Identification that yields the ICRC `found`; `computed` is the ICRC for *id. The
- * ICRC is affine in the Identification, so the difference of the ICRCs gives the bits that differ.
- * If there is no solution, tries again with Don't Fragment clear, as other stacks may send it.
+ * Returns the Identification that yields the ICRC `found`, or -1; `computed` is the ICRC for id.
+ * The ICRC is affine in the Identification, so the difference of the ICRCs gives the bits that
+ * differ. If there is no solution, tries again with Don't Fragment clear, as other stacks may send
+ * it.
  */
-static bool solve_id(const struct datagram *d, bool own, const uint8_t *p, uint32_t len,
-		     uint32_t found, uint32_t computed, uint16_t *id)
+static int solve_id(const struct udp_link *l, const struct udp_source *s, bool own,
+		    const uint8_t *p, uint32_t len, uint32_t found, uint32_t computed, uint16_t id)
 {
-	struct adv_icrc_flow fragmentable = d->icrc.flow;
+	struct adv_icrc_flow fragmentable;
 	uint16_t difference;
 
 	if (!adv_icrc_solve_id(found, computed, len, &difference)) {
+		fill_flow(l, s, &fragmentable);
 		fragmentable.ipv4_no_df = true;
-		computed = adv_icrc_finish(adv_icrc_begin(&fragmentable, *id, len), p,
+		computed = adv_icrc_finish(adv_icrc_begin(&fragmentable, id, len), p,
 					   len - ADV_ICRC_LEN);
 		if (own || !adv_icrc_solve_id(found, computed, len, &difference))
-			return false;
+			return -1;
 	}
-	*id ^= difference;
-	return !own || *id < UDP_GSO_SEGMENTS;
+	id ^= difference;
+	return own && id >= UDP_GSO_SEGMENTS ? -1 : id;
 }
 
-/* True if the ICRC is right. *id: the expected Identification; becomes the actual one. */
-static bool icrc_is_right(const struct udp_link *l, struct datagram *d, const uint8_t *p,
-			  uint32_t len, uint16_t *id)
+/* Handles an ICRC that does not fit the expected Identification id. Returns another one that it
+ * fits, and that the sender may have used; -1: there is none. */
+static int find_other_id(const struct udp_link *l, const struct datagram *d, const uint8_t *p,
+			 uint32_t len, uint32_t found, uint32_t computed, uint16_t id)
 {
-	const uint8_t *q = p + len - ADV_ICRC_LEN;
-	uint32_t found = q[0] | (uint32_t)q[1] << 8 | (uint32_t)q[2] << 16 | (uint32_t)q[3] << 24;
-	uint32_t computed =
-		adv_icrc_finish(adv_icrc_run_begin(&d->icrc, *id, len), p, len - ADV_ICRC_LEN);
 	bool own;
 
-	if (computed == found)
-		return true;
-	if (!d->icrc.flow.ipv4)
-		return false;
-	own = adv_udp_is_own_address(&l->link, &d->meta.sgid);
+	if (!d->source->ipv4)
+		return -1;
+	own = adv_udp_is_own_address(&l->link, &d->source->meta.sgid);
 	if (own && d->segment_len < d->len)
-		return false;
-	return solve_id(d, own, p, len, found, computed, id);
+		return -1;
+	return solve_id(l, d->source, own, p, len, found, computed, id);
 }
 
-static bool is_accepted_qpn(const struct udp_link *l, const uint8_t *bth)
+static bool is_in_ranges(const struct udp_link *l, uint32_t qpn)
 {
-	uint32_t qpn = (uint32_t)bth[5] << 16 | (uint32_t)bth[6] << 8 | bth[7];
-
 	for (unsigned i = 0; i < l->range_count; i++)
 		if (!l->range[i].qpn_count || qpn - l->range[i].qpn_first < l->range[i].qpn_count)
 			return true;
 	return qpn == ADV_QPN_MULTICAST;
 }
 
-static unsigned deliver_packets(struct udp_link *l, struct datagram *d, adv_link_rx_fn *fn,
+static inline bool is_accepted_qpn(const struct udp_link *l, const uint8_t *bth)
+{
+	uint32_t qpn = adv_get_be32(bth + 4) & ADV_QPN_MASK;
+
+	return qpn - l->range[0].qpn_first < l->range[0].qpn_count || is_in_ranges(l, qpn);
+}
+
+static bool is_packet_len(uint32_t len)
+{
+	return len >= MIN_PACKET && len <= UDP_PACKET_MAX && len % 4 == 0;
+}
+
+/* Delivers the packets of a datagram. */
+static unsigned deliver_packets(struct udp_link *l, const struct datagram *d, adv_link_rx_fn *fn,
 				void *user)
 {
 	struct adv_link_counters *count = &l->link.counters;
-	struct adv_rx_packet pkt = {.meta = &d->meta};
+	struct adv_rx_packet pkt = {.meta = &d->source->meta};
+	const uint8_t *p = d->data, *const end = p + d->len;
+	const uint32_t segment_len = d->segment_len;
+	const bool ipv4 = d->source->ipv4;
+	adv_icrc_state begun = 0; /* of packets of len bytes with Identification 0 */
+	uint32_t found, computed, len = 0;
 	unsigned packets = 0;
-	uint16_t id = 0;
+	bool valid = false;
+	int id = 0, other;
 
-	for (uint32_t at = 0; at < d->len; at += d->segment_len, packets++, id++) {
-		const uint8_t *p = d->data + at;
-		uint32_t len = d->len - at < d->segment_len ? d->len - at : d->segment_len;
+	for (; p < end; p += len, packets++, id++) {
+		uint32_t left = (uint32_t)(end - p);
 
-		count->rx_packets++;
-		count->rx_bytes += len;
-		if (len < MIN_PACKET || len > UDP_PACKET_MAX || len % 4 != 0) {
+		if (len != segment_len || left < len) {
+			len = left < segment_len ? left : segment_len;
+			valid = is_packet_len(len);
+			begun = d->source->icrc ^ (valid ? udp_length_effect(l, ipv4, len) : 0);
+		}
+		if (!valid) {
 			count->rx_malformed++;
 			continue;
 		}
-		if (!icrc_is_right(l, d, p, len, &id)) {
-			count->rx_icrc_errors++;
-			continue;
+		memcpy(&found, p + len - ADV_ICRC_LEN, sizeof(found));
+		found = le32toh(found);
+		computed =
+			adv_icrc_finish(ipv4 ? begun ^ adv_icrc_id_effect_of((uint16_t)id) : begun,
+					p, len - ADV_ICRC_LEN);
+		if (computed != found) {
+			other = find_other_id(l, d, p, len, found, computed, (uint16_t)id);
+			if (other < 0) {
+				count->rx_icrc_errors++;
+				continue;
+			}
+			id = other;
 		}
 		if (!is_accepted_qpn(l, p)) {
 			count->rx_misdelivered++;
@@ -199,88 +265,121 @@ static unsigned deliver_packets(struct udp_link *l, struct datagram *d, adv_link
 		pkt.len = len - ADV_ICRC_LEN;
 		fn(user, &pkt);
 	}
+	count->rx_packets += packets;
+	count->rx_bytes += d->len;
 	return packets;
 }
 
-static unsigned receive_datagram(struct udp_link *l, struct mmsghdr *mmsg, adv_link_rx_fn *fn,
-				 void *user)
+/* Reads a report that is not known, and remembers it. False: it is not complete. */
+static bool read_new_report(struct udp_link *l, struct udp_known_report *k, struct datagram *d,
+			    struct msghdr *m)
+{
+	struct adv_rx_meta meta = {.slot = 0};
+
+	if (!read_source(&meta, m) || !read_control(d, &meta, m))
+		return false;
+	d->source = find_source(l, &meta);
+	if (!d->source)
+		return false;
+	memcpy(&k->report, m->msg_name, REPORT_LEN(m->msg_controllen));
+	k->name_len = m->msg_namelen;
+	k->control_len = m->msg_controllen;
+	k->source = d->source;
+	k->segment_len = d->segment_len;
+	k->tclass = meta.tclass;
+	return true;
+}
+
+/* Reads the report of a datagram. Mostly it is known: equal to that of an earlier datagram of about
+ * this length. False: the report is not complete. */
+static bool read_report(struct udp_link *l, struct datagram *d, struct msghdr *m)
+{
+	struct udp_known_report *k = &l->rx.known[(d->len >> 4 ^ d->len >> 9) % UDP_KNOWN_REPORTS];
+
+	if (m->msg_controllen == k->control_len && m->msg_namelen == k->name_len &&
+	    memcmp(m->msg_name, &k->report, REPORT_LEN(k->control_len)) == 0) {
+		d->source = k->source;
+		d->segment_len = k->segment_len;
+	} else if (!read_new_report(l, k, d, m)) {
+		return false;
+	}
+	d->source->meta.tclass = k->tclass;
+	return true;
+}
+
+/* Handles one datagram. This function and the next two are not inline, so that udp_receive() is
+ * short when no datagram is queued. */
+static __attribute__((noinline)) unsigned receive_datagram(struct udp_link *l, struct mmsghdr *mmsg,
+							   adv_link_rx_fn *fn, void *user)
 {
 	struct msghdr *m = &mmsg->msg_hdr;
 	struct datagram d = {.data = m->msg_iov->iov_base, .len = mmsg->msg_len};
 
-	if (d.len == 0 || m->msg_flags & (MSG_TRUNC | MSG_CTRUNC) || !read_source(&d, m) ||
-	    !read_control(&d, m) ||
-	    adv_gid_is_ipv4(&d.meta.sgid) != adv_gid_is_ipv4(&d.meta.dgid)) {
+	if (d.len == 0 || m->msg_flags & (MSG_TRUNC | MSG_CTRUNC) || !read_report(l, &d, m)) {
 		l->link.counters.rx_packets++;
 		l->link.counters.rx_malformed++;
 		return 1;
 	}
-	fill_flow(l, &d);
 	return deliver_packets(l, &d, fn, user);
 }
 
-/* Restores the members that the kernel changed in the previous call. */
-static void reset_header(struct msghdr *m)
+/* Restores the headers that the kernel changed in the previous call. */
+static __attribute__((noinline)) void reset_headers(struct udp_rx *rx)
 {
-	m->msg_namelen = sizeof(union udp_sockaddr);
-	m->msg_controllen = UDP_RX_CONTROL;
-	m->msg_flags = 0;
+	for (; rx->used; rx->used--)
+		reset_header(&rx->mmsg[rx->used - 1].msg_hdr);
 }
 
-/* Receives up to n datagrams by one system call. Returns their number. */
-static unsigned receive_some(struct udp_link *l, const struct udp_receiver *from, unsigned n)
+/* Receives batches of datagrams as long as they are full. The batch size shrinks if they are not.
+ */
+static __attribute__((noinline)) unsigned receive_batches(struct udp_link *l, unsigned budget,
+							  adv_link_rx_fn *fn, void *user)
 {
-	struct udp_rx *rx = &l->rx;
-	ssize_t r;
+	struct udp_receiver *from = &l->receiver;
+	unsigned packets = 0, asked, got;
 
-	for (unsigned i = 0; i < n; i++)
-		reset_header(&rx->mmsg[i].msg_hdr);
-	if (n == 1) {
-		r = adv_sys_recvmsg(from->fd, &rx->mmsg[0].msg_hdr, MSG_DONTWAIT);
-		if (r < 0)
-			return 0;
-		rx->mmsg[0].msg_len = (unsigned)r;
-		return 1;
+	do {
+		ssize_t r;
+
+		asked = from->vlen;
+		reset_headers(&l->rx);
+		r = adv_sys_recvmmsg(from->fd, l->rx.mmsg, asked, MSG_DONTWAIT);
+		got = l->rx.used = r < 0 ? 0 : (unsigned)r;
+		for (unsigned i = 0; i < got; i++)
+			packets += receive_datagram(l, &l->rx.mmsg[i], fn, user);
+		if (got == asked && from->vlen < UDP_RX_BATCH)
+			from->vlen *= 2;
+	} while (got == asked && packets < budget);
+	if (got < asked) {
+		from->streak = 0;
+		if (got <= asked / 2)
+			from->vlen = asked / 2;
 	}
-	r = adv_sys_recvmmsg(from->fd, rx->mmsg, n, MSG_DONTWAIT);
-	return r < 0 ? 0 : (unsigned)r;
+	return packets;
 }
 
 /*
- * Adapts the batch size: it grows while calls return full batches, and shrinks otherwise. recvmsg()
- * is fastest for a single packet. recvmmsg() is faster only if several datagrams are queued.
+ * The size of the next batch grows while calls return full batches. recvmsg() is fastest for a
+ * single packet. recvmmsg() is faster only if several datagrams are queued.
  */
-static void adapt_batch(struct udp_receiver *from, unsigned asked, unsigned got)
-{
-	if (got == asked) {
-		if (++from->streak >= 4 && from->vlen < UDP_RX_BATCH)
-			from->vlen *= 2;
-	} else {
-		from->streak = 0;
-		if (got <= from->vlen / 2)
-			from->vlen = from->vlen > 1 ? from->vlen / 2 : 1;
-	}
-}
-
 unsigned udp_receive(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user)
 {
 	struct udp_link *l = udp_link_of(link);
-	struct udp_receiver *from = &l->receiver;
-	unsigned packets = 0;
+	struct udp_rx *rx = &l->rx;
+	ssize_t r;
 
-	while (packets < budget) {
-		unsigned asked = from->vlen;
-		unsigned got = receive_some(l, from, asked);
-
-		if (got == 0 && asked == 1) {
-			from->streak = 0;
-			break;
-		}
-		for (unsigned i = 0; i < got; i++)
-			packets += receive_datagram(l, &l->rx.mmsg[i], fn, user);
-		adapt_batch(from, asked, got);
-		if (got < asked || asked == 1)
-			break;
+	if (l->receiver.vlen > 1 || !budget)
+		return budget ? receive_batches(l, budget, fn, user) : 0;
+	if (rx->used)
+		reset_headers(rx);
+	r = adv_sys_recvmsg(l->receiver.fd, &rx->mmsg[0].msg_hdr, MSG_DONTWAIT);
+	if (r < 0) {
+		l->receiver.streak = 0;
+		return 0;
 	}
-	return packets;
+	rx->mmsg[0].msg_len = (unsigned)r;
+	rx->used = 1;
+	if (++l->receiver.streak >= STREAK)
+		l->receiver.vlen = 2;
+	return receive_datagram(l, &rx->mmsg[0], fn, user);
 }

@@ -16,7 +16,7 @@
  * bound to another local address and the same port may name this source address with IP_PKTINFO.
  * The port of the socket for packets to the machine itself identifies the sender. This socket is
  * therefore bound to no address of either family, so that no other socket can have the port. It
- * names the source address with each message.
+ * names the source address with each message, unless the kernel chooses the same (udp_flow.c).
  */
 #include "link/udp_internal.h"
 
@@ -31,7 +31,6 @@
 #define PORT_FIRST  0xc000u
 #define PORT_TRIES  512
 #define SEND_BUFFER (4 << 20)
-#define HINT_SENDER 0xffff /* means link->sender; other values are a socket's index + 1 */
 
 static const struct adv_udp_address *find_address(const struct udp_link *l,
 						  const struct adv_gid *gid)
@@ -243,8 +242,6 @@ static struct udp_socket *share_socket(struct udp_link *l, const struct adv_path
 		if (!other)
 			other = s;
 	}
-	if (other)
-		other->any_target = true;
 	return other;
 }
 
@@ -296,12 +293,18 @@ static struct udp_socket *open_socket(struct udp_link *l, const struct adv_path 
 	return s;
 }
 
-static struct udp_socket *find_or_open(struct udp_link *l, const struct adv_path *path,
-				       uint16_t target)
+bool udp_sender_serves(const struct udp_link *l, const struct adv_gid *dgid)
+{
+	return l->sender[0].port && adv_udp_is_own_address(&l->link, dgid);
+}
+
+struct udp_socket *udp_socket_get(struct udp_link *l, const struct adv_path *path, uint16_t target)
 {
 	unsigned h = hash_key(&path->sgid, path->sport, target);
 	struct udp_socket *s = NULL;
 
+	if (udp_sender_serves(l, &path->dgid))
+		return &l->sender[adv_gid_is_ipv4(&path->sgid)];
 	for (unsigned i = l->hash[h]; i; i = s->next) {
 		s = &l->socket[i - 1];
 		if (s->wish == path->sport && s->target == target &&
@@ -320,45 +323,6 @@ static struct udp_socket *find_or_open(struct udp_link *l, const struct adv_path
 	}
 	if (!s)
 		log_failure(l, &path->sgid);
-	return s;
-}
-
-/* Returns the hint to store in a path. It is valid until the addresses change. */
-static uint32_t hint_of(const struct udp_link *l, uint32_t index)
-{
-	return (uint32_t)l->generation << 16 | index;
-}
-
-static struct udp_socket *socket_of_hint(struct udp_link *l, const struct adv_path *path,
-					 uint16_t target)
-{
-	uint32_t index = path->link_hint & 0xffff;
-	struct udp_socket *s;
-
-	if (!index || path->link_hint != hint_of(l, index))
-		return NULL;
-	if (index == HINT_SENDER)
-		return &l->sender[adv_gid_is_ipv4(&path->sgid)];
-	if (index > l->socket_count)
-		return NULL;
-	s = &l->socket[index - 1];
-	return (s->target == target || s->any_target) && adv_gid_equal(&s->sgid, &path->sgid)
-		       ? s
-		       : NULL;
-}
-
-struct udp_socket *udp_socket_get(struct udp_link *l, struct adv_path *path, uint16_t target)
-{
-	struct udp_socket *s = socket_of_hint(l, path, target);
-
-	if (s)
-		return s;
-	if (l->sender[0].port && adv_udp_is_own_address(&l->link, &path->dgid)) {
-		path->link_hint = hint_of(l, HINT_SENDER);
-		return &l->sender[adv_gid_is_ipv4(&path->sgid)];
-	}
-	s = find_or_open(l, path, target);
-	path->link_hint = s ? hint_of(l, (uint32_t)(s - l->socket) + 1) : 0;
 	return s;
 }
 

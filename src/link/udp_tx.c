@@ -11,160 +11,127 @@
  */
 #include "link/udp_internal.h"
 
+#include <endian.h>
 #include <errno.h>
 
 #include "base/log.h"
 #include "base/sys.h"
-
-/* Properties that a message and a packet appended to it must share. */
-struct traits {
-	struct udp_socket *socket;
-	int tos;
-	int ttl;
-	bool multicast;
-	uint16_t target;
-};
-
-static bool find_traits(struct udp_link *l, struct adv_tx_packet *pkt, struct traits *w)
-{
-	struct adv_path *path = pkt->path;
-
-	if (adv_gid_is_ipv4(&path->sgid) != adv_gid_is_ipv4(&path->dgid))
-		return false;
-	w->target = adv_qpn_target(pkt->dest_qpn);
-	w->socket = udp_socket_get(l, path, w->target);
-	w->tos = (path->tclass & 0xfc) | (int)pkt->ecn;
-	w->multicast = adv_gid_is_multicast(&path->dgid);
-	/*
-	 * On a fabric of one subnet, programs set a hop limit of 0 or 1. Drivers for RoCE v2 then
-	 * use the route's hop limit instead. For a multicast group the program's value counts.
-	 */
-	if (path->hop_limit > 1)
-		w->ttl = path->hop_limit;
-	else
-		w->ttl = w->multicast ? 1 : -1;
-	return w->socket != NULL;
-}
 
 static uint32_t packet_len(const struct adv_tx_packet *pkt)
 {
 	return (uint32_t)pkt->header_len + pkt->payload_len + pkt->pad + ADV_ICRC_LEN;
 }
 
+static int16_t tos_of(const struct adv_tx_packet *pkt)
+{
+	return (int16_t)((pkt->path->tclass & 0xfc) | (int)pkt->ecn);
+}
+
+/*
+ * On a fabric of one subnet, programs set a hop limit of 0 or 1. Drivers for RoCE v2 then use the
+ * route's hop limit (-1) instead. For a multicast group the program's value counts.
+ */
+static int16_t ttl_of(const struct adv_path *path, bool multicast)
+{
+	if (path->hop_limit > 1)
+		return path->hop_limit;
+	return multicast ? 1 : -1;
+}
+
+/* A message never has too many segments, because a batch does not. */
+_Static_assert(ADV_TX_BATCH_PACKETS <= UDP_GSO_SEGMENTS, "a message may have the whole batch");
+
 static bool has_room_for(const struct udp_message *m, const struct adv_tx_packet *pkt, uint32_t len)
 {
-	return !m->alone && !pkt->icrc_flip && m->segments < UDP_GSO_SEGMENTS &&
-	       m->len + len <= UDP_GSO_BYTES && len <= m->segment_len &&
-	       m->len == (uint32_t)m->segments * m->segment_len;
+	return len <= m->segment_len && len <= m->room && !pkt->icrc_flip;
 }
 
-static bool has_traits(const struct udp_message *m, const struct traits *w,
-		       const struct adv_tx_packet *pkt)
-{
-	return m->socket == w->socket && m->tos == w->tos && m->ttl == w->ttl &&
-	       m->target == w->target && adv_gid_equal(&m->dgid, &pkt->path->dgid) &&
-	       (!m->socket->any_source || adv_gid_equal(&m->sgid, &pkt->path->sgid));
-}
-
-/* True if the packet has the path of the message, mostly because it is of the same queue pair. The
- * caller then does not need find_traits(). */
+/* True if the packet has path and destination of the message's first packet, mostly because it is
+ * of the same queue pair. */
 static bool has_same_path(const struct udp_message *m, const struct adv_tx_packet *pkt)
 {
-	return m->path == pkt->path && m->target == adv_qpn_target(pkt->dest_qpn) &&
+	return m->path == pkt->path && m->dest_qpn == pkt->dest_qpn &&
 	       (m->tos & ADV_ECN_MASK) == (int)pkt->ecn;
 }
 
-static bool is_link_local(const struct adv_gid *g)
+/* True if the packet may be appended to the message though it has another path. */
+static bool has_same_traits(const struct udp_message *m, const struct adv_tx_packet *pkt,
+			    const struct udp_flow *f, uint16_t target)
 {
-	return g->raw[0] == 0xfe && (g->raw[1] & 0xc0) == 0x80;
+	return m->flow->socket == f->socket && adv_qpn_target(m->dest_qpn) == target &&
+	       m->tos == tos_of(pkt) && m->ttl == ttl_of(pkt->path, f->multicast) &&
+	       adv_gid_equal(&m->flow->dgid, &f->dgid) && adv_gid_equal(&m->flow->sgid, &f->sgid);
 }
 
-static void fill_destination(const struct udp_link *l, struct udp_message *m)
-{
-	const struct adv_gid *g = &m->dgid;
-
-	memset(&m->to, 0, sizeof(m->to));
-	if (m->socket->ipv4) {
-		m->to.in.sin_family = AF_INET;
-		m->to.in.sin_port = htons(l->port);
-		memcpy(&m->to.in.sin_addr, g->raw + 12, 4);
-		return;
-	}
-	m->to.in6.sin6_family = AF_INET6;
-	m->to.in6.sin6_port = htons(l->port);
-	memcpy(&m->to.in6.sin6_addr, g->raw, 16);
-	if (is_link_local(g) || m->multicast)
-		m->to.in6.sin6_scope_id = m->ifindex;
-}
-
-static void fill_flow(const struct udp_link *l, struct udp_message *m)
-{
-	const struct udp_socket *s = m->socket;
-
-	m->icrc = (struct adv_icrc_run){
-		.flow = {.ipv4 = s->ipv4, .sport = s->port, .dport = l->port},
-	};
-	adv_icrc_flow_set_addresses(&m->icrc.flow, m->sgid.raw, m->dgid.raw);
-}
-
-static struct udp_message *start_message(struct udp_link *l, const struct traits *w,
+static struct udp_message *start_message(struct udp_link *l, const struct udp_flow *f,
 					 const struct adv_tx_packet *pkt, uint8_t *data,
 					 uint32_t len)
 {
 	struct udp_message *m = &l->tx.message[l->tx.count++];
+	bool alone = pkt->icrc_flip || (l->refusal_count && udp_refusal_holds(l, &f->dgid));
 
-	m->socket = w->socket;
-	m->path = pkt->path;
-	m->data = data;
-	m->len = 0;
-	m->segment_len = (uint16_t)len;
-	m->segments = 0;
-	m->tos = w->tos;
-	m->ttl = w->ttl;
-	m->multicast = w->multicast;
-	m->target = w->target;
-	m->ifindex =
-		m->socket->any_source ? udp_ifindex_of(l, &pkt->path->sgid) : m->socket->ifindex;
-	m->sgid = pkt->path->sgid;
-	m->dgid = pkt->path->dgid;
-	m->alone = pkt->icrc_flip || (l->refusal_count && udp_refusal_holds(l, &m->dgid));
-	m->singly = false;
-	fill_destination(l, m);
-	fill_flow(l, m);
+	*m = (struct udp_message){
+		.flow = f,
+		.path = pkt->path,
+		.data = data,
+		.segment_len = (uint16_t)len,
+		.icrc = f->icrc ^ udp_length_effect(l, f->ipv4, len),
+		.dest_qpn = pkt->dest_qpn,
+		.room = alone ? len : UDP_GSO_BYTES,
+		.tos = tos_of(pkt),
+		.ttl = ttl_of(pkt->path, f->multicast),
+	};
 	return m;
 }
 
-/* Writes the ICRC of the packet at p. len: bytes of the packet, including the four of the ICRC. s:
- * the result of adv_icrc_begin(). */
-static void write_icrc(adv_icrc_state s, uint8_t *p, uint32_t len, uint32_t flip)
+/* Returns the state of the ICRC before the BTH of a packet of the message. ip_id: of the packet,
+ * which IPv6 does not have. len: of the packet, with the ICRC. */
+static adv_icrc_state begin_icrc(struct udp_link *l, const struct udp_message *m, uint16_t ip_id,
+				 uint32_t len)
 {
-	uint8_t *q = p + len - ADV_ICRC_LEN;
-	uint32_t icrc = adv_icrc_finish(s, p, len - ADV_ICRC_LEN) ^ flip;
+	const bool ipv4 = m->flow->ipv4;
+	adv_icrc_state s = m->icrc;
 
-	q[0] = (uint8_t)icrc;
-	q[1] = (uint8_t)(icrc >> 8);
-	q[2] = (uint8_t)(icrc >> 16);
-	q[3] = (uint8_t)(icrc >> 24);
+	if (len != m->segment_len)
+		s = m->flow->icrc ^ udp_length_effect(l, ipv4, len);
+	return ipv4 ? s ^ adv_icrc_id_effect_of(ip_id) : s;
 }
 
-static void append_packet(struct udp_link *l, struct udp_message *m,
-			  const struct adv_tx_packet *pkt, uint32_t len)
+/* Writes the ICRC of the packet at p. len: bytes of the packet, including the four of the ICRC. s:
+ * the result of begin_icrc(). */
+static void write_icrc(adv_icrc_state s, uint8_t *p, uint32_t len, uint32_t flip)
 {
-	uint8_t *p = m->data + m->len;
+	uint32_t icrc = htole32(adv_icrc_finish(s, p, len - ADV_ICRC_LEN) ^ flip);
+
+	memcpy(p + len - ADV_ICRC_LEN, &icrc, sizeof(icrc));
+}
+
+/* Writes header, payload and padding at p. */
+static void copy_packet(uint8_t *p, const struct adv_tx_packet *pkt)
+{
 	uint8_t *q = p + pkt->header_len;
 	size_t left = pkt->payload_len;
 
 	/* A copy of fixed length is faster. The bytes beyond the header are overwritten below. */
 	memcpy(p, pkt->header, ADV_HEADERS_MAX);
-	for (unsigned i = 0; i < pkt->iov_count; i++) {
-		size_t n = pkt->iov[i].iov_len < left ? pkt->iov[i].iov_len : left;
+	for (const struct iovec *v = pkt->iov, *end = v + pkt->iov_count; v < end; v++) {
+		size_t n = v->iov_len < left ? v->iov_len : left;
 
-		memcpy(q, pkt->iov[i].iov_base, n);
+		memcpy(q, v->iov_base, n);
 		q += n;
 		left -= n;
 	}
-	memset(q, 0, left + pkt->pad);
-	write_icrc(adv_icrc_run_begin(&m->icrc, m->segments, len), p, len, pkt->icrc_flip);
+	left += pkt->pad;
+	if (left)
+		memset(q, 0, left);
+}
+
+static void append_packet(struct udp_link *l, struct udp_message *m,
+			  const struct adv_tx_packet *pkt, uint8_t *p, uint32_t len)
+{
+	copy_packet(p, pkt);
+	write_icrc(begin_icrc(l, m, m->segments, len), p, len, pkt->icrc_flip);
+	m->room = len < m->segment_len ? 0 : m->room - len;
 	m->len += len;
 	m->segments++;
 }
@@ -174,13 +141,18 @@ static struct udp_message *message_for(struct udp_link *l, struct udp_message *m
 				       struct adv_tx_packet *pkt, uint8_t *at, uint32_t len)
 {
 	bool room = m && has_room_for(m, pkt, len);
-	struct traits want;
+	const struct udp_flow *f;
+	uint16_t target;
 
 	if (room && has_same_path(m, pkt))
 		return m;
-	if (len > UDP_PACKET_MAX || !find_traits(l, pkt, &want))
+	if (len > UDP_PACKET_MAX)
 		return NULL;
-	return room && has_traits(m, &want, pkt) ? m : start_message(l, &want, pkt, at, len);
+	target = adv_qpn_target(pkt->dest_qpn);
+	f = udp_flow_of(l, pkt->path, target);
+	if (!f || (room && has_same_traits(m, pkt, f, target)))
+		return f ? m : NULL;
+	return start_message(l, f, pkt, at, len);
 }
 
 static void build_messages(struct udp_link *l, struct adv_tx_batch *batch)
@@ -200,7 +172,7 @@ static void build_messages(struct udp_link *l, struct adv_tx_batch *batch)
 			l->link.counters.tx_dropped++;
 			continue;
 		}
-		append_packet(l, to, pkt, len);
+		append_packet(l, to, pkt, at, len);
 		at += len;
 		m = to;
 	}
@@ -216,17 +188,17 @@ static void set_option(const struct udp_socket *s, int ipv4_name, int ipv6_name,
  * cost less than control data with each message. */
 static void set_options(const struct udp_message *m)
 {
-	struct udp_socket *s = m->socket;
+	struct udp_socket *s = m->flow->socket;
 
 	if (s->tos != m->tos) {
 		set_option(s, IP_TOS, IPV6_TCLASS, m->tos);
 		s->tos = m->tos;
 	}
-	if (m->multicast && s->multicast_ttl != m->ttl) {
+	if (m->flow->multicast && s->multicast_ttl != m->ttl) {
 		set_option(s, IP_MULTICAST_TTL, IPV6_MULTICAST_HOPS, m->ttl);
 		s->multicast_ttl = m->ttl;
 	}
-	if (!m->multicast && s->ttl != m->ttl) {
+	if (!m->flow->multicast && s->ttl != m->ttl) {
 		set_option(s, IP_TTL, IPV6_UNICAST_HOPS, m->ttl);
 		s->ttl = m->ttl;
 	}
@@ -242,33 +214,31 @@ static unsigned run_length(const struct udp_tx *tx)
 	while (tx->next + n < tx->count) {
 		const struct udp_message *m = first + n;
 
-		if (m->socket != first->socket || m->tos != first->tos || m->ttl != first->ttl ||
-		    m->multicast != first->multicast)
+		if (m->flow->socket != first->flow->socket || m->tos != first->tos ||
+		    m->ttl != first->ttl || m->flow->multicast != first->flow->multicast)
 			break;
 		n++;
 	}
 	return n;
 }
 
-/* Names the source address if the socket has none. Returns the control bytes used. */
-static size_t put_source(const struct udp_message *m, struct cmsghdr *c)
+/* Names the source address. Returns the control bytes used. */
+static size_t put_source(const struct udp_flow *f, struct cmsghdr *c)
 {
 	struct in_pktinfo v4 = {0};
 	struct in6_pktinfo v6 = {0};
 
-	if (!m->socket->any_source)
-		return 0;
-	if (m->socket->ipv4) {
-		memcpy(&v4.ipi_spec_dst, m->sgid.raw + 12, 4);
+	if (f->socket->ipv4) {
+		memcpy(&v4.ipi_spec_dst, f->sgid.raw + 12, 4);
 		c->cmsg_level = IPPROTO_IP;
 		c->cmsg_type = IP_PKTINFO;
 		c->cmsg_len = CMSG_LEN(sizeof(v4));
 		memcpy(CMSG_DATA(c), &v4, sizeof(v4));
 		return CMSG_SPACE(sizeof(v4));
 	}
-	memcpy(&v6.ipi6_addr, m->sgid.raw, 16);
-	if (is_link_local(&m->sgid))
-		v6.ipi6_ifindex = m->ifindex;
+	memcpy(&v6.ipi6_addr, f->sgid.raw, 16);
+	if (udp_is_link_local(&f->sgid))
+		v6.ipi6_ifindex = f->ifindex;
 	c->cmsg_level = IPPROTO_IPV6;
 	c->cmsg_type = IPV6_PKTINFO;
 	c->cmsg_len = CMSG_LEN(sizeof(v6));
@@ -276,54 +246,72 @@ static size_t put_source(const struct udp_message *m, struct cmsghdr *c)
 	return CMSG_SPACE(sizeof(v6));
 }
 
-static void fill_mmsg(struct udp_tx *tx, unsigned i)
+/* Sets the segment size of a message. Returns the control bytes used. segment_len: 0 if the kernel
+ * must not divide the message. */
+static size_t put_segment(struct cmsghdr *c, uint16_t segment_len)
 {
-	struct udp_message *m = &tx->message[i];
-	struct msghdr *h = &tx->mmsg[i].msg_hdr;
-	struct cmsghdr *c = &tx->control[i].align;
+	c->cmsg_level = IPPROTO_UDP;
+	c->cmsg_type = UDP_SEGMENT;
+	c->cmsg_len = CMSG_LEN(sizeof(segment_len));
+	memcpy(CMSG_DATA(c), &segment_len, sizeof(segment_len));
+	return CMSG_SPACE(sizeof(segment_len));
+}
+
+/*
+ * Fills the header for len bytes of the message, which the kernel divides into segments of
+ * segment_len bytes; 0: one packet. control: UDP_TX_CONTROL bytes.
+ */
+static void fill_header(struct msghdr *h, struct udp_message *m, struct iovec *iov, void *control,
+			uint16_t segment_len)
+{
 	size_t used = 0;
 
-	tx->iov[i] = (struct iovec){m->data, m->len};
 	*h = (struct msghdr){
-		.msg_name = &m->to,
-		.msg_namelen = m->socket->ipv4 ? sizeof(m->to.in) : sizeof(m->to.in6),
-		.msg_iov = &tx->iov[i],
+		.msg_name = (void *)&m->flow->to,
+		.msg_namelen = m->flow->to_len,
+		.msg_iov = iov,
 		.msg_iovlen = 1,
 	};
-	if (m->segments > 1) {
-		c->cmsg_level = IPPROTO_UDP;
-		c->cmsg_type = UDP_SEGMENT;
-		c->cmsg_len = CMSG_LEN(sizeof(m->segment_len));
-		memcpy(CMSG_DATA(c), &m->segment_len, sizeof(m->segment_len));
-		used = CMSG_SPACE(sizeof(m->segment_len));
-	}
-	used += put_source(m, (struct cmsghdr *)(void *)(tx->control[i].space + used));
+	if (!udp_segment_fits(m->flow->segment, (uint32_t)iov->iov_len, segment_len))
+		used = put_segment(control, segment_len);
+	if (m->flow->name_source)
+		used += put_source(m->flow, (struct cmsghdr *)(void *)((char *)control + used));
 	if (used) {
-		h->msg_control = c;
+		h->msg_control = control;
 		h->msg_controllen = used;
 	}
 }
 
-/* Sends the first len bytes of the message as one packet. Negative with errno on failure. */
-static ssize_t send_packet(struct udp_message *m, uint32_t len)
+static uint16_t division_of(const struct udp_message *m)
 {
+	return m->segments > 1 ? m->segment_len : 0;
+}
+
+/* Sends the first len bytes of the message. segment_len: as fill_header(). Negative with errno on
+ * failure. */
+static ssize_t send_one(struct udp_message *m, uint32_t len, uint16_t segment_len)
+{
+	struct udp_segment *option = m->flow->segment;
+	const int fd = m->flow->socket->fd;
 	union {
-		char space[CMSG_SPACE(sizeof(struct in6_pktinfo))];
+		char space[UDP_TX_CONTROL];
 		struct cmsghdr align;
 	} control;
 	struct iovec iov = {m->data, len};
-	struct msghdr h = {
-		.msg_name = &m->to,
-		.msg_namelen = m->socket->ipv4 ? sizeof(m->to.in) : sizeof(m->to.in6),
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-	};
+	bool fits = udp_segment_fits(option, len, segment_len);
+	struct msghdr h;
+	ssize_t sent;
 
-	if (!m->socket->any_source)
-		return adv_sys_sendto(m->socket->fd, m->data, len, 0, &m->to, h.msg_namelen);
-	h.msg_controllen = put_source(m, &control.align);
-	return adv_sys_sendmsg(m->socket->fd, &h, 0);
+	if (fits) {
+		option->streak = 0;
+		if (!m->flow->name_source)
+			return adv_sys_sendto(fd, m->data, len, 0, &m->flow->to, m->flow->to_len);
+	}
+	fill_header(&h, m, &iov, &control, segment_len);
+	sent = adv_sys_sendmsg(fd, &h, 0);
+	if (sent >= 0 && !fits)
+		udp_segment_learn(option, fd, segment_len);
+	return sent;
 }
 
 /* Sends n messages by one call. Returns the number of messages sent; -1 with errno if the first one
@@ -331,15 +319,15 @@ static ssize_t send_packet(struct udp_message *m, uint32_t len)
 static int send_run(struct udp_tx *tx, unsigned n)
 {
 	struct udp_message *m = &tx->message[tx->next];
-	int fd = m->socket->fd;
 
-	if (n == 1 && m->segments == 1)
-		return send_packet(m, m->len) < 0 ? -1 : 1;
-	for (unsigned i = 0; i < n; i++)
-		fill_mmsg(tx, tx->next + i);
 	if (n == 1)
-		return adv_sys_sendmsg(fd, &tx->mmsg[tx->next].msg_hdr, 0) < 0 ? -1 : 1;
-	return adv_sys_sendmmsg(fd, &tx->mmsg[tx->next], n, 0);
+		return send_one(m, m->len, division_of(m)) < 0 ? -1 : 1;
+	for (unsigned i = tx->next; i < tx->next + n; i++) {
+		m = &tx->message[i];
+		tx->iov[i] = (struct iovec){m->data, m->len};
+		fill_header(&tx->mmsg[i].msg_hdr, m, &tx->iov[i], &tx->control[i], division_of(m));
+	}
+	return adv_sys_sendmmsg(m->flow->socket->fd, &tx->mmsg[tx->next], n, 0);
 }
 
 static void count_sent(struct udp_link *l, unsigned messages)
@@ -350,7 +338,7 @@ static void count_sent(struct udp_link *l, unsigned messages)
 		l->link.counters.tx_packets += m->segments;
 		l->link.counters.tx_bytes += m->len;
 		if (m->segments > 1 && l->refusal_count)
-			udp_refusal_end(l, &m->dgid);
+			udp_refusal_end(l, &m->flow->dgid);
 	}
 }
 
@@ -359,7 +347,7 @@ static void count_sent(struct udp_link *l, unsigned messages)
 static void drop_segments(struct udp_link *l, const struct udp_message *m, unsigned segments,
 			  int err)
 {
-	struct udp_socket *s = m->socket;
+	struct udp_socket *s = m->flow->socket;
 
 	l->link.counters.tx_dropped += segments;
 	if (s->last_error == err)
@@ -385,7 +373,7 @@ static bool is_full(int err)
 static bool note_full_socket(struct udp_link *l, const struct udp_message *m)
 {
 	l->link.counters.tx_blocked++;
-	l->link.send_fd = m->socket->fd;
+	l->link.send_fd = m->flow->socket->fd;
 	return false;
 }
 
@@ -404,9 +392,9 @@ static bool send_singly(struct udp_link *l, int err)
 		unsigned tries = 0;
 		ssize_t sent;
 
-		write_icrc(adv_icrc_run_begin(&m->icrc, 0, len), m->data, len, 0);
+		write_icrc(begin_icrc(l, m, 0, len), m->data, len, 0);
 		do
-			sent = send_packet(m, len);
+			sent = send_one(m, len, 0);
 		while (sent < 0 && udp_error_was_pending(l, errno, &tries));
 		if (sent >= 0) {
 			l->link.counters.tx_packets++;
@@ -431,13 +419,16 @@ static bool may_reject_gso(int err)
 	return err == EINVAL || err == EIO || err == EMSGSIZE || err == EOPNOTSUPP;
 }
 
-/* Handles the failure of the message at tx->next. False: the socket is full. */
+/* Handles the failure of the message at tx->next: sends it in another form, or drops it, or leaves
+ * it for another try without the socket's option. False: the socket is full. */
 static bool handle_failure(struct udp_link *l, int err)
 {
 	struct udp_message *m = &l->tx.message[l->tx.next];
 
 	if (is_full(err))
 		return note_full_socket(l, m);
+	if (may_reject_gso(err) && udp_segment_reset(m->flow->segment, m->flow->socket->fd))
+		return true;
 	if (m->segments > 1 && may_reject_gso(err))
 		return send_singly(l, err);
 	drop_segments(l, m, m->segments, err);
@@ -476,6 +467,58 @@ static bool send_all(struct udp_link *l)
 	return true;
 }
 
+/* True if packets of the flow need no control data and no change of an option. segment_len: as
+ * udp_segment_fits(). */
+static bool is_plain(const struct udp_link *l, const struct udp_flow *f, int tos, int ttl,
+		     uint32_t len, uint16_t segment_len)
+{
+	return !f->name_source && !f->multicast && f->socket->tos == tos && f->socket->ttl == ttl &&
+	       !l->refusal_count && udp_segment_fits(f->segment, len, segment_len);
+}
+
+/* Sends len bytes. On failure, send_all() has to try again and to handle the errno. */
+static bool send_plainly(struct udp_link *l, const struct udp_flow *f, const uint8_t *p,
+			 uint32_t len, uint16_t packets)
+{
+	f->segment->streak = 0;
+	if (adv_sys_sendto(f->socket->fd, p, len, 0, &f->to, f->to_len) < 0)
+		return false;
+	l->link.counters.tx_packets += packets;
+	l->link.counters.tx_bytes += len;
+	l->link.send_fd = -1;
+	return true;
+}
+
+/* Sends the only packet of a batch, without a message. False: it is not sent, because it needs a
+ * message, or because the send failed. */
+static bool send_packet(struct udp_link *l, const struct adv_tx_packet *pkt)
+{
+	const uint32_t len = packet_len(pkt);
+	uint8_t *p = l->tx.bytes + UDP_FIRST_PACKET;
+	const struct udp_flow *f;
+
+	if (len > UDP_PACKET_MAX || pkt->icrc_flip)
+		return false;
+	f = udp_flow_of(l, pkt->path, adv_qpn_target(pkt->dest_qpn));
+	if (!f || !is_plain(l, f, tos_of(pkt), ttl_of(pkt->path, false), len, 0))
+		return false;
+	copy_packet(p, pkt);
+	write_icrc(f->icrc ^ udp_length_effect(l, f->ipv4, len), p, len, 0);
+	return send_plainly(l, f, p, len, 1);
+}
+
+/* Sends the only message of the batch. False as send_packet(). */
+static bool send_message(struct udp_link *l)
+{
+	const struct udp_message *m = &l->tx.message[0];
+
+	if (!is_plain(l, m->flow, m->tos, m->ttl, m->len, division_of(m)) ||
+	    !send_plainly(l, m->flow, m->data, m->len, m->segments))
+		return false;
+	l->tx.next = 1;
+	return true;
+}
+
 bool udp_flush(struct adv_link *link)
 {
 	struct udp_link *l = udp_link_of(link);
@@ -494,6 +537,8 @@ bool udp_send(struct adv_link *link, struct adv_tx_batch *batch)
 		l->link.counters.tx_dropped += batch->count;
 		return false;
 	}
+	if (batch->count == 1 && send_packet(l, &batch->packet[0]))
+		return true;
 	build_messages(l, batch);
-	return send_all(l);
+	return (l->tx.count == 1 && send_message(l)) || send_all(l);
 }

@@ -18,7 +18,7 @@
 #define IPV4_DF	     0x4000
 #define IPV6_LEN     40
 #define UDP_LEN	     8
-#define BTH_RESERVED UINT64_C(0xff000000) /* FECN, BECN and reserved bits: byte 4 of 8 */
+#define BTH_RESERVED 4 /* byte of the BTH with FECN, BECN and reserved bits */
 
 static uint8_t *put_ipv4(uint8_t *p, const struct adv_icrc_flow *flow, uint16_t id, size_t udp_len)
 {
@@ -63,26 +63,27 @@ adv_icrc_state adv_icrc_begin(const struct adv_icrc_flow *flow, uint16_t ip_id, 
 	return crc32(LRH_CRC, masked, (size_t)(udp + UDP_LEN - masked));
 }
 
-/* The change that each bit of the Identification causes in the state after the UDP header. A CRC is
- * affine, so the changes add up by XOR. */
-static const uint32_t effect_of_id_bit[16] = {
-	0x9b73ead4, 0xed96d3e9, 0x005ca193, 0x00b94326, 0x0172864c, 0x02e50c98,
-	0x05ca1930, 0x0b943260, 0x81256527, 0xd93bcc0f, 0x69069e5f, 0xd20d3cbe,
-	0x7f6b7f3d, 0xfed6fe7a, 0x26dcfab5, 0x4db9f56a,
+/* The entry for n is the XOR of the entries for the bits of n, because a CRC is affine. */
+const uint32_t adv_icrc_id_effect[4][16] = {
+	{0x00000000, 0x9b73ead4, 0xed96d3e9, 0x76e5393d, 0x005ca193, 0x9b2f4b47, 0xedca727a,
+	 0x76b998ae, 0x00b94326, 0x9bcaa9f2, 0xed2f90cf, 0x765c7a1b, 0x00e5e2b5, 0x9b960861,
+	 0xed73315c, 0x7600db88},
+	{0x00000000, 0x0172864c, 0x02e50c98, 0x03978ad4, 0x05ca1930, 0x04b89f7c, 0x072f15a8,
+	 0x065d93e4, 0x0b943260, 0x0ae6b42c, 0x09713ef8, 0x0803b8b4, 0x0e5e2b50, 0x0f2cad1c,
+	 0x0cbb27c8, 0x0dc9a184},
+	{0x00000000, 0x81256527, 0xd93bcc0f, 0x581ea928, 0x69069e5f, 0xe823fb78, 0xb03d5250,
+	 0x31183777, 0xd20d3cbe, 0x53285999, 0x0b36f0b1, 0x8a139596, 0xbb0ba2e1, 0x3a2ec7c6,
+	 0x62306eee, 0xe3150bc9},
+	{0x00000000, 0x7f6b7f3d, 0xfed6fe7a, 0x81bd8147, 0x26dcfab5, 0x59b78588, 0xd80a04cf,
+	 0xa7617bf2, 0x4db9f56a, 0x32d28a57, 0xb36f0b10, 0xcc04742d, 0x6b650fdf, 0x140e70e2,
+	 0x95b3f1a5, 0xead88e98},
 };
 
-adv_icrc_state adv_icrc_run_begin(struct adv_icrc_run *run, uint16_t ip_id, size_t udp_payload)
+uint32_t adv_icrc_length_effect(bool ipv4, size_t udp_payload)
 {
-	adv_icrc_state s;
+	const struct adv_icrc_flow any = {.ipv4 = ipv4};
 
-	if (run->udp_payload != udp_payload) {
-		run->begun = adv_icrc_begin(&run->flow, 0, udp_payload);
-		run->udp_payload = udp_payload;
-	}
-	s = run->begun;
-	for (unsigned left = run->flow.ipv4 ? ip_id : 0; left; left &= left - 1)
-		s ^= effect_of_id_bit[__builtin_ctz(left)];
-	return s;
+	return adv_icrc_begin(&any, 0, udp_payload) ^ adv_icrc_begin(&any, 0, 0);
 }
 
 adv_icrc_state adv_icrc_begin_v1(const uint8_t grh[40])
@@ -96,19 +97,16 @@ adv_icrc_state adv_icrc_begin_v1(const uint8_t grh[40])
 	return crc32(LRH_CRC, masked, ADV_GRH_LEN);
 }
 
-adv_icrc_state adv_icrc_bth(adv_icrc_state s, const uint8_t bth[12])
-{
-	/* The mask is applied to a whole word. The CRC reads words, and the processor forwards a
-	 * store to a load only if both have the same size. */
-	uint64_t head;
-	uint8_t masked[ADV_BTH_LEN];
-
-	memcpy(&head, bth, sizeof(head));
-	head |= htobe64(BTH_RESERVED);
-	memcpy(masked, &head, sizeof(head));
-	memcpy(masked + 8, bth + 8, 4);
-	return crc32(s, masked, ADV_BTH_LEN);
-}
+/*
+ * The change of the state before the BTH that has the same effect as a change of each bit of the
+ * BTH's byte 4. It is the state of the CRC, run four bytes backward from that bit. Does not depend
+ * on the packet.
+ */
+static const uint32_t effect_of_reserved_bit[8] = {
+	0xdb710641, 0x6d930ac3, 0xdb261586, 0x6d3d2d4d,
+	0xda7a5a9a, 0x6f85b375, 0xdf0b66ea, 0x6567cb95,
+};
+#define EFFECT_OF_RESERVED_BITS 0x0f6a70d9 /* of all eight */
 
 /*
  * Clears the upper halves of the vector registers, in which ISA-L leaves values. Otherwise code
@@ -123,22 +121,16 @@ static inline void clear_upper_halves(void)
 #endif
 }
 
-adv_icrc_state adv_icrc_update(adv_icrc_state s, const void *p, size_t len)
-{
-	s = crc32(s, p, len);
-	clear_upper_halves();
-	return s;
-}
-
-uint32_t adv_icrc_end(adv_icrc_state s)
-{
-	return s;
-}
-
 uint32_t adv_icrc_finish(adv_icrc_state s, const uint8_t *transport, size_t len)
 {
-	s = adv_icrc_bth(s, transport);
-	return adv_icrc_end(adv_icrc_update(s, transport + ADV_BTH_LEN, len - ADV_BTH_LEN));
+	/* Changing the state instead of the byte makes one CRC of the packet, without a copy of the
+	 * BTH. */
+	s ^= EFFECT_OF_RESERVED_BITS;
+	for (unsigned set = transport[BTH_RESERVED]; set; set &= set - 1)
+		s ^= effect_of_reserved_bit[__builtin_ctz(set)];
+	s = crc32(s, transport, len);
+	clear_upper_halves();
+	return s;
 }
 
 /* Returns a * b modulo the polynomial. */

@@ -40,7 +40,7 @@ static inline void adv_icrc_flow_set_addresses(struct adv_icrc_flow *flow, const
 	}
 }
 
-/* The state of a CRC computation. Bytes are added in order. */
+/* The state of a CRC computation. */
 typedef uint32_t adv_icrc_state;
 
 /*
@@ -49,31 +49,34 @@ typedef uint32_t adv_icrc_state;
  */
 adv_icrc_state adv_icrc_begin(const struct adv_icrc_flow *flow, uint16_t ip_id, size_t udp_payload);
 
-/* The state for consecutive packets of one flow, mostly of one length, as in a segmented send. */
-struct adv_icrc_run {
-	struct adv_icrc_flow flow;
-	size_t udp_payload; /* length for which `begun` is valid; 0: `begun` is not computed */
-	adv_icrc_state begun;
-};
-
-/* As adv_icrc_begin() with the run's flow, but computes the common part of the packets only once.
+/*
+ * Returns what to XOR with adv_icrc_begin(flow, 0, 0) to get adv_icrc_begin(flow, 0, udp_payload)
+ * of any flow of this IP version: a CRC is affine. Callers that send or receive many packets keep
+ * the value.
  */
-adv_icrc_state adv_icrc_run_begin(struct adv_icrc_run *run, uint16_t ip_id, size_t udp_payload);
+uint32_t adv_icrc_length_effect(bool ipv4, size_t udp_payload);
+
+/* [digit][i]: what adv_icrc_id_effect_of() adds for the value i of a hexadecimal digit. */
+extern const uint32_t adv_icrc_id_effect[4][16];
+
+/* Returns what to XOR with adv_icrc_begin(flow, 0, n) to get adv_icrc_begin(flow, ip_id, n), over
+ * IPv4. */
+static inline uint32_t adv_icrc_id_effect_of(uint16_t ip_id)
+{
+	uint32_t effect = 0;
+
+	for (unsigned digit = 0, left = ip_id; left; digit++, left >>= 4)
+		effect ^= adv_icrc_id_effect[digit][left & 15];
+	return effect;
+}
 
 /* As adv_icrc_begin(), but for a RoCE v1 frame. grh: its GRH. */
 adv_icrc_state adv_icrc_begin_v1(const uint8_t grh[40]);
 
-/* Adds the 12 bytes of a BTH, with byte 4 masked. */
-adv_icrc_state adv_icrc_bth(adv_icrc_state s, const uint8_t bth[12]);
-
-/* Adds further bytes: extended headers, payload, padding. */
-adv_icrc_state adv_icrc_update(adv_icrc_state s, const void *p, size_t len);
-
-/* Returns the ICRC. Its bytes are sent in little-endian order. */
-uint32_t adv_icrc_end(adv_icrc_state s);
-
-/* Adds len bytes from the BTH up to the ICRC to the state of adv_icrc_begin(), and returns the
- * ICRC. */
+/*
+ * Adds len bytes from the BTH up to the ICRC, with byte 4 of the BTH masked, to the state of
+ * adv_icrc_begin(). len: at least 5. Returns the ICRC. Its bytes are sent in little-endian order.
+ */
 uint32_t adv_icrc_finish(adv_icrc_state s, const uint8_t *transport, size_t len);
 
 /*

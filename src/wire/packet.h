@@ -44,7 +44,7 @@ struct adv_path {
 	uint8_t hop_limit;
 	uint8_t sgid_index;
 	uint8_t sl;
-	uint32_t link_hint; /* cache of the link: the socket for this path; 0: none yet */
+	uint32_t link_hint; /* cache of the link: where it finds the flow of this path; any value */
 };
 
 /* ECN field of the IP header (RFC 3168). */

@@ -140,15 +140,11 @@ static void finish(const struct attack *a, unsigned source, uint8_t *p, size_t b
 {
 	struct adv_icrc_flow flow = {
 		.ipv4 = true, .sport = a->port[source], .dport = ADV_ROCE_UDP_PORT};
-	adv_icrc_state s;
 	uint32_t icrc;
 
 	inet_pton(AF_INET, VICTIM, flow.saddr);
 	inet_pton(AF_INET, VICTIM, flow.daddr);
-	s = adv_icrc_begin(&flow, 0, body + ADV_ICRC_LEN);
-	s = adv_icrc_bth(s, p);
-	s = adv_icrc_update(s, p + ADV_BTH_LEN, body - ADV_BTH_LEN);
-	icrc = adv_icrc_end(s);
+	icrc = adv_icrc_finish(adv_icrc_begin(&flow, 0, body + ADV_ICRC_LEN), p, body);
 	for (unsigned i = 0; i < ADV_ICRC_LEN; i++)
 		p[body + i] = (uint8_t)(icrc >> 8 * i);
 }

@@ -231,7 +231,6 @@ size_t make_packet(uint8_t *out, const char *from, uint16_t sport, const char *t
 	};
 	size_t body = ADV_BTH_LEN + ((payload_len + 3) & ~3u);
 	unsigned skip = flow.ipv4 ? 12 : 0;
-	adv_icrc_state state;
 	uint32_t icrc;
 
 	memcpy(flow.saddr, s.raw + skip, 16 - skip);
@@ -240,10 +239,7 @@ size_t make_packet(uint8_t *out, const char *from, uint16_t sport, const char *t
 	fill_bth(out, qpn, psn, payload_len);
 	for (uint32_t i = 0; i < payload_len; i++)
 		out[ADV_BTH_LEN + i] = pattern(psn, i);
-	state = adv_icrc_begin(&flow, id, body + ADV_ICRC_LEN);
-	state = adv_icrc_bth(state, out);
-	state = adv_icrc_update(state, out + ADV_BTH_LEN, body - ADV_BTH_LEN);
-	icrc = adv_icrc_end(state);
+	icrc = adv_icrc_finish(adv_icrc_begin(&flow, id, body + ADV_ICRC_LEN), out, body);
 	for (unsigned i = 0; i < ADV_ICRC_LEN; i++)
 		out[body + i] = (uint8_t)(icrc >> (8 * i));
 	return body + ADV_ICRC_LEN;

@@ -32,6 +32,10 @@ static struct {
 	uint32_t singles_taken; /* single packets until the socket is full */
 	unsigned segmented;	/* segmented sends tried */
 	unsigned refused;	/* segmented sends rejected */
+	int option;		/* UDP_SEGMENT of the sending socket */
+	unsigned by_option;	/* segmented sends without control data */
+	unsigned option_set;	/* times that it was set to a size */
+	bool refuse_option;	/* reject all sends while the option is set */
 } kernel;
 
 long __wrap_syscall(long number, ...);
@@ -99,12 +103,21 @@ __attribute__((no_sanitize_address)) long __wrap_syscall(long number, ...)
 	for (unsigned i = 0; i < 6; i++)
 		arg[i] = va_arg(list, long);
 	va_end(list);
+	if (number == SYS_setsockopt && arg[1] == IPPROTO_UDP && arg[2] == UDP_SEGMENT) {
+		kernel.option = *(const int *)arg[3];
+		kernel.option_set += kernel.option != 0;
+	}
 	if (number == SYS_sendmmsg)
 		return send_many(arg[0], (struct mmsghdr *)arg[1], (unsigned)arg[2], arg[3]);
 	if (number == SYS_sendmsg)
 		err = refusal_of((const struct msghdr *)arg[1]);
-	if (number == SYS_sendto)
+	if (number == SYS_sendto && kernel.option && (int)arg[2] > kernel.option)
+		kernel.by_option++;
+	else if (number == SYS_sendto)
 		err = single_refused();
+	if ((number == SYS_sendto || number == SYS_sendmsg) && kernel.option &&
+	    kernel.refuse_option)
+		err = EINVAL;
 	if (err) {
 		errno = err;
 		return -1;
@@ -290,6 +303,73 @@ static void test_full_in_the_midst(void **state)
 		check_packet(&store->packet[i], 7, i, 4096);
 }
 
+/* Sends `count` packets of this size in one batch, and expects them to arrive. */
+static void send_equal(struct adv_path *path, unsigned count, uint32_t size)
+{
+	struct store *store = fresh_store();
+
+	start_batch();
+	for (uint32_t i = 0; i < count; i++)
+		add_packet(&batch, path, 7, i, size);
+	assert_true(a->ops->send(a, &batch));
+	receive_all(b, store, count);
+	assert_int_equal(store->count, count);
+	for (uint32_t i = 0; i < count; i++)
+		check_packet(&store->packet[i], 7, i, size);
+	assert_int_equal(b->counters.rx_icrc_errors, 0);
+}
+
+static void send_often(struct adv_path *path, unsigned count, uint32_t size)
+{
+	for (unsigned i = 0; i < 100; i++)
+		send_equal(path, count, size);
+}
+
+/* If one segment size is used again and again, it becomes an option of the socket. Other sizes and
+ * single packets of any length still arrive as they are sent. */
+static void test_size_becomes_option(void **state)
+{
+	struct adv_path path;
+
+	path_between(&path, HERE, THERE, 0xc000);
+	send_often(&path, 3, 256);
+	assert_int_equal(kernel.option, 256 + ADV_BTH_LEN + ADV_ICRC_LEN);
+	assert_in_range(kernel.by_option, 50, 99);
+	for (uint32_t size = 0; size <= 4096; size += 64) {
+		send_equal(&path, 1, size);
+		send_equal(&path, 2 + size % 5, 4096 - size);
+		send_equal(&path, 3, 256);
+	}
+	assert_int_equal(kernel.option_set, 1);
+	assert_int_equal(kernel.option, 256 + ADV_BTH_LEN + ADV_ICRC_LEN);
+	send_often(&path, 1, 1024);
+	assert_int_equal(kernel.option, 0);
+	send_often(&path, 2, 1024);
+	assert_int_equal(kernel.option, 1024 + ADV_BTH_LEN + ADV_ICRC_LEN);
+	assert_int_equal(a->counters.tx_dropped, 0);
+}
+
+/* Older kernels reject each send while the option exceeds what the route can carry. No packet is
+ * lost, and tries of the option become rarer. */
+static void test_option_refused(void **state)
+{
+	struct adv_path path;
+	unsigned set;
+
+	path_between(&path, HERE, THERE, 0xc000);
+	kernel.refuse_option = true;
+	send_often(&path, 3, 256);
+	set = kernel.option_set;
+	assert_in_range(set, 1, 3);
+	for (unsigned i = 0; i < 10; i++)
+		send_often(&path, 3, 256);
+	assert_in_range(kernel.option_set - set, 1, 6);
+	assert_int_equal(a->counters.tx_dropped, 0);
+	assert_int_equal(a->counters.tx_packets, 3300);
+	kernel.refuse_option = false;
+	send_often(&path, 1, 64);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_links, close_links)
 
 int main(void)
@@ -301,6 +381,8 @@ int main(void)
 		TEST(test_one_destination),
 		TEST(test_many_destinations),
 		TEST(test_full_in_the_midst),
+		TEST(test_size_becomes_option),
+		TEST(test_option_refused),
 	};
 
 	if (!netns_enter() || !netns_join(&home, &away))

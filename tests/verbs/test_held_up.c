@@ -52,6 +52,15 @@ static long keep_packet(int fd, const struct msghdr *m)
 	return (long)kept.len;
 }
 
+static long keep_plain_packet(int fd, void *bytes, size_t len, void *to, socklen_t to_len)
+{
+	struct iovec iov = {bytes, len};
+	const struct msghdr m = {
+		.msg_name = to, .msg_namelen = to_len, .msg_iov = &iov, .msg_iovlen = 1};
+
+	return keep_packet(fd, &m);
+}
+
 /* Delivers the packet now; the caller continues later. */
 static void deliver_packet(void)
 {
@@ -88,6 +97,9 @@ __attribute__((visibility("default"), no_sanitize_address)) long syscall(long nu
 	mine = pthread_equal(tester, pthread_self());
 	if (mine && mode == KEEP && number == SYS_sendmsg)
 		return keep_packet((int)a[0], (const struct msghdr *)a[1]);
+	if (mine && mode == KEEP && number == SYS_sendto)
+		return keep_plain_packet((int)a[0], (void *)a[1], (size_t)a[2], (void *)a[4],
+					 (socklen_t)a[5]);
 	result = real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 	if (mine && mode == DELIVER && result < 0 &&
 	    (number == SYS_recvmsg || number == SYS_recvmmsg)) {

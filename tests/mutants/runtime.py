@@ -10,6 +10,11 @@ PROGRESS_H = "src/host/progress.h"
 RING = "src/link/ring.c"
 SHM = "src/link/shm.c"
 SLOTS = "src/daemon/slots.c"
+UDP_FLOW = "src/link/udp_flow.c"
+UDP_INTERNAL = "src/link/udp_internal.h"
+UDP_RX = "src/link/udp_rx.c"
+UDP_SEGMENT = "src/link/udp_segment.c"
+UDP_TX = "src/link/udp_tx.c"
 THREAD = "src/host/device_thread.c"
 USERS = "src/daemon/users.c"
 WAIT = "src/host/device_wait.c"
@@ -53,6 +58,27 @@ RUNTIME = [
     ("wait-rest", "a waiting thread of the program sleeps though a ring holds a packet", WAIT,
      "if (!again && !adv_device_link_sleep(d, true))\n\t\t\tagain = true;",
      "if (!again && !adv_device_link_sleep(d, true))\n\t\t\tagain = false;"),
+    # ---- the UDP link ----
+    ("flow-dgid", "a path whose destination changes sends to the old one", UDP_INTERNAL,
+     "f->generation == l->generation && adv_gid_equal(&f->dgid, &path->dgid) &&",
+     "f->generation == l->generation &&"),
+    ("flow-generation", "flows outlive a change of the machine's addresses", UDP_INTERNAL,
+     "f->generation == l->generation &&", "f->generation &&"),
+    ("flow-in-use", "a new flow replaces the flow of an unsent message", UDP_FLOW,
+     "\t\tif (l->tx.message[i].flow == f)", "\t\tif (!f)"),
+    ("flow-source", "packets to an own address leave from the source that the kernel chooses", UDP_FLOW,
+     "f->name_source = s->any_source && !kernel_chooses_source(f);",
+     "f->name_source = s->any_source && !kernel_chooses_source(f) && !s;"),
+    ("segment-longer", "the kernel divides a single packet that is longer than the socket's option",
+     UDP_INTERNAL, "!s->len || len <= s->len;", "!s->len || len;"),
+    ("segment-reset", "the segment option stays on after the kernel rejected a packet because of it", UDP_SEGMENT,
+     "\tif (!s->len)\n\t\treturn false;", "\tif (s)\n\t\treturn false;"),
+    ("icrc-last", "the shorter last packet of a send has the ICRC of a longer one", UDP_TX,
+     "\tif (len != m->segment_len)\n", "\tif (len > m->segment_len)\n"),
+    ("report-name", "a datagram counts as one from the sender of an earlier one", UDP_RX,
+     "memcmp(m->msg_name, &k->report, REPORT_LEN(k->control_len)) == 0", "m->msg_name"),
+    ("report-tclass", "a known report leaves the traffic class of another one", UDP_RX,
+     "\td->source->meta.tclass = k->tclass;\n", ""),
     # ---- devices ----
     ("thread-deadline", "no call wakes the thread for a deadline earlier than its own",
      PROGRESS_H, "return deadline < wake_at && wake_at - deadline > ADV_PROGRESS_WAKE_SLACK;",

@@ -31,6 +31,7 @@ STREAMS = [
     ("riostream-nonblocking", "riostream -S 1000 -C 20 -I 2 -T v", None, "127.0.0.1"),
     ("riostream-blocking", "riostream -S 100000 -C 20 -I 2 -T v -T b", None, "127.0.0.1"),
     ("riostream-async", "riostream -S 100000 -C 20 -I 2 -T v -T a", None, "127.0.0.1"),
+    ("riostream-latency", "riostream -S 64 -C 1 -I 500", None, "127.0.0.1"),
 ]
 
 # name, options of both ends, address

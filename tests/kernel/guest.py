@@ -101,8 +101,8 @@ class Guest:
                 "-netdev", f"tap,id=net,ifname={INTERFACE},script=no,downscript=no",
                 "-device", "virtio-net-pci,netdev=net,romfile=,mac=52:54:00:77:00:02",
                 "-kernel", str(image), "-initrd", str(archive), "-append",
-                # A busy machine gives the emulator no time. Its kernel must not report that as a fault.
-                "nosoftlockup rcupdate.rcu_cpu_stall_suppress=1 "
+                # A busy machine gives the emulator no time: the kernel must not take that for a fault.
+                "no_timer_check nosoftlockup rcupdate.rcu_cpu_stall_suppress=1 "
                 f"console=ttyS0 panic=-1 quiet peer4={PEER['4']}/24 peer6={PEER['6']}/64"]
 
     def wait_ready(self):

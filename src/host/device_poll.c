@@ -97,7 +97,7 @@ static __attribute__((noinline)) int take_completions(struct adv_device *d, stru
 {
 	int got = adv_cq_poll(cq, n, wc);
 
-	adv_device_polled(d);
+	adv_progress_found(&d->progress);
 	if (adv_device_is_settled(d)) {
 		adv_lock_release(&d->lock);
 		return got;

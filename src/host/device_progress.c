@@ -20,6 +20,14 @@ void adv_device_handle_rest(struct adv_device *d)
 		d->link_full = !d->link->ops->flush(d->link);
 }
 
+/* True if a timer of the engine, or the delay of an ACK, has passed. */
+static bool is_timer_due(const struct adv_device *d)
+{
+	return adv_engine_timers(d->engine) <= d->now ||
+	       (adv_engine_todo(d->engine) & ADV_TODO_ACK &&
+		adv_engine_deadline(d->engine) <= d->now);
+}
+
 void adv_device_handle_received(struct adv_device *d, unsigned packets)
 {
 	d->link->enough = false;
@@ -27,11 +35,12 @@ void adv_device_handle_received(struct adv_device *d, unsigned packets)
 		adv_device_note_activity(d, packets);
 	if (d->faulty) /* the fault link has read the clock after `now`, and acted by that time */
 		adv_device_fault_look(d, adv_clock_ns());
-	if (adv_engine_deadline(d->engine) <= d->now) {
+	if (is_timer_due(d)) {
 		adv_engine_expire(d->engine, d->now);
 		d->counters_due = true;
 	}
-	adv_device_send_packets(d, d->now);
+	if (d->cut || adv_engine_todo(d->engine) & ADV_TODO_TX)
+		adv_device_send_packets(d, d->now);
 	if (d->counters_next <= d->now)
 		d->counters_due = true;
 }

@@ -180,9 +180,13 @@ struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks,
 		d = open_new(callbacks, u, why, sizeof(why));
 		err = errno;
 	}
-	if (d)
+	if (d) {
+		struct adv_gid_table gids;
+
+		adv_device_gids(d, &gids); /* the background thread may load them again */
 		adv_info("device open: slot %u, %u GIDs (adverb devinfo lists them)",
-			 d->slot.number, d->gids.count);
+			 d->slot.number, gids.count);
+	}
 	if (!d) {
 		adv_error("cannot open the device: %s", u ? why : strerror(err));
 		errno = err;

@@ -52,11 +52,6 @@ static inline bool is_send(unsigned opcode)
 	return opcode >= IBV_WR_SEND;
 }
 
-static inline bool has_immediate(unsigned opcode)
-{
-	return opcode == IBV_WR_RDMA_WRITE_WITH_IMM || opcode == IBV_WR_SEND_WITH_IMM;
-}
-
 /* Posts one send request. False: nothing has changed, the general path must check the request. */
 static inline bool post_send(struct adv_qp *qp, const struct ibv_send_wr *wr)
 {
@@ -178,17 +173,8 @@ INLINED struct adv_tx_packet *add_packet(struct adv_qp *qp, struct adv_tx_batch 
 	pkt->icrc_flip = 0;
 	adv_put_be64(pkt->header, qp->fast.bth | (uint64_t)opcode << 56 | (uint64_t)flags << 48);
 	adv_put_be32(pkt->header + 8, psn);
-	qp->engine->counters.tx_packets++;
 	ADV_PROBE(packet_tx, qp->attr.dest_qp_num, psn & ADV_PSN_MASK, opcode);
 	return pkt;
-}
-
-/* True if the packet requests an ACK: as adv_requester_wants_ack() for a QP that has lost nothing.
- */
-INLINED bool wants_ack(const struct adv_qp *qp, const struct turn *t, bool last)
-{
-	return t->since_ackreq + 1 >= ADV_ACKREQ_INTERVAL || t->window == 1 ||
-	       (last && adv_requester_may_pause_after(qp, qp->sq.next));
 }
 
 /* Adds one packet of a request: n bytes at `from`. Each caller passes a constant position, so that
@@ -196,7 +182,10 @@ INLINED bool wants_ack(const struct adv_qp *qp, const struct turn *t, bool last)
 INLINED void send_packet(struct adv_qp *qp, struct turn *t, const struct adv_send_wqe *wqe,
 			 uint8_t *from, uint32_t n, unsigned position)
 {
-	bool last = position & LAST, ackreq = wants_ack(qp, t, last);
+	bool last = position & LAST;
+	/* As adv_requester_wants_ack(), for a QP that has lost nothing. */
+	bool ackreq = t->since_ackreq + 1 >= ADV_ACKREQ_INTERVAL || t->window == 1 ||
+		      (last && adv_requester_may_pause_after(qp, qp->sq.next));
 	uint8_t pad = last ? -n & 3 : 0, flags = (uint8_t)(pad << ADV_BTH_PAD_SHIFT);
 	uint8_t header_len = ADV_BTH_LEN;
 	struct adv_tx_packet *pkt;
@@ -211,7 +200,8 @@ INLINED void send_packet(struct adv_qp *qp, struct turn *t, const struct adv_sen
 		adv_put_be32(pkt->header + ADV_BTH_LEN + 12, wqe->length);
 		header_len += RETH_LEN;
 	}
-	if (last && has_immediate(wqe->opcode)) {
+	if (last &&
+	    (wqe->opcode == IBV_WR_RDMA_WRITE_WITH_IMM || wqe->opcode == IBV_WR_SEND_WITH_IMM)) {
 		memcpy(pkt->header + header_len, &wqe->imm, sizeof(wqe->imm));
 		header_len += sizeof(wqe->imm);
 	}
@@ -285,7 +275,8 @@ INLINED struct turn turn_begin(const struct adv_qp *qp, struct adv_tx_batch *bat
 }
 
 /* Adds packets of requests, as adv_requester_tx(). */
-static inline void send_requests(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
+static __attribute__((noinline)) void send_requests(struct adv_qp *qp, uint64_t now,
+						    struct adv_tx_batch *batch)
 {
 	struct turn t = turn_begin(qp, batch);
 	unsigned sent = t.room;
@@ -305,6 +296,7 @@ static inline void send_requests(struct adv_qp *qp, uint64_t now, struct adv_tx_
 	}
 	sent -= t.room;
 	qp->engine->in_flight += sent;
+	qp->engine->counters.tx_packets += sent;
 	qp->req.next_psn = qp->req.max_psn = t.psn;
 	qp->req.since_ackreq = t.since_ackreq;
 	if (sent && qp->req.retransmit_timer.when == ADV_NEVER)
@@ -532,26 +524,35 @@ INLINED void send_ack(struct adv_qp *qp, struct adv_tx_batch *batch)
 	pkt->pad = 0;
 	pkt->payload_len = 0;
 	pkt->iov_count = 0;
+	qp->engine->counters.tx_packets++;
 	resp->ack_pending = false;
 	resp->ack_behind = false;
 }
 
-/* In the order of serve_connected() in engine_tx.c. */
-void adv_fast_turn(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
+/* A turn in which the ACK follows the requests. */
+static void send_ack_behind(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
 {
-	struct adv_responder *resp = &qp->resp;
-	bool behind = resp->ack_behind;
-
-	if (resp->ack_pending && !behind && !adv_responder_ack_waits(qp))
-		send_ack(qp, batch);
 	if (qp->sq.next != qp->sq.head)
 		send_requests(qp, now, batch);
-	if (!behind || !adv_responder_has_tx(qp))
+	if (!adv_responder_has_tx(qp))
 		return;
 	if (adv_responder_ack_goes_alone(qp, batch) || !adv_outgoing_has_room(batch))
 		adv_qp_schedule(qp);
 	else
 		send_ack(qp, batch);
+}
+
+/* In the order of serve_connected() in engine_tx.c. */
+void adv_fast_turn(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
+{
+	if (qp->resp.ack_behind) {
+		send_ack_behind(qp, now, batch);
+		return;
+	}
+	if (adv_responder_has_tx(qp))
+		send_ack(qp, batch);
+	if (qp->sq.next != qp->sq.head)
+		send_requests(qp, now, batch);
 }
 
 /* Completes the oldest request, which was successful, as adv_qp_complete_send(). */

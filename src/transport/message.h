@@ -13,7 +13,8 @@
 /* Returns the number of packets of a message of `length` bytes (IBTA 9.7.1): at least 1. */
 static inline uint32_t adv_message_packets(uint32_t length, uint32_t mtu)
 {
-	return length ? (uint32_t)(((uint64_t)length + mtu - 1) / mtu) : 1;
+	/* Most messages have one packet and need no division. */
+	return length <= mtu ? 1 : (uint32_t)(((uint64_t)length + mtu - 1) / mtu);
 }
 
 /* IBTA 9.7.4.1.6: the payload of FIRST and MIDDLE fills the MTU, that of LAST is not empty. */

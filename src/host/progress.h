@@ -90,20 +90,20 @@ struct adv_progress {
 	atomic_uint wakeups; /* wake-ups of receiving threads in adv_device_wait() */
 
 	/* Changed with the lock held. The background thread also reads useless_limit, kick and
-	 * wake_at without the lock; no other thread writes useless_limit and wake_at. */
+	 * wake_at without the lock; no other thread writes useless_limit. */
 	unsigned useless_limit;		     /* useless wake-ups after which the thread stops */
 	_Atomic enum adv_progress_kick kick; /* the last kick; adv_progress_enters() resets it */
-	uint64_t wake_at;      /* latest time at which the thread runs timers; 0: at once */
-	uint64_t waiter_at;    /* time when the waiting thread runs timers; 0: at once */
-	uint64_t idle;	       /* longest sleep of the thread while it receives, ns */
-	uint64_t trial;	       /* time when the thread last received; 0: it is judged */
-	bool trial_polled;     /* the program has made one call since then, a poll */
-	unsigned useless;      /* recent useless wake-ups, reduced for each useful one */
-	unsigned activity;     /* adv_progress_plan.activity of the thread's last sleep */
-	bool acks_wait;	       /* a call has delayed ACKs since that sleep was planned */
-	unsigned vain;	       /* consecutive polls without a packet, and without a post */
-	uint64_t vain_since;   /* time of the first of these polls */
-	uint64_t paused_at;    /* time of the last poll that was late */
+	atomic_uint_fast64_t wake_at; /* latest time at which the thread runs timers; 0: at once */
+	uint64_t waiter_at;	      /* time when the waiting thread runs timers; 0: at once */
+	uint64_t idle;		      /* longest sleep of the thread while it receives, ns */
+	uint64_t trial;		      /* time when the thread last received; 0: it is judged */
+	bool trial_polled;	      /* the program has made one call since then, a poll */
+	unsigned useless;	      /* recent useless wake-ups, reduced for each useful one */
+	unsigned activity;	      /* adv_progress_plan.activity of the thread's last sleep */
+	bool acks_wait;		      /* a call has delayed ACKs since that sleep was planned */
+	unsigned vain;		      /* consecutive polls without a packet, and without a post */
+	uint64_t vain_since;	      /* time of the first of these polls */
+	uint64_t paused_at;	      /* time of the last poll that was late */
 	uint64_t crowded_till; /* until this time, other processes are assumed to need the processor
 				*/
 	uint64_t crowded_for;  /* duration of the last such assumption, ns */
@@ -251,7 +251,8 @@ static inline bool adv_progress_is_covered(const struct adv_progress *p, uint64_
 					   bool acks_wait)
 {
 	return adv_progress_state(p) <= ADV_PROGRESS_LEFT && (p->acks_wait || !acks_wait) &&
-	       !adv_progress_is_too_late(p->wake_at, deadline);
+	       !adv_progress_is_too_late(atomic_load_explicit(&p->wake_at, memory_order_relaxed),
+					 deadline);
 }
 
 /* Ends a call: wakes the receiving thread if its next wake-up is too late for timers or for packets

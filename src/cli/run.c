@@ -20,7 +20,7 @@
 
 #define PRELOAD	       "libadverb-sysfs.so"
 
-enum { KEY_NO_SYSFS = 256, KEY_NO_SHM, KEY_CC };
+enum { KEY_NO_SYSFS = 256, KEY_NO_SHM, KEY_NO_ONE_COPY, KEY_CC };
 
 struct options {
 	const char *log;
@@ -28,6 +28,7 @@ struct options {
 	const char *cc;
 	bool no_sysfs;
 	bool no_shm;
+	bool no_one_copy;
 	char **program;
 };
 
@@ -47,6 +48,10 @@ static const struct argp_option argp_options[] = {
 	{"no-shm", KEY_NO_SHM, NULL, 0,
 	 "Send packets to other processes of this machine by UDP, so that captures show them "
 	 "(ADVERB_NO_SHM)",
+	 0},
+	{"no-one-copy", KEY_NO_ONE_COPY, NULL, 0,
+	 "Do not let processes of the same user read payload from each other's memory "
+	 "(ADVERB_NO_ONE_COPY)",
 	 0},
 	{0},
 };
@@ -72,6 +77,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_NO_SHM:
 		o->no_shm = true;
+		return 0;
+	case KEY_NO_ONE_COPY:
+		o->no_one_copy = true;
 		return 0;
 	case ARGP_KEY_ARG: /* the remaining arguments belong to the program */
 		o->program = &state->argv[state->next - 1];
@@ -196,6 +204,8 @@ static int set_environment(const struct options *o, const char *folder)
 	if (setenv("ADVERB_LOG", o->log ? o->log : "error", o->log != NULL) < 0)
 		return -1;
 	if (o->no_shm && setenv("ADVERB_NO_SHM", "1", 1) < 0)
+		return -1;
+	if (o->no_one_copy && setenv("ADVERB_NO_ONE_COPY", "1", 1) < 0)
 		return -1;
 	return adv_control_daemon_path(daemon) == 0 ? setenv("ADVERB_DAEMON", daemon, 0) : 0;
 }

@@ -281,6 +281,16 @@ static int serve_estate(struct adv_client *c, struct adv_control_message *m)
 	return fd;
 }
 
+/* Returns the process of the peer's slot, if the client may read its memory: it has the same user.
+ * 0: it may not. */
+static uint32_t readable_process(const struct adv_clients *all, unsigned slot, unsigned peer)
+{
+	const struct adv_slot_record *a = &all->daemon->ledger->slot[slot];
+	const struct adv_slot_record *b = &all->daemon->ledger->slot[peer];
+
+	return a->uid == b->uid ? b->pid : 0;
+}
+
 static int serve_pair(struct adv_client *c, struct adv_control_message *m)
 {
 	struct adv_clients *all = c->all;
@@ -299,6 +309,7 @@ static int serve_pair(struct adv_client *c, struct adv_control_message *m)
 	}
 	m->body.pair.size = share.size;
 	m->body.pair.side = share.side;
+	m->body.pair.process = readable_process(all, slot, peer);
 	if (share.made)
 		adv_clients_notify_slot(all, peer, ADV_CONTROL_NOTICE_PAIRS);
 	return share.memory_fd;

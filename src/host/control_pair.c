@@ -25,6 +25,7 @@ int adv_control_pair_answer(struct adv_control_request *r, struct adv_shm_pair *
 	pair->memory_fd = r->fd;
 	pair->size = r->message.body.pair.size;
 	pair->side = r->message.body.pair.side;
+	pair->peer = (pid_t)r->message.body.pair.process;
 	return 0;
 }
 

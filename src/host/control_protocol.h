@@ -14,7 +14,7 @@
 #include "wire/slot.h"
 
 #define ADV_CONTROL_MAGIC   0x41445643u /* "ADVC" */
-#define ADV_CONTROL_VERSION 4
+#define ADV_CONTROL_VERSION 5
 #define ADV_CONTROL_NAME    "adverbd" /* abstract; a user's own: "adverbd-<uid>" */
 /* Suffixes of the name of a user's own adverbd. ESTATE: a socket has this name as long as a process
  * holds the sockets of port 4791 for a later adverbd. STARTING: the client that starts such an
@@ -166,9 +166,11 @@ struct adv_control_message {
 		struct adv_control_fault fault;
 		struct {
 			uint32_t slot;
-			uint32_t peer; /* another slot */
-			uint32_t size; /* in answers: bytes of each ring */
-			uint32_t side; /* in answers: 0 or 1 */
+			uint32_t peer;	  /* another slot */
+			uint32_t size;	  /* in answers: bytes of each ring */
+			uint32_t side;	  /* in answers: 0 or 1 */
+			uint32_t process; /* in answers: id of the peer's process, if it has the
+					   * same user; else 0 */
 		} pair;
 		struct {
 			uint16_t slot;

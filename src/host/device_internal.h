@@ -53,11 +53,12 @@ struct device_wake {
 /* Peers of this machine, see device_peers.c. The arrays have a bit for each slot. */
 struct device_peers {
 	struct adv_control_request request;
-	bool posted;	/* `request` is posted, and its answer is not handled yet */
-	bool late;	/* a thread waited for the answer until its timeout */
-	unsigned peer;	/* peer whose memory `request` requests; 0: it queries all pairs */
-	bool query_due; /* query all pairs after the present request */
-	unsigned from;	/* the slot from which the query continues */
+	bool posted;	 /* `request` is posted, and its answer is not handled yet */
+	bool late;	 /* a thread waited for the answer until its timeout */
+	unsigned peer;	 /* peer whose memory `request` requests; 0: it queries all pairs */
+	bool query_due;	 /* query all pairs after the present request */
+	unsigned from;	 /* the slot from which the query continues */
+	bool two_copies; /* ADVERB_NO_ONE_COPY: peers do not read each other's memory */
 	uint8_t paired[ADV_SLOTS / 8];	/* peers with shared memory, from the query's answers */
 	uint8_t ready[ADV_SLOTS / 8];	/* peers whose memory can be requested now */
 	uint8_t met[ADV_SLOTS / 8];	/* peers of connected QPs */
@@ -249,6 +250,8 @@ void adv_device_release(struct adv_device *d);
 /* Wraps d->udp in the link of shared memory with processes of this machine, unless ADVERB_NO_SHM is
  * set. */
 void adv_device_peers_init(struct adv_device *d);
+/* Permits long packets within this machine to the engine. */
+void adv_device_peers_engine(struct adv_device *d);
 /* With the lock held: handles the notification that peers share memory now or have exited. */
 void adv_device_pairs_changed(struct adv_device *d);
 /*

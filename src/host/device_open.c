@@ -42,7 +42,10 @@ static int create_engine(struct adv_device *d, const struct adv_cc_config *cc)
 	if (getrandom(config.seed, sizeof(config.seed), 0) != sizeof(config.seed))
 		return EIO;
 	d->engine = adv_engine_create(&config);
-	return d->engine ? 0 : errno;
+	if (!d->engine)
+		return errno;
+	adv_device_peers_engine(d);
+	return 0;
 }
 
 /* Creates the links. 0 or errno. Sets why if the errno does not explain the failure. */

@@ -19,7 +19,9 @@
 #include "link/shm.h"
 
 #define NO_SHM_VARIABLE "ADVERB_NO_SHM" /* if set and not empty, all packets go by UDP */
-#define ANSWER_WAIT	200000000ull	/* ns */
+/* If set and not empty, no process reads the memory of another. */
+#define NO_ONE_COPY_VARIABLE "ADVERB_NO_ONE_COPY"
+#define ANSWER_WAIT	     200000000ull /* ns */
 
 static bool has_bit(const uint8_t *bits, unsigned i)
 {
@@ -42,13 +44,45 @@ static unsigned own_slot(const struct adv_device *d)
 	return d->slot.number;
 }
 
+static bool is_set(const char *variable)
+{
+	const char *value = getenv(variable);
+
+	return value && *value;
+}
+
+/* Long packets, for adv_engine_set_long(). `link` has no such call while a fault plan is in force.
+ */
+static uint32_t long_payload(void *user, const struct adv_path *path, uint32_t dest_qpn,
+			     uint32_t length)
+{
+	const struct adv_device *d = user;
+
+	return d->link->ops->long_payload
+		       ? d->link->ops->long_payload(d->link, path, dest_qpn, length)
+		       : 0;
+}
+
+static void recall_payload(void *user, const struct adv_path *path, const void *addr,
+			   uint64_t length)
+{
+	const struct adv_device *d = user;
+
+	d->shm->ops->recall(d->shm, path, addr, length);
+}
+
+void adv_device_peers_engine(struct adv_device *d)
+{
+	if (d->shm)
+		adv_engine_set_long(d->engine, long_payload, recall_payload, d);
+}
+
 void adv_device_peers_init(struct adv_device *d)
 {
-	const char *no = getenv(NO_SHM_VARIABLE);
-
 	d->bell_fd = -1;
-	if (no && *no)
+	if (is_set(NO_SHM_VARIABLE))
 		return;
+	d->peers.two_copies = is_set(NO_ONE_COPY_VARIABLE);
 	d->shm = adv_shm_create(d->udp, adv_clock_ns);
 	if (d->shm) {
 		d->bell_fd = d->shm->bell_fd;
@@ -103,6 +137,8 @@ static int attach_memory(struct adv_device *d, unsigned peer)
 	struct adv_shm_pair pair;
 	int err = adv_control_pair_answer(&d->peers.request, &pair);
 
+	if (!err && d->peers.two_copies)
+		pair.peer = 0;
 	if (!err)
 		err = adv_shm_attach(d->shm, (uint16_t)peer, &pair);
 	if (err)

@@ -180,6 +180,7 @@ static void append_kept(struct adv_fault_link *f, struct kept *k)
 	pkt->iov_count = k->len > header;
 	pkt->header_len = (uint8_t)header;
 	pkt->pad = 0;
+	pkt->more = 0;
 	pkt->payload_len = k->len - header;
 	pkt->dest_qpn = k->dest_qpn;
 	pkt->ecn = k->ecn;
@@ -318,6 +319,8 @@ static void handle_rx(void *user, const struct adv_rx_packet *pkt)
 		return;
 	else if (v.corrupt && !v.icrc_right)
 		f->icrc_errors++;
+	else if (pkt->more) /* was on its way when the plan came into force */
+		f->fn(f->user, pkt);
 	else
 		for (unsigned i = 0; i <= v.copies; i++)
 			keep_rx(f, pkt, &v, i);
@@ -396,6 +399,9 @@ static struct adv_link *create_wrapper(struct adv_link *inner, uint64_t (*clock)
 	f->inner = inner;
 	/* From now on the owner uses the wrapper's flag. */
 	inner->enough = false;
+	/* A plan decides about each packet. */
+	if (inner->ops->accept_long)
+		inner->ops->accept_long(inner, false);
 	f->clock = clock;
 	f->now = f->checked = clock();
 	f->full = !inner->ops->flush(inner);
@@ -460,6 +466,8 @@ struct adv_link *adv_fault_link_unwrap(struct adv_link *link, adv_link_rx_fn *fn
 	drop_all(&f->tx);
 	inner->counters.rx_icrc_errors += f->icrc_errors;
 	inner->enough = false;
+	if (inner->ops->accept_long)
+		inner->ops->accept_long(inner, true);
 	free(f);
 	return inner;
 }

@@ -30,6 +30,9 @@ struct adv_link_counters {
 	uint64_t tx_blocked; /* calls of send() that found the socket full */
 };
 
+/* Bytes that `more` of a long packet counts for: the headers of the packets that it replaces. */
+#define ADV_LINK_MORE_BYTES (ADV_BTH_LEN + ADV_ICRC_LEN)
+
 struct adv_link;
 
 struct adv_link_ops {
@@ -54,6 +57,15 @@ struct adv_link_ops {
 	 * before it sleeps. NULL: the link has no such peers.
 	 */
 	bool (*sleep)(struct adv_link *link, bool sleeping);
+	/* As adv_engine_long_payload() and adv_engine_withdraw() (transport/engine.h). NULL: the
+	 * link sends no long packets. */
+	uint32_t (*long_payload)(struct adv_link *link, const struct adv_path *path,
+				 uint32_t dest_qpn, uint32_t length);
+	void (*recall)(struct adv_link *link, const struct adv_path *path, const void *addr,
+		       uint64_t length);
+	/* Sets whether peers may send long packets to this link; at first they may. NULL: none
+	 * arrive. */
+	void (*accept_long)(struct adv_link *link, bool accepts);
 	void (*destroy)(struct adv_link *link);
 };
 

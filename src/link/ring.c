@@ -8,19 +8,41 @@
 
 #include <string.h>
 
+#include "base/list.h"
+
 #define LINE	 64u
 #define WORD_LEN ((uint32_t)sizeof(uint32_t))
 
 /* Bits of the word. 0: there is no record here yet. */
-#define LEN_MASK     0x1fffu	 /* bytes of the packet */
-#define WITH_META    0x00010000u /* struct adv_rx_meta precedes the packet */
-#define BAD_ICRC     0x00020000u
+#define LEN_MASK   0xffffu     /* bytes of the packet; AWAY: of struct away_record */
+#define WITH_META  0x00010000u /* struct adv_rx_meta precedes the packet */
+#define BAD_ICRC   0x00020000u
+#define MORE_SHIFT 18	       /* 6 bits: adv_tx_packet.more */
+#define AWAY	   0x01000000u /* the payload is in the writer's memory */
+/* Changes of a record with AWAY. The reader exchanges the word for one with TAKEN before it reads
+ * the payload, and stores DONE later. The writer exchanges it for one with RECALLED. */
+#define TAKEN	     0x02000000u
+#define RECALLED     0x04000000u
+#define DONE	     0x08000000u
 #define BACK_TO_ZERO 0x40000000u /* not a record; the next record is at the start */
 #define VALID	     0x80000000u
 
 #define SHOWN_PARTS  16 /* the reader updates its tail once per 1/16 of the memory */
-#define PACKET_MAX   (ADV_HEADERS_MAX + 4096u)
+#define PACKET_MAX   (ADV_HEADERS_MAX + ADV_RING_COPY_MAX)
 _Static_assert(PACKET_MAX <= LEN_MASK, "the length has room in the word");
+_Static_assert((ADV_LONG_PACKETS - 1) << MORE_SHIFT < AWAY, "`more` has room in the word");
+
+#define PIECES_MAX 4 /* ranges of memory of a payload that is away */
+
+/* The packet of a record with AWAY, without its unused pieces. */
+struct away_record {
+	uint8_t header[ADV_HEADERS_MAX];
+	uint8_t header_len;
+	uint8_t pad;
+	uint16_t pieces;
+	uint32_t zero;
+	struct adv_pull_piece piece[PIECES_MAX];
+};
 
 static _Atomic uint32_t *word_at(struct adv_ring_memory *m, uint32_t offset)
 {
@@ -156,15 +178,129 @@ static bool make_contiguous(struct adv_ring_writer *w, uint32_t need)
 	return true;
 }
 
+/* ---- payload that is away ---- */
+
+static uint32_t away_len(unsigned pieces)
+{
+	return (uint32_t)(offsetof(struct away_record, piece) +
+			  pieces * sizeof(struct adv_pull_piece));
+}
+
+uint32_t adv_ring_long_payload(const struct adv_ring_writer *w, uint32_t length)
+{
+	uint32_t longs = atomic_load_explicit(&w->memory->longs, memory_order_relaxed);
+
+	if (longs == ADV_RING_NO_LONGS)
+		return 0;
+	if (longs == ADV_RING_PULLS && length >= ADV_RING_AWAY_MIN)
+		return ADV_LONG_MAX;
+	return w->size / 8 < ADV_RING_COPY_MAX ? w->size / 8 : ADV_RING_COPY_MAX;
+}
+
+static bool goes_away(const struct adv_ring_writer *w, const struct adv_tx_packet *pkt)
+{
+	if (!pkt->more || pkt->payload_len < ADV_RING_AWAY_MIN || pkt->iov_count > PIECES_MAX)
+		return false;
+	return pkt->payload_len > ADV_RING_COPY_MAX ||
+	       atomic_load_explicit(&w->memory->longs, memory_order_relaxed) == ADV_RING_PULLS;
+}
+
+static void write_away(uint8_t *p, const struct adv_tx_packet *pkt)
+{
+	struct away_record r = {
+		.header_len = pkt->header_len, .pad = pkt->pad, .pieces = pkt->iov_count};
+
+	memcpy(r.header, pkt->header, pkt->header_len);
+	for (unsigned i = 0; i < pkt->iov_count; i++) {
+		r.piece[i].address = (uintptr_t)pkt->iov[i].iov_base;
+		r.piece[i].length = pkt->iov[i].iov_len;
+	}
+	memcpy(p, &r, away_len(pkt->iov_count));
+}
+
+/* Returns the word of a packet that is away; NULL: the reader is past it. */
+static _Atomic uint32_t *away_word(const struct adv_ring_writer *w, const struct adv_ring_away *a)
+{
+	return a->at < w->tail ? NULL : word_at(w->memory, (uint32_t)(a->at & (w->size - 1)));
+}
+
+/* Forgets the oldest packets that the reader has finished. False: all ADV_RING_AWAY are in use. */
+static bool has_room_for_away(struct adv_ring_writer *w)
+{
+	if (w->away_head - w->away_tail < ADV_RING_AWAY)
+		return true;
+	while (w->away_tail != w->away_head) {
+		const struct adv_ring_away *a = &w->away[w->away_tail % ADV_RING_AWAY];
+		_Atomic uint32_t *word = away_word(w, a);
+
+		if (word && !a->finished &&
+		    !(atomic_load_explicit(word, memory_order_acquire) & DONE))
+			break;
+		w->away_tail++;
+	}
+	return w->away_head - w->away_tail < ADV_RING_AWAY;
+}
+
+static void remember_away(struct adv_ring_writer *w, uint64_t at, const struct adv_tx_packet *pkt)
+{
+	struct adv_ring_away *a = &w->away[w->away_head++ % ADV_RING_AWAY];
+
+	*a = (struct adv_ring_away){.at = at, .path = pkt->path, .low = UINTPTR_MAX};
+	for (unsigned i = 0; i < pkt->iov_count; i++) {
+		uintptr_t low = (uintptr_t)pkt->iov[i].iov_base;
+
+		a->low = low < a->low ? low : a->low;
+		a->high = low + pkt->iov[i].iov_len > a->high ? low + pkt->iov[i].iov_len : a->high;
+	}
+}
+
+/* Recalls one packet. False: the reader is reading its payload. */
+static bool recall_one(const struct adv_ring_writer *w, struct adv_ring_away *a)
+{
+	_Atomic uint32_t *word = away_word(w, a);
+	uint32_t seen;
+
+	if (!word || a->finished)
+		return true;
+	if (!a->recalled) {
+		seen = atomic_load_explicit(word, memory_order_acquire);
+		seen = atomic_exchange_explicit(word, seen | RECALLED, memory_order_acq_rel);
+		a->recalled = true;
+		a->finished = seen & DONE;
+		a->reading = (seen & TAKEN) && !a->finished;
+	}
+	if (a->reading && (atomic_load_explicit(word, memory_order_acquire) & DONE))
+		a->reading = false;
+	return !a->reading;
+}
+
+bool adv_ring_recall(struct adv_ring_writer *w, const struct adv_path *path, uintptr_t low,
+		     uintptr_t high)
+{
+	bool all = true;
+
+	for (uint32_t i = w->away_tail; i != w->away_head; i++) {
+		struct adv_ring_away *a = &w->away[i % ADV_RING_AWAY];
+
+		if (path ? a->path == path : a->low < high && low < a->high)
+			all = recall_one(w, a) && all;
+	}
+	return all;
+}
+
+/* ---- packets ---- */
+
 bool adv_ring_put(struct adv_ring_writer *w, const struct adv_tx_packet *pkt)
 {
-	uint32_t len = pkt->header_len + pkt->payload_len + pkt->pad;
-	uint32_t word = VALID | len;
+	bool away = goes_away(w, pkt);
+	uint32_t len =
+		away ? away_len(pkt->iov_count) : pkt->header_len + pkt->payload_len + pkt->pad;
+	uint32_t word = VALID | len | pkt->more << MORE_SHIFT | (away ? AWAY : 0);
 	uint32_t need = record_len(len);
 	uint32_t offset;
 	uint8_t *p;
 
-	if (len > PACKET_MAX)
+	if (len > PACKET_MAX || (away && !has_room_for_away(w)))
 		return false;
 	if (!has_same_meta(&w->meta, pkt)) {
 		word |= WITH_META;
@@ -176,6 +312,8 @@ bool adv_ring_put(struct adv_ring_writer *w, const struct adv_tx_packet *pkt)
 		return false;
 	offset = (uint32_t)(w->head & (w->size - 1));
 	p = w->memory->bytes + offset + WORD_LEN;
+	if (away)
+		remember_away(w, w->head, pkt);
 	w->head += need;
 	/* The next word is cleared before the record is written. Otherwise the reader could fetch
 	 * the cache line that it polls between two stores of the writer to that line. */
@@ -185,7 +323,10 @@ bool adv_ring_put(struct adv_ring_writer *w, const struct adv_tx_packet *pkt)
 		memcpy(p, &w->meta, sizeof(w->meta));
 		p += sizeof(w->meta);
 	}
-	write_packet(p, pkt);
+	if (away)
+		write_away(p, pkt);
+	else
+		write_packet(p, pkt);
 	atomic_store_explicit(word_at(w->memory, offset), word, memory_order_release);
 	/* Writing the next record clears the word of this line. The prefetch saves the wait for the
 	 * line then. */
@@ -249,6 +390,94 @@ static void copy_headers(uint8_t headers[ADV_HEADERS_MAX], const uint8_t *p, uin
 		memcpy(headers, p, len);
 }
 
+void adv_ring_accept(struct adv_ring_reader *r, enum adv_ring_longs longs)
+{
+	atomic_store_explicit(&r->memory->longs, longs, memory_order_relaxed);
+}
+
+/* The payload of the record that is being read, in the writer's memory. */
+struct away_source {
+	struct adv_rx_source source;
+	struct adv_ring_reader *reader;
+	_Atomic uint32_t *word;
+	uint32_t seen; /* value of *word */
+	unsigned pieces;
+	struct adv_pull_piece piece[PIECES_MAX];
+};
+
+/* pull() of the source. If the memory cannot be read, the writer uses the ring for later payload.
+ */
+static bool pull_payload(struct adv_rx_source *source, const struct iovec *to, unsigned count)
+{
+	struct away_source *s = adv_container_of(source, struct away_source, source);
+	struct adv_ring_reader *r = s->reader;
+
+	if (atomic_exchange_explicit(s->word, s->seen | TAKEN, memory_order_acq_rel) & RECALLED)
+		return false;
+	if (r->peer && adv_pull_read(r->peer, s->piece, s->pieces, to, count))
+		return true;
+	r->peer = NULL;
+	adv_ring_accept(r, ADV_RING_COPIES);
+	return false;
+}
+
+/* Copies a record with AWAY and checks it. Fills in s->source, s->piece, pkt->data and pkt->len.
+ * False: not valid. */
+static bool read_away(struct away_source *s, const uint8_t *p, uint32_t len,
+		      struct adv_rx_packet *pkt, uint8_t headers[ADV_HEADERS_MAX])
+{
+	struct away_record r = {.pieces = 0};
+	uint64_t total = 0;
+
+	if (len < away_len(1) || len > sizeof(r))
+		return false;
+	memcpy(&r, p, len);
+	if (len != away_len(r.pieces) || r.header_len < ADV_BTH_LEN ||
+	    r.header_len > ADV_HEADERS_MAX || r.pad > 3)
+		return false;
+	for (unsigned i = 0; i < r.pieces; i++) {
+		s->piece[i] = r.piece[i];
+		if (r.piece[i].length > ADV_LONG_MAX)
+			return false;
+		total += r.piece[i].length;
+	}
+	s->pieces = r.pieces;
+	s->source = (struct adv_rx_source){pull_payload, (uint32_t)total};
+	memcpy(headers, r.header, ADV_HEADERS_MAX);
+	pkt->len = r.header_len + (uint32_t)total + r.pad;
+	pkt->source = &s->source;
+	return total && total <= ADV_LONG_MAX && pkt->len % 4 == 0;
+}
+
+/* Passes a record with AWAY to fn. p: behind the properties. False: not valid. */
+static bool take_away(struct adv_ring_reader *r, uint32_t word, const uint8_t *p,
+		      struct adv_rx_packet *pkt, uint8_t headers[ADV_HEADERS_MAX],
+		      adv_link_rx_fn *fn, void *user)
+{
+	struct away_source s = {
+		.reader = r,
+		.word = word_at(r->memory, (uint32_t)(r->tail & (r->size - 1))),
+		.seen = word & ~(TAKEN | RECALLED | DONE),
+	};
+
+	if (!read_away(&s, p, word & LEN_MASK, pkt, headers))
+		return false;
+	if (!(word & BAD_ICRC))
+		fn(user, pkt);
+	atomic_store_explicit(s.word, s.seen | TAKEN | DONE, memory_order_release);
+	return true;
+}
+
+/* Counts a packet of these many bytes up to the padding. */
+static void count_packet(struct adv_link_counters *counters, uint32_t word,
+			 const struct adv_rx_packet *pkt)
+{
+	counters->rx_packets += 1 + pkt->more;
+	counters->rx_bytes += pkt->len + ADV_ICRC_LEN + pkt->more * ADV_LINK_MORE_BYTES;
+	if (word & BAD_ICRC)
+		counters->rx_icrc_errors++;
+}
+
 /* Passes the record of this word to fn. Returns its length, or 0 if it is not valid. */
 static uint32_t take_record(struct adv_ring_reader *r, uint32_t word, adv_link_rx_fn *fn,
 			    void *user, struct adv_link_counters *counters)
@@ -259,7 +488,12 @@ static uint32_t take_record(struct adv_ring_reader *r, uint32_t word, adv_link_r
 	uint32_t meta_len = word & WITH_META ? (uint32_t)sizeof(r->meta) : 0;
 	uint32_t need = record_len(meta_len + len);
 	_Alignas(8) uint8_t headers[ADV_HEADERS_MAX];
-	struct adv_rx_packet pkt = {.meta = &r->meta, .data = headers, .len = len};
+	struct adv_rx_packet pkt = {
+		.meta = &r->meta,
+		.data = headers,
+		.len = len,
+		.more = word >> MORE_SHIFT & (ADV_LONG_PACKETS - 1),
+	};
 
 	if (len < ADV_BTH_LEN || len > PACKET_MAX || len % 4 != 0 || need > r->size - offset)
 		return 0;
@@ -269,12 +503,15 @@ static uint32_t take_record(struct adv_ring_reader *r, uint32_t word, adv_link_r
 			return 0;
 		p += meta_len;
 	}
-	counters->rx_packets++;
-	counters->rx_bytes += len + ADV_ICRC_LEN;
-	if (word & BAD_ICRC) {
-		counters->rx_icrc_errors++;
+	if (word & AWAY) {
+		if (!take_away(r, word, p, &pkt, headers, fn, user))
+			return 0;
+		count_packet(counters, word, &pkt);
 		return need;
 	}
+	count_packet(counters, word, &pkt);
+	if (word & BAD_ICRC)
+		return need;
 	/* A short record is often followed by another: an ACK, then the peer's answer. */
 	if (need == LINE)
 		__builtin_prefetch(

@@ -7,6 +7,10 @@
  * headers before it reads them. If the writer violates the format, the ring is broken, and the
  * reader reads nothing more from it. The writer can change payload until the reader has copied it;
  * that only harms the writer's own message.
+ *
+ * The payload of a long packet may be away: the record then has its addresses in the writer's
+ * memory, from where the reader copies it (link/pull.h). Before the writer's program may use that
+ * memory again without the packet's acknowledgement, the writer recalls the packet.
  */
 #ifndef ADV_LINK_RING_H
 #define ADV_LINK_RING_H
@@ -16,6 +20,13 @@
 
 #include "link/bell.h"
 #include "link/link.h"
+#include "link/pull.h"
+
+enum adv_ring_longs {
+	ADV_RING_NO_LONGS,
+	ADV_RING_COPIES, /* long packets, but their payload must not be away */
+	ADV_RING_PULLS,
+};
 
 /* The shared memory. The two sides write to different cache lines. */
 struct adv_ring_memory {
@@ -23,13 +34,19 @@ struct adv_ring_memory {
 	_Alignas(64) _Atomic uint64_t
 		tail; /* bytes read since the start; updated once per part of the ring */
 	_Atomic uint32_t sleeping;  /* 1: the writer rings the bell after writing */
+	_Atomic uint32_t longs;	    /* enum adv_ring_longs: long packets that the reader accepts */
 	_Atomic adv_bell_name bell; /* 0: the reader has not attached yet */
+	/* Written by the writer when it attaches, see adv_pull_page: */
+	_Alignas(64) struct adv_pull_sign sign;
 	/* Written by the writer: records, each at a multiple of 64 bytes. */
 	_Alignas(64) uint8_t bytes[];
 };
 
 #define ADV_RING_SIZE_MIN 16384u
 #define ADV_RING_SIZE_MAX (16u << 20)
+#define ADV_RING_COPY_MAX 16384u /* bytes of a packet's payload that a record can hold */
+#define ADV_RING_AWAY_MIN 16384u /* least bytes of a payload that is away */
+#define ADV_RING_AWAY	  256	 /* packets with payload away that are not read yet */
 
 /* The initial contents of the memory: the reader counts as asleep until it attaches. */
 #define ADV_RING_START                                                                             \
@@ -44,6 +61,17 @@ static inline size_t adv_ring_memory_len(uint32_t size)
 	return sizeof(struct adv_ring_memory) + size;
 }
 
+/* A packet whose payload is away. */
+struct adv_ring_away {
+	uint64_t at; /* the writer's head before the record */
+	const struct adv_path *path;
+	uintptr_t low; /* all payload is in [low, high) */
+	uintptr_t high;
+	bool recalled;
+	bool reading;  /* recalled, and the reader has not finished reading */
+	bool finished; /* the reader had finished when the packet was recalled */
+};
+
 /* The writer's private state. */
 struct adv_ring_writer {
 	struct adv_ring_memory *memory;
@@ -51,6 +79,9 @@ struct adv_ring_writer {
 	uint64_t head;		 /* bytes written since the start */
 	uint64_t tail;		 /* the reader's tail, as last read */
 	struct adv_rx_meta meta; /* properties of the last packet */
+	uint32_t away_head;	 /* free running */
+	uint32_t away_tail;
+	struct adv_ring_away away[ADV_RING_AWAY]; /* ring: oldest packet at away_tail */
 };
 
 /* True if the writer may use the addresses in *meta. Sets the members that the writer must not
@@ -66,6 +97,7 @@ struct adv_ring_reader {
 	bool broken;
 	struct adv_rx_meta meta; /* properties of the last packet */
 	adv_ring_check_fn *check;
+	const struct adv_pull_peer *peer; /* the writer's memory; NULL: it cannot be read */
 	void *user;
 };
 
@@ -79,6 +111,20 @@ void adv_ring_reader_init(struct adv_ring_reader *r, void *memory, uint32_t size
 
 /* True if the reader has mapped the memory. */
 bool adv_ring_has_reader(const struct adv_ring_writer *w);
+
+/* Returns the most bytes of payload of a long packet, for a message of `length` bytes; 0: none. */
+uint32_t adv_ring_long_payload(const struct adv_ring_writer *w, uint32_t length);
+
+/*
+ * The payload of packets with this path must not be read any more; NULL: of all packets with
+ * payload in [low, high). Returns false if the reader is reading such payload just now: the caller
+ * calls again until it has finished.
+ */
+bool adv_ring_recall(struct adv_ring_writer *w, const struct adv_path *path, uintptr_t low,
+		     uintptr_t high);
+
+/* Reader: sets the long packets that the writer may write from now on. */
+void adv_ring_accept(struct adv_ring_reader *r, enum adv_ring_longs longs);
 
 /* If the ring has no reader yet, removes all packets: they are lost. Returns false if a reader has
  * attached: the packets stay, and the writer continues to wake the reader as before. */

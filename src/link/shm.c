@@ -3,11 +3,13 @@
 #include "link/shm.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "base/list.h"
+#include "base/log.h"
 #include "base/sys.h"
 #include "link/ring.h"
 #include "link/udp.h"
@@ -18,6 +20,8 @@
 #define SETTLE 2000000ull
 /* Ns for which packets wait in memory that the peer has not mapped yet. */
 #define READER_WAIT 100000000ull
+/* Ns for which a peer may continue to read recalled payload. */
+#define RECALL_WAIT 1000000000ull
 #define UDP_EVERY   32	 /* a busy poller checks the socket once in this number of calls ... */
 #define QUIET_CALLS 4096 /* ... until this number of calls in a row find no packet in memory */
 
@@ -27,12 +31,16 @@ struct shm_peer {
 	const struct shm_link *link;
 	struct adv_ring_writer writer;
 	struct adv_ring_reader reader;
+	struct adv_pull_peer pull; /* the peer's process, if its memory can be read */
+	pid_t pid;		   /* 0: the peer's memory must not be read */
+	bool met;		   /* the first packet came; adv_pull_meet() was called */
 	uint8_t *memory;
 	size_t memory_len;
 	uint16_t slot;
 	bool settling;	/* has_settled() has to check */
 	bool withdrawn; /* the peer was late: packets go by UDP until it maps the memory */
-	bool leaving;	/* the peer has exited */
+	bool leaving;	/* the peer has exited, or its ring is broken */
+	bool exited;	/* the peer has exited */
 	uint64_t last;	/* a leaving peer is read up to this tail */
 	bool written;	/* the current batch has packets for this peer */
 	uint64_t since; /* when this side attached the memory, ns */
@@ -44,6 +52,7 @@ struct shm_link {
 	uint64_t (*clock)(void);
 	const _Atomic uint16_t *home; /* slot by prefix; NULL: each slot owns its prefix */
 	adv_bell_name bell;
+	struct adv_pull_page page;
 	struct shm_peer *of_slot[ADV_SLOTS];
 	struct shm_peer *peer[PEERS]; /* all peers */
 	unsigned count;
@@ -52,6 +61,7 @@ struct shm_link {
 	unsigned quiet_calls; /* calls since the last packet through memory */
 	bool any_leaves;      /* some peer is `leaving` */
 	bool sleeping;	      /* the owner sleeps */
+	bool refuses_long;    /* peers must not send long packets */
 	struct adv_link_counters of_udp; /* counters of `udp` that link.counters includes */
 	uint64_t udp_last[ADV_SLOTS]; /* time of the last packet by UDP to a slot of this machine;
 				       * 0: none */
@@ -148,8 +158,9 @@ static void put_packet(struct shm_link *l, struct shm_peer *p, const struct adv_
 		return;
 	}
 	p->written = true;
-	l->link.counters.tx_packets++;
-	l->link.counters.tx_bytes += pkt->header_len + pkt->payload_len + pkt->pad + ADV_ICRC_LEN;
+	l->link.counters.tx_packets += 1 + pkt->more;
+	l->link.counters.tx_bytes += pkt->header_len + pkt->payload_len + pkt->pad + ADV_ICRC_LEN +
+				     pkt->more * ADV_LINK_MORE_BYTES;
 }
 
 static void wake_readers(struct shm_link *l)
@@ -179,6 +190,8 @@ static bool shm_send(struct adv_link *link, struct adv_tx_batch *batch)
 
 		if (p)
 			put_packet(l, p, pkt);
+		else if (pkt->more) /* a process left since shm_long_payload(): rare */
+			l->link.counters.tx_dropped++;
 		else if (others++ != i)
 			batch->packet[others - 1] = *pkt;
 	}
@@ -190,6 +203,44 @@ static bool shm_send(struct adv_link *link, struct adv_tx_batch *batch)
 		add_udp_counters(l);
 	}
 	return room;
+}
+
+/* ---- long packets ---- */
+
+static uint32_t shm_long_payload(struct adv_link *link, const struct adv_path *path,
+				 uint32_t dest_qpn, uint32_t length)
+{
+	const struct shm_link *l = shm_of(link);
+	const struct shm_peer *p = l->of_slot[home_of(l, dest_qpn)];
+
+	/* The packet is written before the lock is released, to the same peer: see route_packet().
+	 */
+	if (!p || p->settling || !adv_gid_equal(&path->dgid, &p->writer.meta.dgid))
+		return 0;
+	return adv_ring_long_payload(&p->writer, length);
+}
+
+/* Recalls packets to one peer. The peer's process may be stopped while it reads; then it gets the
+ * memory's later contents, which harms its own message only. */
+static void recall_from(struct shm_link *l, struct shm_peer *p, const struct adv_path *path,
+			uintptr_t low, uintptr_t high)
+{
+	uint64_t until;
+
+	if (adv_ring_recall(&p->writer, path, low, high))
+		return;
+	until = l->clock() + RECALL_WAIT;
+	while (!adv_ring_recall(&p->writer, path, low, high) && l->clock() < until)
+		sched_yield();
+}
+
+static void shm_recall(struct adv_link *link, const struct adv_path *path, const void *addr,
+		       uint64_t length)
+{
+	struct shm_link *l = shm_of(link);
+
+	for (unsigned i = 0; i < l->count; i++)
+		recall_from(l, l->peer[i], path, (uintptr_t)addr, (uintptr_t)addr + length);
 }
 
 static bool shm_flush(struct adv_link *link)
@@ -218,6 +269,8 @@ static void free_peer(struct shm_link *l, unsigned i)
 	struct shm_peer *p = l->peer[i];
 
 	retire_peer(l, p);
+	if (!p->exited)
+		recall_from(l, p, NULL, 0, UINTPTR_MAX);
 	l->peer[i] = l->peer[--l->count];
 	munmap(p->memory, p->memory_len);
 	free(p);
@@ -234,14 +287,47 @@ static bool check_sender(void *user, struct adv_rx_meta *meta)
 	       adv_udp_is_own_address(l->udp, &meta->dgid);
 }
 
+static void set_longs(struct shm_peer *p)
+{
+	enum adv_ring_longs longs = p->reader.peer ? ADV_RING_PULLS : ADV_RING_COPIES;
+
+	adv_ring_accept(&p->reader, p->link->refuses_long ? ADV_RING_NO_LONGS : longs);
+}
+
+static void shm_accept_long(struct adv_link *link, bool accepts)
+{
+	struct shm_link *l = shm_of(link);
+
+	l->refuses_long = !accepts;
+	for (unsigned i = 0; i < l->count; i++)
+		set_longs(l->peer[i]);
+}
+
+/* Finds out whether the peer's memory can be read. The peer has shown its token before its first
+ * packet. */
+static __attribute__((noinline)) void meet_peer(struct shm_peer *p)
+{
+	p->met = true;
+	if (!p->pid || !adv_pull_meet(&p->pull, p->pid, &p->reader.memory->sign))
+		return;
+	p->reader.peer = &p->pull;
+	adv_info("payload from slot %u is read from process %d", p->slot, (int)p->pid);
+	set_longs(p);
+}
+
 static unsigned receive_ring(struct shm_link *l, struct shm_peer *p, unsigned budget,
 			     adv_link_rx_fn *fn, void *user)
 {
+	const uint64_t *count = &l->link.counters.rx_packets;
+	uint64_t first = *count;
 	unsigned packets = 0;
 
-	while (packets < budget && !l->link.enough &&
+	/* A long packet counts for those that it replaces. */
+	while (*count - first < budget && !l->link.enough &&
 	       adv_ring_get(&p->reader, 1, fn, user, &l->link.counters))
 		packets++;
+	if (packets && !p->met)
+		meet_peer(p);
 	return packets;
 }
 
@@ -380,6 +466,7 @@ static struct shm_peer *map_peer(struct shm_link *l, const struct adv_shm_pair *
 	if (!p)
 		return NULL;
 	p->link = l;
+	p->pid = pair->peer;
 	p->memory_len = pair_len(pair->size);
 	p->memory =
 		mmap(NULL, p->memory_len, PROT_READ | PROT_WRITE, MAP_SHARED, pair->memory_fd, 0);
@@ -389,6 +476,10 @@ static struct shm_peer *map_peer(struct shm_link *l, const struct adv_shm_pair *
 		return NULL;
 	}
 	adv_ring_writer_init(&p->writer, p->memory + pair->side * ring_len, pair->size);
+	if (p->pid) {
+		adv_pull_permit(p->pid);
+		adv_pull_page_show(&l->page, &p->writer.memory->sign);
+	}
 	adv_ring_reader_init(&p->reader, p->memory + !pair->side * ring_len, pair->size, l->bell,
 			     check_sender, p);
 	return p;
@@ -416,6 +507,7 @@ int adv_shm_attach(struct adv_link *link, uint16_t slot, const struct adv_shm_pa
 	p->settling = true;
 	p->since = l->clock();
 	adv_ring_sleep(&p->reader, l->sleeping);
+	set_longs(p);
 	drop_earlier_peers(l, slot);
 	l->of_slot[slot] = p;
 	l->peer[l->count++] = p;
@@ -432,8 +524,12 @@ void adv_shm_detach(struct adv_link *link, uint16_t slot)
 {
 	struct shm_link *l = shm_of(link);
 
-	if (l->of_slot[slot])
-		retire_peer(l, l->of_slot[slot]);
+	struct shm_peer *p = l->of_slot[slot];
+
+	if (!p)
+		return;
+	p->exited = true;
+	retire_peer(l, p);
 }
 
 bool adv_shm_attached(const struct adv_link *link, uint16_t slot)
@@ -453,6 +549,7 @@ static void shm_destroy(struct adv_link *link)
 	while (l->count)
 		free_peer(l, l->count - 1);
 	l->udp->ops->destroy(l->udp);
+	adv_pull_page_free(&l->page);
 	adv_sys_close(link->bell_fd);
 	free(l);
 }
@@ -462,6 +559,9 @@ static const struct adv_link_ops shm_ops = {
 	.flush = shm_flush,
 	.receive = shm_receive,
 	.sleep = shm_sleep,
+	.long_payload = shm_long_payload,
+	.recall = shm_recall,
+	.accept_long = shm_accept_long,
 	.destroy = shm_destroy,
 };
 
@@ -476,6 +576,7 @@ struct adv_link *adv_shm_create(struct adv_link *udp, uint64_t (*clock)(void))
 		free(l);
 		return NULL;
 	}
+	adv_pull_page_make(&l->page);
 	l->udp = udp;
 	l->clock = clock;
 	l->sleeping = true; /* until the owner calls sleep() */

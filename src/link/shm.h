@@ -2,6 +2,8 @@
 #ifndef ADV_LINK_SHM_H
 #define ADV_LINK_SHM_H
 
+#include <sys/types.h>
+
 #include "link/link.h"
 
 /*
@@ -29,6 +31,7 @@ struct adv_shm_pair {
 	int memory_fd; /* made by adv_shm_pair_make() */
 	uint32_t size; /* bytes of records of each ring */
 	unsigned side; /* 0 or 1: which of the two rings this process writes */
+	pid_t peer;    /* the other process, whose memory may be read; 0: it may not */
 };
 
 /* Creates the memory for two rings, each with `size` bytes of records. Returns the descriptor of

@@ -219,6 +219,19 @@ int adv_engine_set_gids(struct adv_engine *e, const struct adv_engine_gid *gids,
 void adv_engine_set_senders(struct adv_engine *e, const _Atomic uint16_t *port,
 			    const _Atomic uint16_t *home);
 
+/* Returns the most payload bytes of a long packet (wire/packet.h) for a message of `length` bytes;
+ * 0: the path MTU. */
+typedef uint32_t adv_engine_long_payload(void *user, const struct adv_path *path, uint32_t dest_qpn,
+					 uint32_t length);
+
+/* Returns when no process reads payload of long packets of this path any more; NULL: of all paths,
+ * payload in [addr, addr + length). */
+typedef void adv_engine_withdraw(void *user, const struct adv_path *path, const void *addr,
+				 uint64_t length);
+/* Permits long packets to QPs at this machine's addresses. */
+void adv_engine_set_long(struct adv_engine *e, adv_engine_long_payload *payload,
+			 adv_engine_withdraw *withdraw, void *user);
+
 /* Handles the exit of the process of this slot: UC and UD stop waiting for its answers. Without
  * this call, they wait until the `port` entry of the slot is 0. */
 void adv_engine_peer_left(struct adv_engine *e, uint64_t now, uint16_t slot);

@@ -107,6 +107,14 @@ void adv_engine_destroy(struct adv_engine *e)
 	free(e);
 }
 
+void adv_engine_set_long(struct adv_engine *e, adv_engine_long_payload *payload,
+			 adv_engine_withdraw *withdraw, void *user)
+{
+	e->long_payload = payload;
+	e->withdraw = withdraw;
+	e->long_user = user;
+}
+
 void adv_engine_set_line_rate(struct adv_engine *e, uint32_t mbps)
 {
 	e->line_mbps = mbps ? mbps : DEFAULT_LINE_MBPS;

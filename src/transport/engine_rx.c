@@ -103,6 +103,20 @@ static void deliver_multicast(struct adv_engine *e, uint64_t now, const struct a
 	}
 }
 
+/* True if the packet may be long or have its payload elsewhere: SENDs and WRITEs of reliable QPs.
+ * adv_message_fits() compares `more` with the length. */
+static bool is_long_good(const struct adv_rx_packet *pkt, struct adv_incoming *in)
+{
+	uint8_t service = in->h->bth.opcode & ADV_SERVICE_MASK;
+
+	in->more = pkt->more;
+	in->source = pkt->source;
+	return (service == ADV_SERVICE_RC || service == ADV_SERVICE_XRC) &&
+	       (in->info->flags & (ADV_PKT_SEND | ADV_PKT_WRITE)) && in->payload_len &&
+	       in->more < ADV_LONG_PACKETS && in->payload_len <= ADV_LONG_MAX &&
+	       (!in->source || in->source->length == in->payload_len);
+}
+
 /* Separates payload and padding. Returns false if the length does not match the opcode. */
 static bool split_payload(const struct adv_rx_packet *pkt, size_t header_len,
 			  struct adv_incoming *in)
@@ -114,6 +128,8 @@ static bool split_payload(const struct adv_rx_packet *pkt, size_t header_len,
 		return false;
 	in->payload = adv_rx_payload(pkt, header_len);
 	in->payload_len = rest - pad;
+	if (pkt->more || pkt->source)
+		return is_long_good(pkt, in);
 	return in->payload_len == 0 || (in->info->flags & ADV_PKT_PAYLOAD);
 }
 

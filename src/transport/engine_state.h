@@ -91,6 +91,9 @@ struct adv_engine {
 	bool no_fast_path;
 	const struct adv_recovery *recovery;
 	bool (*page_in)(void *addr, uint64_t length, bool to_write);
+	adv_engine_long_payload *long_payload; /* NULL: no long packets */
+	adv_engine_withdraw *withdraw;
+	void *long_user;
 	struct adv_credit credit[ADV_CREDITS];
 	struct adv_note note[ADV_NOTES]; /* ring of probes and answers to send */
 	uint32_t note_head;		 /* free running */

@@ -170,7 +170,7 @@ INLINED struct adv_tx_packet *add_packet(struct adv_qp *qp, struct adv_tx_batch 
 	pkt->iov = &batch->iov[batch->iov_used];
 	pkt->dest_qpn = qp->attr.dest_qp_num;
 	pkt->ecn = adv_outgoing_ecn(qp->engine);
-	pkt->icrc_flip = 0;
+	pkt->icrc_flip = pkt->more = 0;
 	adv_put_be64(pkt->header, qp->fast.bth | (uint64_t)opcode << 56 | (uint64_t)flags << 48);
 	adv_put_be32(pkt->header + 8, psn);
 	ADV_PROBE(packet_tx, qp->attr.dest_qp_num, psn & ADV_PSN_MASK, opcode);
@@ -221,7 +221,7 @@ INLINED void send_packet(struct adv_qp *qp, struct turn *t, const struct adv_sen
 INLINED uint8_t *request_memory(struct adv_qp *qp, struct adv_send_wqe *wqe)
 {
 	if (!is_plain(wqe->opcode) || wqe->num_sge > 1 || wqe->failed ||
-	    (wqe->send_flags & IBV_SEND_FENCE))
+	    (wqe->send_flags & IBV_SEND_FENCE) || adv_long_is_possible(qp, wqe->length))
 		return NULL;
 	if (wqe->num_sge == 0 || wqe->length == 0)
 		return (uint8_t *)wqe->sge;
@@ -680,7 +680,7 @@ INLINED struct adv_qp *receiver_of(const struct adv_engine *e, const struct adv_
 	if (pkt->len < ADV_BTH_LEN || (pkt->meta->tclass & ADV_ECN_MASK) == ADV_ECN_CE)
 		return NULL;
 	bth = adv_get_be64(pkt->data);
-	if ((bth & FIXED_MASK) != FIXED_VALUE)
+	if ((bth & FIXED_MASK) != FIXED_VALUE || pkt->more || pkt->source)
 		return NULL;
 	qp = adv_qp_number_find(e, (uint32_t)bth & ADV_QPN_MASK);
 	if (!qp || (qp->unusual & ADV_UNUSUAL_FOR_REQUEST) || !is_from_peer(qp, pkt->meta))

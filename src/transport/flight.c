@@ -19,6 +19,10 @@ void adv_flight_stall(struct adv_qp *qp)
 
 void adv_flight_abandon(struct adv_qp *qp)
 {
+	/* The requests complete now, and the program may use their memory again. */
+	if (qp->req.long_sent && qp->engine->withdraw)
+		qp->engine->withdraw(qp->engine->long_user, &qp->path, NULL, 0);
+	qp->req.long_sent = false;
 	adv_flight_set(qp, qp->req.max_psn, qp->req.max_psn);
 	qp->req.rd_tail = qp->req.rd_head;
 	qp->req.rnr_wait = false;

@@ -11,6 +11,8 @@ struct adv_incoming {
 	const struct adv_opcode_info *info;
 	const uint8_t *payload;
 	uint32_t payload_len;
+	uint32_t more;		      /* see struct adv_rx_packet */
+	struct adv_rx_source *source; /* NULL: the payload is at `payload` */
 	const struct adv_rx_meta *meta;
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "transport/message.h"
 #include "transport/mw.h"
+#include "transport/paging.h"
 #include "transport/payload.h"
 #include "transport/qp_complete.h"
 
@@ -13,6 +14,28 @@ void adv_message_acknowledge_inside(struct adv_qp *qp)
 	 */
 	adv_responder_ack_queue(qp, ADV_AETH_ACK | ADV_AETH_NO_CREDITS,
 				qp->engine->recovery->unfinished_psn(qp));
+}
+
+enum adv_vendor_err adv_message_place_long_send(struct adv_qp *qp, const struct adv_incoming *in)
+{
+	enum adv_vendor_err why = ADV_ERR_NONE;
+	struct adv_responder *resp = &qp->resp;
+	const struct adv_recv_wqe *recv = resp->recv;
+	struct iovec to[ADV_MAX_SGE];
+	unsigned count = adv_payload_targets(qp, recv->sge, recv->num_sge, resp->offset,
+					     in->payload_len, to, &why);
+	const uint8_t *from = in->payload;
+
+	if (!count)
+		return why;
+	if (in->source && !in->source->pull(in->source, to, count))
+		return ADV_ERR_LOST;
+	for (unsigned i = 0; !in->source && i < count; i++) {
+		memcpy(to[i].iov_base, from, to[i].iov_len);
+		from += to[i].iov_len;
+	}
+	resp->offset += in->payload_len;
+	return ADV_ERR_NONE;
 }
 
 enum adv_vendor_err adv_message_begin_write(struct adv_qp *qp, const struct adv_incoming *in)
@@ -35,6 +58,26 @@ enum adv_vendor_err adv_message_begin_write(struct adv_qp *qp, const struct adv_
 	return ADV_ERR_NONE;
 }
 
+/* Brings in the pages that a long packet of a WRITE will fill, if its region uses on-demand paging.
+ */
+static bool bring_in_target(struct adv_qp *qp, const struct adv_incoming *in,
+			    enum adv_vendor_err *why)
+{
+	const struct adv_responder *resp = &qp->resp;
+
+	if (!adv_mr_is_paged(qp->engine, resp->write_rkey))
+		return true;
+	for (uint32_t at = 0; at < in->payload_len; at += ADV_PAGED_AT_ONCE) {
+		uint32_t left = in->payload_len - at;
+
+		if (!adv_mw_remote(qp, qp->pd, resp->write_rkey, resp->write_va + resp->offset + at,
+				   left < ADV_PAGED_AT_ONCE ? left : ADV_PAGED_AT_ONCE,
+				   IBV_ACCESS_REMOTE_WRITE, why))
+			return false;
+	}
+	return true;
+}
+
 enum adv_vendor_err adv_message_place_write(struct adv_qp *qp, const struct adv_incoming *in)
 {
 	enum adv_vendor_err why = ADV_ERR_NONE;
@@ -49,7 +92,12 @@ enum adv_vendor_err adv_message_place_write(struct adv_qp *qp, const struct adv_
 			   in->payload_len, IBV_ACCESS_REMOTE_WRITE, &why);
 	if (!to)
 		return adv_mr_remote_cause(why);
-	adv_payload_store(to, in->payload, in->payload_len);
+	if (in->payload_len > ADV_PAGED_AT_ONCE && !bring_in_target(qp, in, &why))
+		return adv_mr_remote_cause(why);
+	if (!in->source)
+		adv_payload_store(to, in->payload, in->payload_len);
+	else if (!adv_payload_pull(in->source, to))
+		return ADV_ERR_LOST;
 	resp->offset = end;
 	if (in->info->flags & ADV_PKT_START)
 		qp->engine->counters.rx_write_requests++;

@@ -17,14 +17,17 @@ static inline uint32_t adv_message_packets(uint32_t length, uint32_t mtu)
 	return length <= mtu ? 1 : (uint32_t)(((uint64_t)length + mtu - 1) / mtu);
 }
 
-/* IBTA 9.7.4.1.6: the payload of FIRST and MIDDLE fills the MTU, that of LAST is not empty. */
+/* IBTA 9.7.4.1.6: the payload of FIRST and MIDDLE fills the MTU, that of LAST is not empty. A long
+ * packet fills the MTUs of all packets that it stands for, except perhaps the last one. */
 static inline bool adv_message_fits(const struct adv_qp *qp, const struct adv_incoming *in)
 {
+	uint32_t before = in->more * qp->mtu;
 	uint16_t flags = in->info->flags;
 
 	if (!(flags & ADV_PKT_END))
-		return in->payload_len == qp->mtu;
-	return in->payload_len <= qp->mtu && ((flags & ADV_PKT_START) || in->payload_len > 0);
+		return in->payload_len == before + qp->mtu;
+	return in->payload_len <= before + qp->mtu &&
+	       (in->payload_len > before || ((flags & ADV_PKT_START) && !before));
 }
 
 static inline bool adv_message_continues(const struct adv_qp *qp, const struct adv_incoming *in,
@@ -38,13 +41,17 @@ static inline bool adv_message_continues(const struct adv_qp *qp, const struct a
 /* Acknowledges a packet before the end of its message. */
 void adv_message_acknowledge_inside(struct adv_qp *qp);
 
-/* Accepts a packet: advances epsn by `psns` and acknowledges the packet if requested. At the end of
- * a message, also advances the MSN. */
+/* Accepts a packet: advances epsn and acknowledges the packet if requested. At the end of a
+ * message, also advances the MSN. */
 static inline void adv_message_accept(struct adv_qp *qp, const struct adv_incoming *in,
-				      uint32_t psns, uint64_t now)
+				      uint64_t now)
 {
 	struct adv_responder *resp = &qp->resp;
 
+	if (in->more) {
+		resp->epsn = adv_psn_add(resp->epsn, in->more);
+		qp->engine->counters.rx_packets += in->more;
+	}
 	if (in->info->flags & ADV_PKT_END) {
 		resp->message = ADV_MSG_NONE;
 		resp->msn = (resp->msn + 1) & ADV_PSN_MASK;
@@ -53,11 +60,18 @@ static inline void adv_message_accept(struct adv_qp *qp, const struct adv_incomi
 		adv_responder_ack_message(qp, resp->epsn, now);
 	else if (qp->reliable && in->h->bth.ackreq)
 		adv_message_acknowledge_inside(qp);
-	resp->epsn = adv_psn_add(resp->epsn, psns);
+	resp->epsn = adv_psn_add(resp->epsn, 1);
 }
 
-/* Copies one packet of a SEND into the receive request's memory. Returns ADV_ERR_NONE or the cause
- * of the failure. */
+/* As adv_message_place_send(), for a packet that is long or has its payload elsewhere. */
+enum adv_vendor_err adv_message_place_long_send(struct adv_qp *qp, const struct adv_incoming *in);
+
+/* Not a cause: the payload could not be read from the sender's memory. The packet counts as lost.
+ */
+#define ADV_ERR_LOST ((enum adv_vendor_err)255)
+
+/* Copies one packet of a SEND into the receive request's memory. Returns ADV_ERR_NONE, the cause of
+ * the failure or ADV_ERR_LOST. */
 static inline enum adv_vendor_err adv_message_place_send(struct adv_qp *qp,
 							 const struct adv_incoming *in)
 {
@@ -67,6 +81,8 @@ static inline enum adv_vendor_err adv_message_place_send(struct adv_qp *qp,
 
 	if (resp->offset + in->payload_len > recv->length)
 		return ADV_ERR_RECV_TOO_SMALL;
+	if (in->more || in->source)
+		return adv_message_place_long_send(qp, in);
 	adv_payload_scatter(qp, recv->sge, recv->num_sge, resp->offset, in->payload,
 			    in->payload_len, &why);
 	resp->offset += in->payload_len;
@@ -76,8 +92,8 @@ static inline enum adv_vendor_err adv_message_place_send(struct adv_qp *qp,
 /* Checks the first packet of a WRITE. Returns ADV_ERR_NONE if the message is in progress now, else
  * the cause of the failure. */
 enum adv_vendor_err adv_message_begin_write(struct adv_qp *qp, const struct adv_incoming *in);
-/* Copies one packet of a WRITE. Returns ADV_ERR_NONE or the cause of the failure. Each call checks
- * the key, because the region may have been deregistered. */
+/* Copies one packet of a WRITE. Returns ADV_ERR_NONE, the cause of the failure or ADV_ERR_LOST.
+ * Each call checks the key, because the region may have been deregistered. */
 enum adv_vendor_err adv_message_place_write(struct adv_qp *qp, const struct adv_incoming *in);
 /* Completes the receive request of a message. */
 void adv_message_complete(struct adv_qp *qp, const struct adv_incoming *in,

@@ -32,6 +32,15 @@ int adv_mr_insert(struct adv_engine *e, struct adv_mr *mr)
 	return 0;
 }
 
+/* Waits until no other process reads the region's memory as the payload of a long packet. */
+static void withdraw_region(const struct adv_mr *mr)
+{
+	const struct adv_engine *e = mr->pd->engine;
+
+	if (e->withdraw)
+		e->withdraw(e->long_user, NULL, mr->addr, mr->length);
+}
+
 /* 0 or EINVAL. */
 static int check_access(int access)
 {
@@ -133,6 +142,7 @@ int adv_mr_reregister(struct adv_mr *mr, int flags, struct adv_pd *pd, void *add
 	e->mrs.generation++;
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
 		/* A holder of the old key must not reach the new memory. */
+		withdraw_region(mr);
 		adv_mr_table_remove(&e->mrs, mr->key);
 		*mr = next;
 		insert_under_new_key(e, mr);
@@ -147,6 +157,7 @@ int adv_mr_deregister(struct adv_mr *mr)
 	if (mr->windows)
 		return adv_reason(EBUSY, "windows bound to it: %u; unbind or deallocate them first",
 				  mr->windows);
+	withdraw_region(mr);
 	adv_mr_table_remove(&mr->pd->engine->mrs, mr->key);
 	mr->pd->users--;
 	free(mr);

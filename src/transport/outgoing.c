@@ -15,6 +15,7 @@ struct adv_tx_packet *adv_outgoing_add(struct adv_engine *e, struct adv_path *pa
 	pkt->iov = &batch->iov[batch->iov_used];
 	pkt->iov_count = 0;
 	pkt->payload_len = 0;
+	pkt->more = 0;
 	pkt->pad = h->bth.pad;
 	pkt->dest_qpn = h->bth.dest_qpn;
 	pkt->ecn = adv_outgoing_ecn(e);

@@ -10,6 +10,13 @@ void adv_mr_grant(const struct adv_engine *e, struct adv_mr *mr, int access)
 	mr->access = access & IBV_ACCESS_ON_DEMAND && e->page_in ? 0 : access;
 }
 
+bool adv_mr_is_paged(const struct adv_engine *e, uint32_t key)
+{
+	const struct adv_mr *mr = adv_mr_table_find(&e->mrs, key);
+
+	return mr && mr->access != mr->granted;
+}
+
 uint8_t *adv_mr_bring_in(const struct adv_engine *e, const struct adv_mr *mr, uint64_t va,
 			 uint64_t length, int need, enum adv_vendor_err *why)
 {

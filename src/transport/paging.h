@@ -7,6 +7,8 @@
 
 /* Sets the access that the region or window grants. */
 void adv_mr_grant(const struct adv_engine *e, struct adv_mr *mr, int access);
+/* True if the key names a region or window whose pages must be brought in before use. */
+bool adv_mr_is_paged(const struct adv_engine *e, uint32_t key);
 /* Continues adv_mr_resolve() for a region whose `access` lacks bits of `need`. */
 uint8_t *adv_mr_resolve_paged(const struct adv_engine *e, const struct adv_pd *pd, uint32_t key,
 			      uint64_t va, uint64_t length, int need, enum adv_vendor_err *why);

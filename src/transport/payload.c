@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "transport/mr.h"
+#include "transport/paging.h"
 #include "transport/payload.h"
 
 bool adv_payload_sges_good(struct adv_qp *qp, const struct ibv_sge *sge, uint32_t num_sge, int need,
@@ -94,5 +95,67 @@ bool adv_payload_scatter(struct adv_qp *qp, const struct ibv_sge *sge, uint32_t 
 		length -= n;
 	}
 	assert(length == 0);
+	return true;
+}
+
+/* True if the region grants the range, whose pages it has brought in if it uses on-demand paging.
+ */
+static bool bring_in_range(struct adv_qp *qp, const struct ibv_sge *sge, uint64_t va,
+			   uint32_t length, enum adv_vendor_err *why)
+{
+	for (uint32_t at = 0; at < length; at += ADV_PAGED_AT_ONCE) {
+		uint32_t left = length - at;
+
+		if (!adv_mr_resolve(qp->engine, qp->pd, sge->lkey, va + at,
+				    left < ADV_PAGED_AT_ONCE ? left : ADV_PAGED_AT_ONCE,
+				    IBV_ACCESS_LOCAL_WRITE, why))
+			return false;
+	}
+	return true;
+}
+
+unsigned adv_payload_targets(struct adv_qp *qp, const struct ibv_sge *sge, uint32_t num_sge,
+			     uint64_t offset, uint32_t length, struct iovec *to,
+			     enum adv_vendor_err *why)
+{
+	unsigned count = 0;
+
+	for (uint32_t i = 0; i < num_sge && length; i++) {
+		uint64_t va = sge[i].addr + offset;
+		uint32_t n = sge[i].length - (uint32_t)offset;
+
+		if (offset >= sge[i].length) {
+			offset -= sge[i].length;
+			continue;
+		}
+		if (n > length)
+			n = length;
+		to[count].iov_len = n;
+		to[count].iov_base = adv_mr_resolve(qp->engine, qp->pd, sge[i].lkey, va, n,
+						    IBV_ACCESS_LOCAL_WRITE, why);
+		if (!to[count++].iov_base)
+			return 0;
+		if (adv_mr_is_paged(qp->engine, sge[i].lkey) &&
+		    !bring_in_range(qp, &sge[i], va, n, why))
+			return 0;
+		offset = 0;
+		length -= n;
+	}
+	assert(length == 0);
+	return count;
+}
+
+/* The last bytes of a WRITE take a detour, so that they are stored after all others. */
+#define STORED_LAST 64u
+
+bool adv_payload_pull(struct adv_rx_source *source, uint8_t *to)
+{
+	uint32_t behind = source->length < STORED_LAST ? source->length : STORED_LAST;
+	uint8_t last[STORED_LAST];
+	struct iovec iov[2] = {{to, source->length - behind}, {last, behind}};
+
+	if (!source->pull(source, iov, 2))
+		return false;
+	adv_payload_store(to + source->length - behind, last, behind);
 	return true;
 }

@@ -129,8 +129,9 @@ static bool emit_data(struct adv_qp *qp, struct adv_tx_batch *batch, const struc
 		      uint64_t now)
 {
 	uint32_t left = wqe->length - qp->req.offset;
-	bool last = left <= qp->mtu;
-	uint32_t n = last ? left : qp->mtu;
+	uint32_t n = adv_long_payload(qp, wqe, left);
+	uint32_t packets = adv_message_packets(n, qp->mtu);
+	bool last = n == left;
 	unsigned iov_used = batch->iov_used;
 	enum adv_vendor_err why = ADV_ERR_NONE;
 	struct adv_tx_packet *pkt;
@@ -144,7 +145,7 @@ static bool emit_data(struct adv_qp *qp, struct adv_tx_batch *batch, const struc
 	h.reth.length = wqe->length;
 	h.immdt = wqe->imm;
 	h.ieth.rkey = wqe->imm;
-	h.bth.ackreq = adv_requester_wants_ack(qp, last);
+	h.bth.ackreq = adv_requester_wants_ack(qp, packets, last);
 	pkt = adv_outgoing_add(qp->engine, &qp->path, batch, &h);
 	if (!adv_payload_gather(qp, wqe, qp->req.offset, n, batch, pkt, &why)) {
 		batch->count--;
@@ -152,10 +153,15 @@ static bool emit_data(struct adv_qp *qp, struct adv_tx_batch *batch, const struc
 		fail_at_cursor(qp, IBV_WC_LOC_PROT_ERR, why, now);
 		return false;
 	}
+	pkt->more = packets - 1;
+	if (packets > 1) {
+		qp->engine->counters.tx_packets += packets - 1;
+		qp->req.long_sent = true;
+	}
 	if (qp->reliable)
-		qp->req.since_ackreq = h.bth.ackreq ? 0 : qp->req.since_ackreq + 1;
+		qp->req.since_ackreq = h.bth.ackreq ? 0 : qp->req.since_ackreq + packets;
 	qp->req.offset += n;
-	advance_cursor(qp, 1, last);
+	advance_cursor(qp, packets, last);
 	return true;
 }
 
@@ -378,9 +384,16 @@ static bool emit_next(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batc
 	return adv_flight_has_room(qp, 1) && emit_data(qp, batch, wqe, now);
 }
 
+/* Returns the part of the budget that a long packet uses beyond one packet. */
+static unsigned charge_long(const struct adv_tx_packet *pkt, unsigned budget)
+{
+	return pkt->more < budget ? pkt->more : budget;
+}
+
 void adv_requester_tx(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch, unsigned budget)
 {
 	bool sent = false;
+	unsigned from;
 
 	while (qp->sq.next != qp->sq.head && !qp->req.rnr_wait &&
 	       (qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD)) {
@@ -388,10 +401,13 @@ void adv_requester_tx(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batc
 			adv_qp_schedule(qp);
 			break;
 		}
+		from = batch->count;
 		if (!emit_next(qp, now, batch))
 			break;
 		sent = true;
 		budget--;
+		if (batch->count > from)
+			budget -= charge_long(&batch->packet[from], budget);
 	}
 	if (sent && qp->reliable && qp->req.retransmit_timer.when == ADV_NEVER)
 		adv_retransmit_arm(qp, now);

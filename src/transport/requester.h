@@ -4,6 +4,7 @@
 #define ADV_TRANSPORT_REQUESTER_H
 
 #include "transport/flight.h"
+#include "transport/long_packet.h"
 
 /* Initializes the requester when the QP enters RTS. qp->attr has the attributes. */
 void adv_requester_start(struct adv_qp *qp);
@@ -37,15 +38,16 @@ static inline bool adv_requester_may_pause_after(const struct adv_qp *qp, uint32
  * regular intervals (IBTA 9.7.5.1.3 leaves the choice to the requester). After a timeout each
  * packet requests an ACK, because perhaps only the first packets of each retransmission arrive.
  */
-static inline bool adv_requester_wants_ack(const struct adv_qp *qp, bool last)
+static inline bool adv_requester_wants_ack(const struct adv_qp *qp, uint32_t packets, bool last)
 {
 	const struct adv_engine *e = qp->engine;
 	const struct adv_requester *req = &qp->req;
 
 	return qp->reliable &&
-	       (req->unanswered || req->since_ackreq + 1 >= ADV_ACKREQ_INTERVAL ||
-		adv_flight_psns(qp) + 1 >= req->cwnd || e->in_flight + 1 >= e->total_window ||
-		adv_psn_add(req->next_psn, 1) == req->max_psn ||
+	       (req->unanswered || req->since_ackreq + packets >= ADV_ACKREQ_INTERVAL ||
+		adv_flight_psns(qp) + packets >= req->cwnd ||
+		e->in_flight + packets >= e->total_window ||
+		adv_psn_add(req->next_psn, packets) == req->max_psn ||
 		(last && adv_requester_may_pause_after(qp, qp->sq.next)));
 }
 

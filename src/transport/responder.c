@@ -112,6 +112,30 @@ static void send_rnr_nak(struct adv_qp *qp)
 	qp->resp.nak_sent = true;
 }
 
+/* ---- lost packets ---- */
+
+/* Handles a gap before the packet's PSN: sends one NAK, so that the requester goes back (IBTA
+ * 9.7.5.2.3). */
+static void rx_ahead(struct adv_qp *qp)
+{
+	struct adv_responder *resp = &qp->resp;
+
+	qp->engine->counters.out_of_sequence++;
+	qp->engine->recovery->drop_unfinished(qp);
+	if (!resp->nak_sent)
+		adv_responder_ack_queue(qp, ADV_AETH_NAK | ADV_NAK_PSN_SEQUENCE_ERROR, resp->epsn);
+	resp->nak_sent = true;
+}
+
+/* Handles a packet whose payload could not be read: the packet is lost. The gap is known at once.
+ */
+static void rx_lost(struct adv_qp *qp, const struct adv_incoming *in)
+{
+	if (in->info->flags & ADV_PKT_START)
+		qp->resp.message = ADV_MSG_NONE;
+	rx_ahead(qp);
+}
+
 /* ---- messages ---- */
 
 /* Ends a SEND after all of its data was placed. */
@@ -123,7 +147,7 @@ static void end_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming 
 		refuse_request(qp, ADV_ERR_INVALIDATE, now);
 		return;
 	}
-	adv_message_accept(qp, in, 1, now);
+	adv_message_accept(qp, in, now);
 	adv_message_complete(qp, in, IBV_WC_RECV, (uint32_t)qp->resp.offset, now);
 }
 
@@ -152,12 +176,14 @@ static void rx_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *
 		resp->message = ADV_MSG_SEND;
 	}
 	why = adv_message_place_send(qp, in);
-	if (why)
+	if (why == ADV_ERR_LOST)
+		rx_lost(qp, in);
+	else if (why)
 		refuse_request(qp, why, now);
 	else if (in->info->flags & ADV_PKT_END)
 		end_send(qp, now, in);
 	else
-		adv_message_accept(qp, in, 1, now);
+		adv_message_accept(qp, in, now);
 }
 
 static void rx_write(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
@@ -185,13 +211,17 @@ static void rx_write(struct adv_qp *qp, uint64_t now, const struct adv_incoming 
 	}
 	if (!why)
 		why = adv_message_place_write(qp, in);
+	if (why == ADV_ERR_LOST) {
+		rx_lost(qp, in);
+		return;
+	}
 	if (why) {
 		refuse_request(qp, why, now);
 		return;
 	}
 	if (imm && refuse_on_purpose(qp, in, now))
 		return;
-	adv_message_accept(qp, in, 1, now);
+	adv_message_accept(qp, in, now);
 	if (imm)
 		adv_message_complete(qp, in, IBV_WC_RECV_RDMA_WITH_IMM, resp->write_length, now);
 }
@@ -457,19 +487,6 @@ static void rx_duplicate(struct adv_qp *qp, const struct adv_incoming *in)
 	repeat_answer(qp, in);
 }
 
-/* Handles a gap before the packet's PSN: sends one NAK, so that the requester goes back (IBTA
- * 9.7.5.2.3). */
-static void rx_ahead(struct adv_qp *qp)
-{
-	struct adv_responder *resp = &qp->resp;
-
-	qp->engine->counters.out_of_sequence++;
-	qp->engine->recovery->drop_unfinished(qp);
-	if (!resp->nak_sent)
-		adv_responder_ack_queue(qp, ADV_AETH_NAK | ADV_NAK_PSN_SEQUENCE_ERROR, resp->epsn);
-	resp->nak_sent = true;
-}
-
 void adv_responder_rx(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
 {
 	struct adv_responder *resp = &qp->resp;
@@ -478,7 +495,12 @@ void adv_responder_rx(struct adv_qp *qp, uint64_t now, const struct adv_incoming
 	enum adv_vendor_err why = ADV_ERR_NONE;
 
 	if (ahead < 0 && !qp->engine->recovery->begins_again(qp, in->h->bth.psn)) {
-		rx_duplicate(qp, in);
+		/* A long packet whose first part was received: the requester goes back to the rest.
+		 */
+		if (ahead + (int32_t)in->more >= 0)
+			rx_ahead(qp);
+		else
+			rx_duplicate(qp, in);
 		return;
 	}
 	if (ahead > 0) {

@@ -73,7 +73,7 @@ static void uc_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *
 	}
 	if ((in->info->flags & ADV_PKT_END) && uc_fail_on_purpose(qp, in, now))
 		return;
-	adv_message_accept(qp, in, 1, now);
+	adv_message_accept(qp, in, now);
 	if (in->info->flags & ADV_PKT_END)
 		adv_message_complete(qp, in, IBV_WC_RECV, (uint32_t)resp->offset, now);
 }
@@ -102,7 +102,7 @@ static void uc_write(struct adv_qp *qp, uint64_t now, const struct adv_incoming 
 	if (imm && uc_fail_on_purpose(qp, in, now))
 		return;
 	length = resp->write_length;
-	adv_message_accept(qp, in, 1, now);
+	adv_message_accept(qp, in, now);
 	if (imm)
 		adv_message_complete(qp, in, IBV_WC_RECV_RDMA_WITH_IMM, length, now);
 }

@@ -6,6 +6,7 @@
 #ifndef ADV_WIRE_PACKET_H
 #define ADV_WIRE_PACKET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -62,11 +63,33 @@ struct adv_rx_meta {
 			      * shares the memory */
 };
 
+/*
+ * Long packets: on a way that loses nothing, a reliable QP may send one packet in place of up to
+ * ADV_LONG_PACKETS packets of the path MTU. Its PSN is that of the first of them; its opcode says
+ * whether it begins and ends the message. Every packet but the last of a message fills the MTUs.
+ */
+#define ADV_LONG_PACKETS 64u
+#define ADV_LONG_MAX	 (ADV_LONG_PACKETS * 4096u) /* bytes of payload */
+
+/* Payload that is still in the memory of the sending process. */
+struct adv_rx_source {
+	/*
+	 * Copies the payload to `to`, whose lengths together are the payload's. At most one call a
+	 * packet, during the delivery of the packet. Returns false if the memory cannot be read:
+	 * the contents of `to` are then undefined, and the packet counts as lost.
+	 */
+	bool (*pull)(struct adv_rx_source *source, const struct iovec *to, unsigned count);
+	uint32_t length; /* bytes of the payload */
+};
+
 /* A received packet. The link has checked its ICRC. */
 struct adv_rx_packet {
 	const struct adv_rx_meta *meta;
 	const uint8_t *data; /* BTH, extended headers, payload, padding */
 	uint32_t len;
+	uint32_t more; /* long packet: packets that it stands for, besides one; else 0 */
+	/* If not NULL: `data` has the headers only, and the payload is in the sender's memory. */
+	struct adv_rx_source *source;
 	/* If not NULL: the whole packet, in memory that a peer may still change. `data` is then a
 	 * copy of the headers only. The reader reads the payload from `body`, and only once. */
 	const uint8_t *body;
@@ -90,6 +113,8 @@ struct adv_tx_packet {
 	uint8_t pad;
 	uint32_t payload_len;
 	uint32_t dest_qpn; /* selects the system call: one call serves one destination slot */
+	uint32_t more; /* long packet: packets that it stands for, besides one; else 0. The payload
+			* of a long packet stays unchanged until the packet is acknowledged */
 	enum adv_ecn ecn;
 	uint8_t header[ADV_HEADERS_MAX]; /* aligned to 8: accessed in words */
 	uint32_t icrc_flip;		 /* XORed with the ICRC; 0 unless a fault is injected */

@@ -136,3 +136,23 @@ for row in XRC_PINGPONG:
     register_xrc_pingpong(*row)
 for row in PERFTEST:
     register_perftest(*row)
+
+
+def register_one_copy(name, options, expected):
+    @case("perftest", name)
+    def run(lab):
+        """Payload is read from the sender's memory, unless an option forbids it at either end."""
+        for one, other in ((options, []), ([], options)) if options else (([], []),):
+            tool = ["ib_write_bw", "-F", "-s", "1048576", "-n", "100"]
+            server, text = lab.pair([lab.adverb, "run", "--log", "info", *one, "--", *tool],
+                                    [lab.adverb, "run", "--log", "info", *other, "--", *tool, "127.0.0.1"],
+                                    adverb=False)
+            rows = reports.perftest_rows(text)
+            if not rows or rows[-1][0] != 1048576:
+                raise Failure(f"no result in:\n{text}")
+            if ("is read from process" in server + text) != expected:
+                raise Failure(f"payload is {'not ' if expected else ''}read from the sender's memory:\n{server}")
+
+
+register_one_copy("one-copy", [], True)
+register_one_copy("no-one-copy", ["--no-one-copy"], False)

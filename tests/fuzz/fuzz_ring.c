@@ -4,7 +4,8 @@
  * reader's line that the writer reads. Checks that:
  * - the reader stays inside the memory, delivers only complete packets, and returns;
  * - the reader never reads the ring again once it has found it broken;
- * - the writer never overwrites records that may be unread.
+ * - the writer never overwrites records that may be unread;
+ * - payload that is away is read with sane lengths only.
  *
  * Input: steps with their arguments: bytes to write into the memory, packets to write or read.
  */
@@ -24,6 +25,7 @@ static _Alignas(64) uint8_t space[sizeof(struct adv_ring_memory) + SIZE];
 static struct adv_ring_memory *const memory = (struct adv_ring_memory *)space;
 static struct adv_ring_reader reader;
 static struct adv_ring_writer writer;
+static const struct adv_pull_peer writer_process;
 static struct adv_link_counters counters;
 static uint32_t taken;
 static uint32_t checksum; /* uses the bytes, so that the compiler keeps the reads */
@@ -44,15 +46,45 @@ static bool check_meta(void *user, struct adv_rx_meta *meta)
 	return (meta->sgid.raw[0] & 0x80) == 0;
 }
 
+/* In place of link/pull.c: checks what the ring passes. Some addresses cannot be read. */
+bool adv_pull_read(const struct adv_pull_peer *peer, const struct adv_pull_piece *from,
+		   unsigned pieces, const struct iovec *to, unsigned count)
+{
+	uint64_t sum = 0;
+
+	FUZZ_CHECK(pieces >= 1 && pieces <= ADV_PULL_PIECES && count == 1);
+	for (unsigned i = 0; i < pieces; i++)
+		sum += from[i].length;
+	FUZZ_CHECK(sum == to->iov_len && sum <= ADV_LONG_MAX);
+	return from[0].address & 1;
+}
+
+/* Reads payload that is away, once, or not at all. */
+static void take_away(const struct adv_rx_packet *pkt)
+{
+	struct iovec to = {NULL, pkt->source->length};
+
+	FUZZ_CHECK(pkt->source->length && pkt->source->length <= ADV_LONG_MAX);
+	FUZZ_CHECK(pkt->len - pkt->source->length >= ADV_BTH_LEN &&
+		   pkt->len - pkt->source->length <= ADV_HEADERS_MAX + 3);
+	if (checksum & 1 && !pkt->source->pull(pkt->source, &to, 1))
+		checksum++;
+}
+
 static void take_packet(void *user, const struct adv_rx_packet *pkt)
 {
-	FUZZ_CHECK(pkt->len >= ADV_BTH_LEN && pkt->len <= ADV_HEADERS_MAX + 4096);
+	FUZZ_CHECK(pkt->len >= ADV_BTH_LEN && pkt->more < ADV_LONG_PACKETS);
 	FUZZ_CHECK((pkt->meta->sgid.raw[0] & 0x80) == 0);
 	for (uint32_t i = 0; i < pkt->len && i < ADV_HEADERS_MAX; i++)
 		checksum += pkt->data[i];
+	taken++;
+	if (pkt->source) {
+		take_away(pkt);
+		return;
+	}
+	FUZZ_CHECK(pkt->len <= ADV_HEADERS_MAX + ADV_RING_COPY_MAX);
 	for (uint32_t i = 0; i < pkt->len; i++)
 		checksum += adv_rx_payload(pkt, 0)[i];
-	taken++;
 }
 
 /* Writes bytes anywhere into the memory, mostly where the reader reads next. */
@@ -69,21 +101,25 @@ static void write_any_bytes(struct input *in)
 
 static void write_packet(struct input *in)
 {
-	static uint8_t payload[4096];
+	static uint8_t payload[ADV_RING_COPY_MAX];
 	struct adv_path path = {.sport = (uint16_t)take_bytes(in, 1)};
-	struct iovec iov = {payload, take_bytes(in, 2) % sizeof(payload)};
+	struct iovec iov = {payload, take_bytes(in, 2) % (sizeof(payload) + 1)};
 	struct adv_tx_packet pkt = {.path = &path, .iov = &iov, .iov_count = 1, .header_len = 12};
 	uint64_t head = writer.head;
 	adv_bell_name bell;
 
 	pkt.payload_len = (uint32_t)iov.iov_len;
 	pkt.pad = (uint8_t)(-pkt.payload_len & 3);
+	pkt.more = (pkt.payload_len + 4095) / 4096;
+	pkt.more -= pkt.more > 0;
 	pkt.icrc_flip = take_bytes(in, 1) % 16 == 0;
 	if (adv_ring_put(&writer, &pkt))
 		FUZZ_CHECK(writer.head > head && writer.head - writer.tail < SIZE);
 	else
 		FUZZ_CHECK(writer.head == head);
 	(void)adv_ring_must_wake(&writer, &bell);
+	if (take_bytes(in, 1) % 4 == 0)
+		(void)adv_ring_recall(&writer, NULL, 0, UINTPTR_MAX);
 }
 
 static void read_packets(struct input *in)
@@ -106,6 +142,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(&counters, 0, sizeof(counters));
 	adv_ring_writer_init(&writer, memory, SIZE);
 	adv_ring_reader_init(&reader, memory, SIZE, 0, check_meta, NULL);
+	reader.peer = &writer_process;
+	adv_ring_accept(&reader, ADV_RING_PULLS);
 	while (in.left)
 		switch (take_bytes(&in, 1) % 4) {
 		case 0:

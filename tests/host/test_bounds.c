@@ -89,8 +89,8 @@ static void ask_for_much(struct bed *bed)
 						.dest_qpn = adv_qp_num(bed->a.qp),
 						.psn = 100 + i * (GIB / 4096)},
 					.reth = {.rkey = adv_mr_rkey(bed->mr), .length = GIB}};
-		struct adv_rx_packet pkt = {&meta, data, (uint32_t)adv_headers_encode(&h, data),
-					    NULL};
+		struct adv_rx_packet pkt = {
+			.meta = &meta, .data = data, .len = (uint32_t)adv_headers_encode(&h, data)};
 
 		adv_engine_rx(bed->a.d->engine, adv_clock_ns(), &pkt);
 	}

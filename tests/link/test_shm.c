@@ -60,8 +60,8 @@ static int memory_of(size_t len, int seals)
 static int share_memory(struct pair *p)
 {
 	int fd = adv_shm_pair_make(RING_SIZE);
-	struct adv_shm_pair of_a = {dup(fd), RING_SIZE, 0};
-	struct adv_shm_pair of_b = {dup(fd), RING_SIZE, 1};
+	struct adv_shm_pair of_a = {dup(fd), RING_SIZE, 0, 0};
+	struct adv_shm_pair of_b = {dup(fd), RING_SIZE, 1, 0};
 
 	assert_int_equal(adv_shm_attach(p->a, SLOT_B, &of_a), 0);
 	assert_int_equal(adv_shm_attach(p->b, SLOT_A, &of_b), 0);
@@ -94,6 +94,191 @@ static int end(void **state)
 	close_link(p->b);
 	free(p);
 	return 0;
+}
+
+/* ---- long packets ---- */
+
+/* Attaches memory to both links, which may read each other's memory: this process's. */
+static void attach_readable(struct pair *p)
+{
+	int fd = adv_shm_pair_make(RING_SIZE);
+	struct adv_shm_pair of_a = {dup(fd), RING_SIZE, 0, getpid()};
+	struct adv_shm_pair of_b = {fd, RING_SIZE, 1, getpid()};
+
+	assert_int_equal(adv_shm_attach(p->a, SLOT_B, &of_a), 0);
+	assert_int_equal(adv_shm_attach(p->b, SLOT_A, &of_b), 0);
+}
+
+static uint8_t sent[ADV_LONG_MAX], arrived[ADV_LONG_MAX];
+
+/* What arrived: long packets, and of these the ones with their payload at the sender. */
+static struct {
+	unsigned count, away, unread;
+	uint32_t length;
+	bool leave; /* do not read payload */
+} longs;
+
+static void take_long(void *user, const struct adv_rx_packet *pkt)
+{
+	struct iovec to[2] = {{arrived, 1000}, {arrived + 1000, 0}};
+
+	if (!pkt->more)
+		return;
+	longs.count++;
+	longs.length = pkt->len - ADV_BTH_LEN;
+	if (!pkt->source) {
+		memcpy(arrived, adv_rx_payload(pkt, ADV_BTH_LEN), longs.length);
+		return;
+	}
+	longs.away++;
+	assert_int_equal(pkt->source->length, longs.length);
+	to[1].iov_len = longs.length - 1000;
+	if (!longs.leave && !pkt->source->pull(pkt->source, to, 2))
+		longs.unread++;
+}
+
+static void send_long(struct pair *p, uint32_t length)
+{
+	batch.count = batch.iov_used = 0;
+	add_packet(&batch, &p->to_b, QPN_B, 1, 100);
+	batch.iov[0] = (struct iovec){sent, length / 4};
+	batch.iov[1] = (struct iovec){sent + length / 4, length - length / 4};
+	batch.packet[0].header_len = ADV_BTH_LEN;
+	batch.packet[0].iov = batch.iov;
+	batch.packet[0].iov_count = 2;
+	batch.packet[0].payload_len = length;
+	batch.packet[0].pad = 0;
+	batch.packet[0].more = length / 4096 - 1;
+	for (uint32_t i = 0; i < length; i++)
+		sent[i] = (uint8_t)(sent[i] + i * 11 + 3);
+	memset(arrived, 0, sizeof(arrived));
+	assert_true(p->a->ops->send(p->a, &batch));
+}
+
+static uint32_t permitted(struct pair *p, uint32_t length)
+{
+	return p->a->ops->long_payload(p->a, &p->to_b, QPN_B, length);
+}
+
+static void receive_long(struct pair *p)
+{
+	p->b->ops->receive(p->b, 64, take_long, NULL);
+}
+
+/* Sends one packet, so that both links know each other. */
+static void meet(struct pair *p)
+{
+	memset(&longs, 0, sizeof(longs));
+	assert_int_equal(permitted(p, 1 << 20), 0);
+	now += 10000000;
+	batch.count = batch.iov_used = 0;
+	add_packet(&batch, &p->to_b, QPN_B, 1, 100);
+	assert_true(p->a->ops->send(p->a, &batch));
+	receive_long(p);
+}
+
+static void test_long(void **state)
+{
+	struct pair *p = *state;
+	uint64_t before;
+
+	attach_readable(p);
+	meet(p);
+	before = p->b->counters.rx_packets;
+	assert_int_equal(permitted(p, ADV_RING_AWAY_MIN), ADV_LONG_MAX);
+	assert_int_equal(permitted(p, ADV_RING_AWAY_MIN - 1), RING_SIZE / 8);
+	send_long(p, ADV_LONG_MAX);
+	receive_long(p);
+	send_long(p, 8192);
+	assert_int_equal(longs.away, 1);
+	assert_memory_equal(arrived, (uint8_t[64]){0}, 64);
+	receive_long(p);
+	assert_int_equal(longs.away, 1);
+	assert_int_equal(longs.count, 2);
+	assert_int_equal(longs.length, 8192);
+	assert_memory_equal(arrived, sent, 8192);
+	assert_int_equal(p->b->counters.rx_packets - before, 66);
+	assert_int_equal(p->a->counters.tx_packets, p->b->counters.rx_packets);
+	assert_int_equal(p->a->counters.tx_bytes, p->b->counters.rx_bytes);
+	send_long(p, ADV_LONG_MAX);
+	receive_long(p);
+	assert_memory_equal(arrived, sent, ADV_LONG_MAX);
+	assert_int_equal(longs.unread, 0);
+}
+
+/* Without permission to read, payload goes through the ring. */
+static void test_long_copied(void **state)
+{
+	struct pair *p = *state;
+
+	attach_both(p);
+	meet(p);
+	assert_int_equal(permitted(p, 1 << 20), RING_SIZE / 8);
+	send_long(p, RING_SIZE / 8);
+	receive_long(p);
+	assert_int_equal(longs.count, 1);
+	assert_int_equal(longs.away, 0);
+	assert_memory_equal(arrived, sent, RING_SIZE / 8);
+}
+
+/* If payload cannot be read, the writer returns to the ring. */
+static void test_long_unreadable(void **state)
+{
+	struct pair *p = *state;
+
+	attach_readable(p);
+	meet(p);
+	send_long(p, 65536);
+	batch.count = 1;
+	batch.packet[0].iov = &(struct iovec){(void *)4096, 65536};
+	batch.packet[0].iov_count = 1;
+	assert_true(p->a->ops->send(p->a, &batch));
+	receive_long(p);
+	assert_int_equal(longs.away, 2);
+	assert_int_equal(longs.unread, 1);
+	assert_int_equal(permitted(p, 1 << 20), RING_SIZE / 8);
+	assert_false(p->b->counters.rx_malformed);
+}
+
+static void test_long_recalled(void **state)
+{
+	struct pair *p = *state;
+
+	attach_readable(p);
+	meet(p);
+	send_long(p, 65536);
+	p->a->ops->recall(p->a, NULL, sent + 65535, 1);
+	send_long(p, 65536);
+	receive_long(p);
+	assert_int_equal(longs.away, 2);
+	assert_int_equal(longs.unread, 1);
+	assert_memory_equal(arrived, sent, 65536);
+	send_long(p, 65536);
+	p->a->ops->recall(p->a, &p->to_b, NULL, 0);
+	receive_long(p);
+	assert_int_equal(longs.unread, 2);
+	/* A recalled packet does not end the reading of others. */
+	assert_int_equal(permitted(p, 1 << 20), ADV_LONG_MAX);
+	/* Payload that the engine did not want is finished, too. */
+	longs.leave = true;
+	send_long(p, 65536);
+	receive_long(p);
+	p->a->ops->recall(p->a, &p->to_b, NULL, 0);
+}
+
+/* A fault plan decides about single packets. */
+static void test_long_not_accepted(void **state)
+{
+	struct pair *p = *state;
+
+	p->b->ops->accept_long(p->b, false);
+	attach_readable(p);
+	meet(p);
+	assert_int_equal(permitted(p, 1 << 20), 0);
+	p->b->ops->accept_long(p->b, true);
+	assert_int_equal(permitted(p, 1 << 20), ADV_LONG_MAX);
+	p->b->ops->accept_long(p->b, false);
+	assert_int_equal(permitted(p, 1 << 20), 0);
 }
 
 static void send_one(struct adv_link *link, struct adv_path *path, uint32_t qpn, uint32_t psn)
@@ -186,7 +371,7 @@ static void test_settling(void **state)
 
 static void attach(struct adv_link *link, unsigned slot, int memory_fd, unsigned side)
 {
-	struct adv_shm_pair pair = {dup(memory_fd), RING_SIZE, side};
+	struct adv_shm_pair pair = {dup(memory_fd), RING_SIZE, side, 0};
 
 	assert_int_equal(adv_shm_attach(link, (uint16_t)slot, &pair), 0);
 }
@@ -428,12 +613,12 @@ static void test_unsound_memory(void **state)
 	struct pair *p = *state;
 	size_t len = 2 * adv_ring_memory_len(RING_SIZE);
 	struct adv_shm_pair unsound[] = {
-		{memory_of(len, 0), RING_SIZE, 0},
-		{memory_of(len - 1, F_SEAL_SHRINK), RING_SIZE, 0},
-		{memory_of(len, F_SEAL_SHRINK), RING_SIZE, 2},
-		{memory_of(len, F_SEAL_SHRINK), RING_SIZE - 64, 0},
-		{memory_of(len, F_SEAL_SHRINK), 0, 0},
-		{dup(p->a->bell_fd), RING_SIZE, 0},
+		{memory_of(len, 0), RING_SIZE, 0, 0},
+		{memory_of(len - 1, F_SEAL_SHRINK), RING_SIZE, 0, 0},
+		{memory_of(len, F_SEAL_SHRINK), RING_SIZE, 2, 0},
+		{memory_of(len, F_SEAL_SHRINK), RING_SIZE - 64, 0, 0},
+		{memory_of(len, F_SEAL_SHRINK), 0, 0, 0},
+		{dup(p->a->bell_fd), RING_SIZE, 0, 0},
 	};
 	unsigned descriptors = open_descriptors();
 
@@ -464,6 +649,11 @@ static void test_foreign_address(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		T(test_long),
+		T(test_long_copied),
+		T(test_long_unreadable),
+		T(test_long_recalled),
+		T(test_long_not_accepted),
 		T(test_both_ways),
 		T(test_mixed_batch),
 		T(test_settling),

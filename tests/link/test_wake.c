@@ -160,7 +160,7 @@ void *__wrap_mmap64(void *at, size_t len, int protection, int flags, int fd, off
 static void share(unsigned a, unsigned b)
 {
 	int fd = adv_shm_pair_make(RING_SIZE);
-	struct adv_shm_pair of_a = {dup(fd), RING_SIZE, 0}, of_b = {fd, RING_SIZE, 1};
+	struct adv_shm_pair of_a = {dup(fd), RING_SIZE, 0, 0}, of_b = {fd, RING_SIZE, 1, 0};
 
 	assert_int_equal(adv_shm_attach(all.link[a], SLOT(b), &of_a), 0);
 	assert_int_equal(adv_shm_attach(all.link[b], SLOT(a), &of_b), 0);
@@ -309,12 +309,12 @@ static struct adv_shm_pair of_late;
 
 static void begin_late(struct explore *e)
 {
-	struct adv_shm_pair of_0 = {adv_shm_pair_make(RING_SIZE), RING_SIZE, 0};
+	struct adv_shm_pair of_0 = {adv_shm_pair_make(RING_SIZE), RING_SIZE, 0, 0};
 
 	open_links(e, 0);
 	open_link(0);
 	open_link(1);
-	of_late = (struct adv_shm_pair){dup(of_0.memory_fd), RING_SIZE, 1};
+	of_late = (struct adv_shm_pair){dup(of_0.memory_fd), RING_SIZE, 1, 0};
 	assert_int_equal(adv_shm_attach(all.link[0], SLOT(1), &of_0), 0);
 	all.wanted[1] = 1;
 }

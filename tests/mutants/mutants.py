@@ -27,6 +27,7 @@ FLOW = "src/transport/flow.c"
 HEADERS = "src/wire/headers.h"
 MCAST = "src/transport/mcast.c"
 MESSAGE = "src/transport/message.c"
+MESSAGE_H = "src/transport/message.h"
 MR = "src/transport/mr.c"
 MR_MEMO = "src/transport/mr_memo.c"
 MR_TABLE = "src/transport/mr_table.c"
@@ -55,6 +56,16 @@ WINDOW = "src/transport/window.c"
 XRC_NUMBER = "src/transport/xrc_number.c"
 
 MUTANTS = [
+    ("long-length", "a long packet may be longer than the packets that it stands for", MESSAGE_H,
+     "return in->payload_len <= before + qp->mtu &&", "return in->payload_len <= ADV_LONG_MAX &&"),
+    ("long-partly", "a long packet that was partly received is taken for a duplicate", RESPONDER,
+     "if (ahead + (int32_t)in->more >= 0)", "if (ahead >= 0)"),
+    ("long-lost", "a first packet whose payload could not be read leaves its message in progress", RESPONDER,
+     "\tif (in->info->flags & ADV_PKT_START)\n\t\tqp->resp.message = ADV_MSG_NONE;\n\trx_ahead", "\trx_ahead"),
+    ("long-recall", "requests are flushed while the peer may still read their memory", FLIGHT,
+     "if (qp->req.long_sent && qp->engine->withdraw)", "if (!qp)"),
+    ("long-region", "a region is deregistered while the peer may still read it", MR,
+     "mr->windows);\n\twithdraw_region(mr);", "mr->windows);"),
     ("psn-wrap", "PSNs are compared without regard to wrap-around", HEADERS,
      "return (int32_t)((a - b) << 8) >> 8;",
      "return (int32_t)(a - b);"),
@@ -237,9 +248,9 @@ MUTANTS = [
     ("drain-silent", "the last packet before a queue is drained requests no acknowledgement",
      REQUESTER_H, " || qp->state == IBV_QPS_SQD)\n\t\treturn true;", ")\n\t\treturn true;"),
     ("asked-nobody", "a packet that cannot be sent counts as a request for an acknowledgement",
-     REQUESTER, "\t\tfail_at_cursor(qp, IBV_WC_LOC_PROT_ERR, why, now);\n\t\treturn false;\n\t}\n\tif (qp->reliable)",
+     REQUESTER, "\t\tfail_at_cursor(qp, IBV_WC_LOC_PROT_ERR, why, now);\n\t\treturn false;\n\t}\n\tpkt->more",
      "\t\tqp->req.since_ackreq *= !h.bth.ackreq;\n"
-     "\t\tfail_at_cursor(qp, IBV_WC_LOC_PROT_ERR, why, now);\n\t\treturn false;\n\t}\n\tif (qp->reliable)"),
+     "\t\tfail_at_cursor(qp, IBV_WC_LOC_PROT_ERR, why, now);\n\t\treturn false;\n\t}\n\tpkt->more"),
     ("nak-again", "a NAK that the network duplicates costs a retry each time", COMPLETER,
      "(qp->req.nak_heard && qp->engine->recovery->nak_counts_once)",
      "(qp->req.nak_heard && !qp->engine->recovery->nak_counts_once)"),
@@ -456,7 +467,7 @@ MUTANTS = [
     ("fast-bound", "the fast path writes more bytes than a WRITE announced", FAST,
      "next > resp->write_length || (last", "(last"),
     ("fast-fence", "the fast path does not heed a fence", FAST,
-     "wqe->failed ||\n\t    (wqe->send_flags & IBV_SEND_FENCE))", "wqe->failed)"),
+     "\t    (wqe->send_flags & IBV_SEND_FENCE) || adv_long", "\t    adv_long"),
     ("fast-flight", "the fast path does not count packets in flight of all QPs", FAST,
      "\tqp->engine->in_flight += sent;\n", "\tqp->engine->in_flight += sent > 1;\n"),
     ("fast-stalled", "packets of the fast path do not wake queue pairs that wait for the common window", FAST,

@@ -7,6 +7,7 @@ LOCK = "src/host/lock.c"
 PAIRS = "src/daemon/pairs.c"
 PROGRESS = "src/host/progress.c"
 PROGRESS_H = "src/host/progress.h"
+PULL = "src/link/pull.c"
 RING = "src/link/ring.c"
 SHM = "src/link/shm.c"
 SLOTS = "src/daemon/slots.c"
@@ -39,7 +40,17 @@ RUNTIME = [
     ("ring-tail", "the writer accepts a tail beyond its head", RING,
      "if (tail < w->tail || tail > w->head)", "if (tail < w->tail)"),
     ("ring-icrc", "a packet with a wrong ICRC on purpose arrives as a good one", RING,
-     "\tif (word & BAD_ICRC) {", "\tif (false) {"),
+     "\tif (word & BAD_ICRC)\n\t\treturn need;", "\tif (false)\n\t\treturn need;"),
+    ("ring-recall", "the writer does not wait for a reader of recalled payload", RING,
+     "a->reading = (seen & TAKEN) && !a->finished;", "a->reading = false;"),
+    ("ring-recalled", "the reader reads recalled payload", RING,
+     "memory_order_acq_rel) & RECALLED)\n\t\treturn false;", "memory_order_acq_rel) & 0)\n\t\treturn false;"),
+    ("ring-back", "the writer does not return to the ring when its memory cannot be read", RING,
+     "\tr->peer = NULL;\n\tadv_ring_accept(r, ADV_RING_COPIES);\n", ""),
+    ("pull-token", "another process that has the peer's id is read", PULL,
+     "memcmp(token, peer->token, TOKEN_LEN) == 0", "token[0] + 1 > 0"),
+    ("pull-fork", "a child of fork() has its parent's token", PULL,
+     "madvise(p, PAGE, MADV_WIPEONFORK) == 0", "true"),
     ("shm-blind", "a link that is put to sleep reports that no packet is queued", SHM,
      "nothing = nothing && !adv_ring_has(&l->peer[i]->reader);", ""),
     ("shm-order", "a link checks for packets before it announces that it sleeps", SHM,

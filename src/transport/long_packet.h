@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Long packets (struct adv_tx_packet): when the requester may send one, and how long it is. */
+#ifndef ADV_TRANSPORT_LONG_PACKET_H
+#define ADV_TRANSPORT_LONG_PACKET_H
+
+#include "transport/qp_state.h"
+
+/* As adv_long_payload(), for a QP that may send long packets. */
+uint32_t adv_long_payload_here(const struct adv_qp *qp, const struct adv_send_wqe *wqe,
+			       uint32_t left);
+
+/* False if a packet with a part of `length` bytes is certainly not long. */
+static inline bool adv_long_is_possible(const struct adv_qp *qp, uint32_t length)
+{
+	return length > qp->mtu && qp->peer_is_here && qp->reliable && qp->engine->long_payload;
+}
+
+/* Returns the bytes of the next packet of a SEND or WRITE of which `left` bytes are not sent yet.
+ * More than the MTU if the QP may send a long packet now. */
+static inline uint32_t adv_long_payload(const struct adv_qp *qp, const struct adv_send_wqe *wqe,
+					uint32_t left)
+{
+	if (left <= qp->mtu)
+		return left;
+	return adv_long_is_possible(qp, left) ? adv_long_payload_here(qp, wqe, left) : qp->mtu;
+}
+
+#endif

@@ -221,7 +221,7 @@ INLINED void send_packet(struct adv_qp *qp, struct turn *t, const struct adv_sen
 INLINED uint8_t *request_memory(struct adv_qp *qp, struct adv_send_wqe *wqe)
 {
 	if (!is_plain(wqe->opcode) || wqe->num_sge > 1 || wqe->failed ||
-	    (wqe->send_flags & IBV_SEND_FENCE) || adv_long_is_possible(qp, wqe->length))
+	    (wqe->send_flags & IBV_SEND_FENCE) || adv_long_is_next(qp, wqe))
 		return NULL;
 	if (wqe->num_sge == 0 || wqe->length == 0)
 		return (uint8_t *)wqe->sge;

@@ -25,4 +25,12 @@ static inline uint32_t adv_long_payload(const struct adv_qp *qp, const struct ad
 	return adv_long_is_possible(qp, left) ? adv_long_payload_here(qp, wqe, left) : qp->mtu;
 }
 
+/* True if the next packet of the request would be long now: the fast path has none. */
+static inline bool adv_long_is_next(const struct adv_qp *qp, const struct adv_send_wqe *wqe)
+{
+	uint32_t left = wqe->length - qp->req.offset;
+
+	return adv_long_is_possible(qp, left) && adv_long_payload_here(qp, wqe, left) > qp->mtu;
+}
+
 #endif

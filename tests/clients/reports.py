@@ -34,15 +34,17 @@ def perftest_rows(text):
 
 
 def perftest(text, sizes, iterations):
-    """Fails unless there is one row for each size, with all iterations and results above 0."""
+    """Fails unless there is one row for each size, with all iterations and results above 0. Perftest
+    prints results of 0 if it could not measure the clock of the processor, on a busy machine."""
     rows = perftest_rows(text)
+    has_clock = "Correlation coefficient" not in text
     if [int(r[0]) for r in rows] != list(sizes):
         raise Failure(f"expected rows for {list(sizes)} bytes, found "
                       f"{[int(r[0]) for r in rows]}:\n{text}")
     for row in rows:
         if int(row[1]) == 0 or int(row[1]) % iterations != 0:
             raise Failure(f"expected {iterations} iterations a QP, found {int(row[1])}:\n{text}")
-        if row[-1] <= 0:  # a message rate or latency, never rounded to 0
+        if has_clock and row[-1] <= 0:  # a message rate or latency, never rounded to 0
             raise Failure(f"a result of 0 for {int(row[0])} bytes:\n{text}")
     return rows
 

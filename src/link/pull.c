@@ -78,7 +78,8 @@ bool adv_pull_read(const struct adv_pull_peer *peer, const struct adv_pull_piece
 	}
 	remote[pieces].iov_base = (void *)(uintptr_t)peer->address;
 	remote[pieces].iov_len = TOKEN_LEN;
-	memcpy(local, to, count * sizeof(*to));
+	for (unsigned i = 0; i < count; i++)
+		local[i] = to[i];
 	local[count].iov_base = token;
 	local[count].iov_len = TOKEN_LEN;
 	if (sum_of(remote, pieces + 1) != whole)

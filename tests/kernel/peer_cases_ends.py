@@ -135,6 +135,13 @@ DISTURBANCES = [
 ]
 
 
+def pingpong(lab, serves, server, client):
+    words = ["ibv_rc_pingpong", "-c", "-n", "100", "-s", "10000"]
+    for text in lab.tcp_pair(serves, [*words, "-g", server.gid["4"]],
+                             [*words, "-g", client.gid["4"], server.address["4"]], seconds=200):
+        reports.pingpong(text, 10000, 100)
+
+
 def register_disturbed(serves, name, netem):
     @case("disturbed", f"connections-{name}/{serves}-serves")
     def connections(lab):
@@ -158,11 +165,14 @@ def register_disturbed(serves, name, netem):
         lab.disturb(netem)
         lab.find_gids()
         server, client = lab.sides(serves)
-        words = ["ibv_rc_pingpong", "-c", "-n", "100", "-s", "10000"]
-        for text in lab.tcp_pair(serves, [*words, "-g", server.gid["4"]],
-                                 [*words, "-g", client.gid["4"], server.address["4"]], seconds=200):
-            reports.pingpong(text, 10000, 100)
-        for program in ("ib_read_bw -s 20000", "ib_atomic_bw", "ib_write_bw -s 20000"):
+        programs = ["ib_read_bw -s 20000", "ib_atomic_bw", "ib_write_bw -s 20000"]
+        if "loss" in netem:
+            # ibv_rc_pingpong ends as soon as it has its last message. If the ACK of that message is
+            # lost, the peer's retries meet no queue pair, and rdma_rxe retries for ever.
+            programs.append("ib_send_lat -s 10000")
+        else:
+            pingpong(lab, serves, server, client)
+        for program in programs:
             words = [*shlex.split(program), "-F", "-n", "50"]
             lab.tcp_pair(serves, [*words, "-x", server.gid["4"]],
                          [*words, "-x", client.gid["4"], server.address["4"]], seconds=200)

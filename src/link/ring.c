@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/list.h"
 
 #define LINE	 64u
@@ -355,6 +356,7 @@ void adv_ring_reader_init(struct adv_ring_reader *r, void *memory, uint32_t size
 			  adv_bell_name bell, adv_ring_check_fn *check, void *user)
 {
 	*r = (struct adv_ring_reader){.memory = memory, .size = size, .check = check, .user = user};
+	adv_copy_choice_init(&r->choice);
 	atomic_store_explicit(&r->memory->bell, bell, memory_order_relaxed);
 	atomic_thread_fence(memory_order_seq_cst);
 }
@@ -390,9 +392,47 @@ static void copy_headers(uint8_t headers[ADV_HEADERS_MAX], const uint8_t *p, uin
 		memcpy(headers, p, len);
 }
 
-void adv_ring_accept(struct adv_ring_reader *r, enum adv_ring_longs longs)
+/* ---- long packets ---- */
+
+/* Shows to the writer which long packets it may write. */
+static void show_longs(struct adv_ring_reader *r)
 {
+	enum adv_ring_longs longs = ADV_RING_COPIES;
+
+	if (!r->accepts_long)
+		longs = ADV_RING_NO_LONGS;
+	else if (r->peer && adv_copy_choice_now(&r->choice) == ADV_COPY_PULL)
+		longs = ADV_RING_PULLS;
 	atomic_store_explicit(&r->memory->longs, longs, memory_order_relaxed);
+}
+
+void adv_ring_accept(struct adv_ring_reader *r, bool longs)
+{
+	r->accepts_long = longs;
+	show_longs(r);
+}
+
+void adv_ring_set_peer(struct adv_ring_reader *r, const struct adv_pull_peer *peer)
+{
+	r->peer = peer;
+	show_longs(r);
+}
+
+/* Passes a packet with `bytes` of payload to fn, and measures the copy if the choice wants that. */
+static void pass_long(struct adv_ring_reader *r, const struct adv_rx_packet *pkt, uint32_t bytes,
+		      enum adv_copy_way way, adv_link_rx_fn *fn, void *user)
+{
+	uint64_t start;
+
+	adv_copy_choice_count(&r->choice, bytes);
+	if (bytes < ADV_COPY_SAMPLE_MIN || !adv_copy_choice_wants(&r->choice, way)) {
+		fn(user, pkt);
+		return;
+	}
+	start = adv_clock_ns();
+	fn(user, pkt);
+	if (adv_copy_choice_timed(&r->choice, bytes, adv_clock_ns() - start))
+		show_longs(r);
 }
 
 /* The payload of the record that is being read, in the writer's memory. */
@@ -416,8 +456,7 @@ static bool pull_payload(struct adv_rx_source *source, const struct iovec *to, u
 		return false;
 	if (r->peer && adv_pull_read(r->peer, s->piece, s->pieces, to, count))
 		return true;
-	r->peer = NULL;
-	adv_ring_accept(r, ADV_RING_COPIES);
+	adv_ring_set_peer(r, NULL);
 	return false;
 }
 
@@ -463,7 +502,7 @@ static bool take_away(struct adv_ring_reader *r, uint32_t word, const uint8_t *p
 	if (!read_away(&s, p, word & LEN_MASK, pkt, headers))
 		return false;
 	if (!(word & BAD_ICRC))
-		fn(user, pkt);
+		pass_long(r, pkt, s.source.length, ADV_COPY_PULL, fn, user);
 	atomic_store_explicit(s.word, s.seen | TAKEN | DONE, memory_order_release);
 	return true;
 }
@@ -519,7 +558,10 @@ static uint32_t take_record(struct adv_ring_reader *r, uint32_t word, adv_link_r
 	if (len > sizeof(headers))
 		pkt.body = p;
 	copy_headers(headers, p, len, meta_len == 0);
-	fn(user, &pkt);
+	if (pkt.more && r->peer)
+		pass_long(r, &pkt, len, ADV_COPY_RING, fn, user);
+	else
+		fn(user, &pkt);
 	return need;
 }
 

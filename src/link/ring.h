@@ -19,13 +19,14 @@
 #include <stdbool.h>
 
 #include "link/bell.h"
+#include "link/copy_choice.h"
 #include "link/link.h"
 #include "link/pull.h"
 
 enum adv_ring_longs {
 	ADV_RING_NO_LONGS,
-	ADV_RING_COPIES, /* long packets, but their payload must not be away */
-	ADV_RING_PULLS,
+	ADV_RING_COPIES, /* long packets; their payload comes in the ring */
+	ADV_RING_PULLS,	 /* long packets; their payload may be away */
 };
 
 /* The shared memory. The two sides write to different cache lines. */
@@ -95,9 +96,11 @@ struct adv_ring_reader {
 	uint64_t tail;
 	uint64_t shown; /* the tail that the memory shows to the writer */
 	bool broken;
+	bool accepts_long;	 /* see adv_ring_accept() */
 	struct adv_rx_meta meta; /* properties of the last packet */
 	adv_ring_check_fn *check;
 	const struct adv_pull_peer *peer; /* the writer's memory; NULL: it cannot be read */
+	struct adv_copy_choice choice;
 	void *user;
 };
 
@@ -123,8 +126,11 @@ uint32_t adv_ring_long_payload(const struct adv_ring_writer *w, uint32_t length)
 bool adv_ring_recall(struct adv_ring_writer *w, const struct adv_path *path, uintptr_t low,
 		     uintptr_t high);
 
-/* Reader: sets the long packets that the writer may write from now on. */
-void adv_ring_accept(struct adv_ring_reader *r, enum adv_ring_longs longs);
+/* Reader: sets whether the writer may write long packets from now on. */
+void adv_ring_accept(struct adv_ring_reader *r, bool longs);
+/* Reader: the payload of long packets may be read from the memory of *peer, which the caller keeps.
+ */
+void adv_ring_set_peer(struct adv_ring_reader *r, const struct adv_pull_peer *peer);
 
 /* If the ring has no reader yet, removes all packets: they are lost. Returns false if a reader has
  * attached: the packets stay, and the writer continues to wake the reader as before. */

@@ -287,20 +287,13 @@ static bool check_sender(void *user, struct adv_rx_meta *meta)
 	       adv_udp_is_own_address(l->udp, &meta->dgid);
 }
 
-static void set_longs(struct shm_peer *p)
-{
-	enum adv_ring_longs longs = p->reader.peer ? ADV_RING_PULLS : ADV_RING_COPIES;
-
-	adv_ring_accept(&p->reader, p->link->refuses_long ? ADV_RING_NO_LONGS : longs);
-}
-
 static void shm_accept_long(struct adv_link *link, bool accepts)
 {
 	struct shm_link *l = shm_of(link);
 
 	l->refuses_long = !accepts;
 	for (unsigned i = 0; i < l->count; i++)
-		set_longs(l->peer[i]);
+		adv_ring_accept(&l->peer[i]->reader, accepts);
 }
 
 /* Finds out whether the peer's memory can be read. The peer has shown its token before its first
@@ -310,9 +303,8 @@ static __attribute__((noinline)) void meet_peer(struct shm_peer *p)
 	p->met = true;
 	if (!p->pid || !adv_pull_meet(&p->pull, p->pid, &p->reader.memory->sign))
 		return;
-	p->reader.peer = &p->pull;
+	adv_ring_set_peer(&p->reader, &p->pull);
 	adv_info("payload from slot %u is read from process %d", p->slot, (int)p->pid);
-	set_longs(p);
 }
 
 static unsigned receive_ring(struct shm_link *l, struct shm_peer *p, unsigned budget,
@@ -507,7 +499,7 @@ int adv_shm_attach(struct adv_link *link, uint16_t slot, const struct adv_shm_pa
 	p->settling = true;
 	p->since = l->clock();
 	adv_ring_sleep(&p->reader, l->sleeping);
-	set_longs(p);
+	adv_ring_accept(&p->reader, !l->refuses_long);
 	drop_earlier_peers(l, slot);
 	l->of_slot[slot] = p;
 	l->peer[l->count++] = p;

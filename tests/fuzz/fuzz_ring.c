@@ -142,8 +142,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(&counters, 0, sizeof(counters));
 	adv_ring_writer_init(&writer, memory, SIZE);
 	adv_ring_reader_init(&reader, memory, SIZE, 0, check_meta, NULL);
-	reader.peer = &writer_process;
-	adv_ring_accept(&reader, ADV_RING_PULLS);
+	adv_ring_set_peer(&reader, &writer_process);
+	adv_ring_accept(&reader, true);
 	while (in.left)
 		switch (take_bytes(&in, 1) % 4) {
 		case 0:

@@ -69,8 +69,8 @@ static void begin_execution(struct explore *e)
 	adv_ring_writer_init(&writer, &memory, SIZE);
 	adv_ring_reader_init(&reader, &memory, SIZE, 1, NULL, NULL);
 	/* The properties of the packets are those of the start: none are sent. */
-	reader.peer = &process;
-	adv_ring_accept(&reader, ADV_RING_PULLS);
+	adv_ring_set_peer(&reader, &process);
+	adv_ring_accept(&reader, true);
 	for (unsigned i = 0; i < PACKETS; i++)
 		put_one(i);
 	e->regions = 0;
@@ -185,6 +185,7 @@ static void test_most(void **state)
 		n++;
 	assert_true(n <= ADV_RING_AWAY && n > 64);
 	for (unsigned i = 0; i < 3 * ADV_RING_AWAY; i++) {
+		adv_copy_choice_init(&reader.choice); /* payload stays away */
 		adv_ring_get(&reader, ADV_RING_AWAY, take_packet, NULL, &counters);
 		assert_true(adv_ring_put(&writer, &pkt));
 	}

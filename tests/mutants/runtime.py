@@ -7,6 +7,7 @@ LOCK = "src/host/lock.c"
 PAIRS = "src/daemon/pairs.c"
 PROGRESS = "src/host/progress.c"
 PROGRESS_H = "src/host/progress.h"
+CHOICE = "src/link/copy_choice.c"
 PULL = "src/link/pull.c"
 RING = "src/link/ring.c"
 SHM = "src/link/shm.c"
@@ -46,7 +47,15 @@ RUNTIME = [
     ("ring-recalled", "the reader reads recalled payload", RING,
      "memory_order_acq_rel) & RECALLED)\n\t\treturn false;", "memory_order_acq_rel) & 0)\n\t\treturn false;"),
     ("ring-back", "the writer does not return to the ring when its memory cannot be read", RING,
-     "\tr->peer = NULL;\n\tadv_ring_accept(r, ADV_RING_COPIES);\n", ""),
+     "\tadv_ring_set_peer(r, NULL);\n", ""),
+    ("choice-margin", "two ways of copying that are equal alternate", CHOICE,
+     "median * 100 < c->present * BETTER", "median < c->present"),
+    ("choice-median", "one late packet decides which way of copying is faster", CHOICE,
+     "c->sample[ADV_COPY_SAMPLES / 2]", "c->sample[ADV_COPY_SAMPLES - 1]"),
+    ("choice-other", "the time of a late packet counts for the other way of copying", "src/link/copy_choice.h",
+     "c->phase != ADV_COPY_COUNTS && adv_copy_choice_now(c) == way", "c->phase != ADV_COPY_COUNTS"),
+    ("choice-once", "the two ways of copying are compared once only", CHOICE,
+     "\t\tc->left = ADV_COPY_PERIOD;", "\t\tc->left = UINT64_MAX;"),
     ("pull-token", "another process that has the peer's id is read", PULL,
      "memcmp(token, peer->token, TOKEN_LEN) == 0", "token[0] + 1 > 0"),
     ("pull-fork", "a child of fork() has its parent's token", PULL,

@@ -15,6 +15,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests" / "clients"))
 
+import cases_netns  # noqa: E402,F401
 import harness  # noqa: E402
 import reports  # noqa: E402,F401
 

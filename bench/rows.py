@@ -29,6 +29,14 @@ def bulk_rows():
     yield Row("read-1m", "read-1m", AT_LEAST, 0.9, "write-1m")
 
 
+def veth_rows(mtu):
+    """Yields the goals between two network namespaces that a veth pair with this Ethernet MTU joins."""
+    at = f"veth-{mtu}"
+    yield Row(f"{at}-send-latency", f"{at}/send-latency", AT_MOST, 1.0, f"{at}/qperf-tcp")
+    yield Row(f"{at}-write-64k", f"{at}/write-64k", AT_LEAST, 1.0, f"{at}/iperf3")
+    yield Row(f"{at}-write-1m", f"{at}/write-1m", AT_LEAST, 1.0, f"{at}/iperf3")
+
+
 # The rows of a group are measured together, so that the machine's state is the same.
 GROUPS = {
     "latency": [
@@ -46,6 +54,8 @@ GROUPS = {
         Row("write-rate-2", "write-rate-2", AT_LEAST, 3.0, "udp-rate"),
         Row("write-rate-8", "write-rate-8", AT_LEAST, 3.0, "udp-rate"),
     ],
+    "veth-1500": list(veth_rows(1500)),
+    "veth-9000": list(veth_rows(9000)),
     "shm": [
         Row("shm-send-latency-ucx", "shm-send-latency", AT_MOST, 1.5, "ucx-posix-latency"),
         Row("shm-send-latency", "shm-send-latency", AT_MOST, 6.0, "cache-line"),

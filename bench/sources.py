@@ -15,13 +15,14 @@ import re
 import shutil
 import subprocess
 
-from lab import harness, reports
+from lab import cases_netns, harness, reports
 
 SOURCES = {}
 LOOPS = 4
 UCX_PORT = 13337
 FABRIC_PORT = 47592
 IPERF_PORT = 5201
+QPERF_PORT = 19765
 STREAM_PORT = 7471
 
 
@@ -40,6 +41,7 @@ class Bench:
         self.server = ["taskset", "-c", str(cpus[1 % len(cpus)])] if pin else []
         self.both = []  # a program of this folder, which places its own processes
         self.pinned = True
+        self.address = "127.0.0.1"  # of the server
 
     @contextlib.contextmanager
     def one_core(self):
@@ -69,6 +71,21 @@ class Bench:
                 loop.wait()
             self.client, self.server = before
             self.pinned = True
+
+    @contextlib.contextmanager
+    def two_hosts(self, mtu):
+        """The server runs in another network namespace, joined to this one by a veth pair."""
+        before = self.server, self.address
+        there = cases_netns.two_hosts(self.lab, mtu)
+        holder = self.lab.processes[-1]
+        self.server = [*there, *self.server]
+        self.address = cases_netns.ADDRESSES["4"][1]
+        try:
+            yield
+        finally:
+            self.server, self.address = before
+            self.lab.system("ip link delete veth0")
+            holder.kill()
 
     def measure(self, name):
         """Returns the value of a source, in its setting."""
@@ -105,7 +122,7 @@ class Bench:
         run = [str(self.lab.adverb), "run", *options, "--"]
         tool = harness.need_tool(command[0])
         server = [*run, tool, *command[1:], "-F"]
-        _, text = self.lab.pair([*server], [*server, "127.0.0.1"], adverb=False, env=env,
+        _, text = self.lab.pair([*server], [*server, self.address], adverb=False, env=env,
                                 server_prefix=self.server, client_prefix=self.client)
         rows = reports.perftest_rows(text)
         if not rows:
@@ -150,14 +167,26 @@ class Bench:
         server.expect(0, 30)
         return float(text.split()[-1])
 
+    def qperf(self, test, size):
+        """Returns the half round trip of qperf in us."""
+        command = ["qperf", "-lp", str(QPERF_PORT)]
+        harness.need_tool(command[0])
+        server = self.lab.start(command, prefix=self.server, adverb=False)
+        self.lab.wait_listening(server, QPERF_PORT)
+        text = self.lab.run([*command, "-t", "1", "-m", str(size), "-uu", self.address, test], prefix=self.client,
+                            adverb=False)
+        server.kill()
+        return float(re.search(r"latency\s*=\s*([\d.]+)", text).group(1)) * 1e-3
+
     def iperf3(self):
-        server = ["iperf3", "-s", "-1", "-B", "127.0.0.1"]
-        client = ["iperf3", "-c", "127.0.0.1", "-t", "1", "-J"]
+        server = ["iperf3", "-s", "-1", "-B", self.address]
+        client = ["iperf3", "-c", self.address, "-t", "1", "-J"]
         _, text = self.pair(server, client, IPERF_PORT, adverb=False)
         return json.loads(text)["end"]["sum_received"]["bits_per_second"] / 1e9
 
 
-SETTINGS = {"one-core": Bench.one_core, "four-loops": Bench.four_loops}
+SETTINGS = {"one-core": Bench.one_core, "four-loops": Bench.four_loops,
+            "veth-1500": lambda bench: bench.two_hosts(1500), "veth-9000": lambda bench: bench.two_hosts(9000)}
 
 
 def describe(name):
@@ -209,6 +238,7 @@ floor("crc", "Gb/s", 1, "crc_gbps", "memory", "-s", "65536")
 floor("shm-ring", "Gb/s", 1, "gbps", "shm_ring", "-s", "65536")
 
 source("iperf3", "Gb/s", "iperf3, one stream")(lambda b: b.iperf3())
+source("qperf-tcp", "us", "qperf -m 8 tcp_lat")(lambda b: b.qperf("tcp_lat", 8))
 source("ucx-tcp-latency", "us", "ucx_perftest -t tag_lat -s 8, tcp")(
     lambda b: b.ucx(1, "tcp", "-t", "tag_lat", "-s", "8", "-n", "20000"))
 source("ucx-tcp-64k", "Gb/s", "ucx_perftest -t tag_bw -s 65536, tcp")(

@@ -36,6 +36,7 @@ struct adv_command_group {
 int adv_command_dispatch(const struct adv_command_group *group, int argc, char **argv);
 
 int adv_run_main(int argc, char **argv);
+int adv_check_main(int argc, char **argv);
 int adv_devinfo_main(int argc, char **argv);
 int adv_gids_main(int argc, char **argv);
 int adv_status_main(int argc, char **argv);

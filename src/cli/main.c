@@ -9,6 +9,7 @@ __attribute__((visibility("default"))) const char *argp_program_version = "adver
 
 static const struct adv_command commands[] = {
 	{"run", "Run a program on Adverb's RDMA NIC", adv_run_main},
+	{"check", "Run a program and report its misuse of verbs", adv_check_main},
 	{"devinfo", "Show the device: port, MTU, GUID, slots", adv_devinfo_main},
 	{"gids", "Show the GID table and which index to use", adv_gids_main},
 	{"status", "Show the daemon and the processes that use it", adv_status_main},

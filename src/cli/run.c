@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "cli/environment.h"
 #include "daemon/port_holder.h"
 #include "host/control_start.h"
 #include "wire/packet.h"
@@ -106,99 +107,12 @@ static const struct argp argp = {
 	NULL,
 	NULL};
 
-static bool is_file(const char *folder, const char *name)
-{
-	char path[2 * PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	return access(path, R_OK) == 0;
-}
-
-/* Finds the libraries: lib/ beside this program in a build folder, otherwise the installed folder.
- */
-static bool find_libraries(char *folder)
-{
-	ssize_t n = readlink("/proc/self/exe", folder, PATH_MAX - 8);
-	char *slash;
-
-	if (n > 0) {
-		folder[n] = 0;
-		slash = strrchr(folder, '/');
-		strcpy(slash ? slash : folder, "/lib");
-		if (is_file(folder, "libibverbs.so.1"))
-			return true;
-	}
-	snprintf(folder, PATH_MAX, "%s", ADV_LIBRARY_DIR);
-	return is_file(folder, "libibverbs.so.1");
-}
-
-/* Puts Adverb's folder first and keeps the other folders. */
-static int set_library_path(const char *folder)
-{
-	const char *before = getenv("LD_LIBRARY_PATH");
-	char *path;
-	int error;
-
-	if (!before || !*before)
-		return setenv("LD_LIBRARY_PATH", folder, 1);
-	if (asprintf(&path, "%s:%s", folder, before) < 0)
-		return -1;
-	error = setenv("LD_LIBRARY_PATH", path, 1);
-	free(path);
-	return error;
-}
-
-/* True if the list has this entry. Each entry of the list ends with a character of `ends`. */
-static bool has_entry(const char *list, const char *entry, const char *ends)
-{
-	size_t len = strlen(entry);
-
-	for (const char *p = list; (p = strstr(p, entry)); p++)
-		if ((p == list || strchr(ends, p[-1])) && (!p[len] || strchr(ends, p[len])))
-			return true;
-	return false;
-}
-
-/* Appends an entry to a list in the environment if the list does not have it. */
-static int append_to_list(const char *variable, const char *entry, const char *ends)
-{
-	const char *before = getenv(variable);
-	char *all;
-	int error;
-
-	if (!before || !*before)
-		return setenv(variable, entry, 1);
-	if (has_entry(before, entry, ends))
-		return 0;
-	if (asprintf(&all, "%s:%s", before, entry) < 0)
-		return -1;
-	error = setenv(variable, all, 1);
-	free(all);
-	return error;
-}
-
-/* Preloads the library after those that are already in LD_PRELOAD. If the path contains a separator
- * of LD_PRELOAD, only the file name is used; the dynamic linker finds the file. A program built
- * with the address sanitizer refuses to start if a preloaded library comes before the sanitizer's.
- * ASAN_OPTIONS disables this check. The order does no harm, because Adverb's library passes each
- * call on. */
-static int set_preload(const char *folder)
-{
-	char path[2 * PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/" PRELOAD, folder);
-	if (access(path, R_OK) < 0)
-		return 0;
-	if (append_to_list("LD_PRELOAD", strpbrk(path, " :") ? PRELOAD : path, " :") < 0)
-		return -1;
-	return append_to_list("ASAN_OPTIONS", "verify_asan_link_order=0", ":");
-}
-
 static int set_environment(const struct options *o, const char *folder)
 {
 	char daemon[PATH_MAX];
 
-	if (set_library_path(folder) < 0 || (!o->no_sysfs && set_preload(folder) < 0))
+	if (adv_cli_set_library_path(folder) < 0 ||
+	    (!o->no_sysfs && adv_cli_preload(folder, PRELOAD) < 0))
 		return -1;
 	/* Without a level the program would not tell why it finds no device. */
 	if (setenv("ADVERB_LOG", o->log ? o->log : "error", o->log != NULL) < 0)
@@ -249,7 +163,7 @@ int adv_run_main(int argc, char **argv)
 		return EXIT_OURS;
 	if (o.cc && !adv_cli_set_congestion(o.cc))
 		return EXIT_OURS;
-	if (!find_libraries(folder)) {
+	if (!adv_cli_find_libraries(folder)) {
 		fprintf(stderr,
 			"adverb run: Adverb's libraries are neither in lib/ beside this program "
 			"nor "

@@ -51,11 +51,12 @@ ADV_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *a
 	ah->ibv.handle = ++handles;
 	ah->pd = adv_ibv_pd_of(pd)->pd;
 	adv_ibv_pd_hold(pd);
+	adv_ibv_watch_created(ADV_CHECK_AH, &ah->ibv, pd->context, attr);
 	adv_debug("ah %u: created, pd %u", ah->ibv.handle, pd->handle);
 	return &ah->ibv;
 }
 
-ADV_EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
+static int destroy_ah(struct ibv_ah *ah)
 {
 	struct ibv_context *context = ah->context;
 
@@ -68,6 +69,15 @@ ADV_EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
 		free(ah);
 	}
 	return 0;
+}
+
+ADV_EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
+{
+	void *watch = adv_ibv_watch_destroying(ADV_CHECK_AH, ah);
+	int err = destroy_ah(ah);
+
+	adv_ibv_watch_destroyed(watch, err);
+	return err;
 }
 
 /* True if the 20 bytes at h are an IPv4 header without options and with a valid checksum. */

@@ -130,6 +130,8 @@ ADV_EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async
 		event->element.port_num = 1;
 		break;
 	}
+	if (adv_ibv_observer)
+		adv_ibv_observer->async_event(context, event);
 	return 0;
 }
 
@@ -143,6 +145,8 @@ static void count_acked(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *
 
 ADV_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 {
+	if (adv_ibv_observer)
+		adv_ibv_observer->async_acked(event);
 	switch (adv_async_object_of(event->event_type)) {
 	case ADV_ASYNC_CQ: {
 		struct ibv_cq *cq = event->element.cq;

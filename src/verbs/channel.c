@@ -26,10 +26,11 @@ ADV_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *
 	ch->ibv.context = context;
 	ch->ibv.fd = ch->events.fd;
 	adv_debug("completion channel, fd %d: created", ch->ibv.fd);
+	adv_ibv_watch_created(ADV_CHECK_CHANNEL, &ch->ibv, context, NULL);
 	return &ch->ibv;
 }
 
-ADV_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
+static int destroy_channel(struct ibv_comp_channel *channel)
 {
 	struct ibv_context *context = channel->context;
 	int users;
@@ -45,6 +46,15 @@ ADV_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 	adv_ibv_event_queue_destroy(&channel_of(channel)->events);
 	free(channel);
 	return 0;
+}
+
+ADV_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
+{
+	void *watch = adv_ibv_watch_destroying(ADV_CHECK_CHANNEL, channel);
+	int err = destroy_channel(channel);
+
+	adv_ibv_watch_destroyed(watch, err);
+	return err;
 }
 
 void adv_ibv_channel_hold(struct ibv_comp_channel *channel)
@@ -108,11 +118,15 @@ ADV_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq 
 		return -1;
 	*cq = n->object;
 	*cq_context = (*cq)->cq_context;
+	if (adv_ibv_observer)
+		adv_ibv_observer->cq_event(*cq);
 	return 0;
 }
 
 ADV_EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 {
+	if (adv_ibv_observer)
+		adv_ibv_observer->cq_acked(cq, nevents);
 	pthread_mutex_lock(&cq->mutex);
 	cq->comp_events_completed += nevents;
 	pthread_cond_signal(&cq->cond);

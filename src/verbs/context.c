@@ -70,8 +70,10 @@ ADV_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	pthread_mutex_init(&c->verbs.context.mutex, NULL);
 
 	c->device = adv_device_open(&callbacks, c);
-	if (c->device)
+	if (c->device) {
+		adv_ibv_watch_context(&c->verbs.context);
 		return &c->verbs.context;
+	}
 	err = errno;
 	pthread_mutex_destroy(&c->verbs.context.mutex);
 	pthread_mutex_destroy(&c->mcast_lock);
@@ -84,6 +86,7 @@ free_context:
 ADV_EXPORT int ibv_close_device(struct ibv_context *context)
 {
 	struct adv_ibv_context *c = adv_ibv_context_of(context);
+	void *watch = adv_ibv_watch_destroying(ADV_CHECK_CONTEXT, context);
 
 	adv_ibv_mcast_leave_groups(c);
 	adv_device_close(c->device, c);
@@ -92,5 +95,6 @@ ADV_EXPORT int ibv_close_device(struct ibv_context *context)
 	pthread_mutex_destroy(&context->mutex);
 	pthread_mutex_destroy(&c->mcast_lock);
 	free(c);
+	adv_ibv_watch_destroyed(watch, 0);
 	return 0;
 }

@@ -64,6 +64,7 @@ struct adv_ibv_cq *adv_ibv_cq_new(struct ibv_context *context,
 	if (attr->channel)
 		adv_ibv_channel_hold(attr->channel);
 	adv_debug("cq %u: created, %d entries", cq->ibv.handle, cq->ibv.cqe);
+	adv_ibv_watch_created(ADV_CHECK_CQ, &cq->ibv, context, NULL);
 	return cq;
 }
 
@@ -160,7 +161,7 @@ static int destroy_engine_cq(struct adv_ibv_cq *cq)
 	return adv_cq_destroy(cq->cq);
 }
 
-ADV_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
+static int destroy_cq(struct ibv_cq *ibcq)
 {
 	struct adv_ibv_cq *cq = adv_ibv_cq_of(ibcq);
 	int err;
@@ -181,6 +182,15 @@ ADV_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
 	pthread_mutex_destroy(&cq->ibv.mutex);
 	free(cq);
 	return 0;
+}
+
+ADV_EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
+{
+	void *watch = adv_ibv_watch_destroying(ADV_CHECK_CQ, cq);
+	int err = destroy_cq(cq);
+
+	adv_ibv_watch_destroyed(watch, err);
+	return err;
 }
 
 int adv_ibv_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)

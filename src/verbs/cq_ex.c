@@ -83,6 +83,24 @@ static int next_poll(struct ibv_cq_ex *ibcq)
 	return copy_next_completion(cq_of(ibcq), false);
 }
 
+/* Reports the completion to which the application has stepped. */
+static int report_current(struct ibv_cq_ex *cq, int ret)
+{
+	if (ret == 0 || ret == ENOENT)
+		adv_ibv_observer->polled(ibv_cq_ex_to_cq(cq), &cq_of(cq)->current.wc, ret == 0);
+	return ret;
+}
+
+static int observed_start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
+{
+	return report_current(cq, start_poll(cq, attr));
+}
+
+static int observed_next_poll(struct ibv_cq_ex *cq)
+{
+	return report_current(cq, next_poll(cq));
+}
+
 static void end_poll(struct ibv_cq_ex *ibcq)
 {
 	struct adv_ibv_cq *cq = cq_of(ibcq);
@@ -159,8 +177,8 @@ static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *cq)
  * cannot be created. */
 static void fill_cq_calls(struct ibv_cq_ex *cq)
 {
-	cq->start_poll = start_poll;
-	cq->next_poll = next_poll;
+	cq->start_poll = adv_ibv_observer ? observed_start_poll : start_poll;
+	cq->next_poll = adv_ibv_observer ? observed_next_poll : next_poll;
 	cq->end_poll = end_poll;
 	cq->read_opcode = read_opcode;
 	cq->read_vendor_err = read_vendor_err;

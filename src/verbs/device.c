@@ -113,6 +113,8 @@ ADV_EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
  */
 ADV_EXPORT int ibv_fork_init(void)
 {
+	if (adv_ibv_observer)
+		adv_ibv_observer->fork_init();
 	return 0;
 }
 

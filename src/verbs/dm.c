@@ -105,10 +105,11 @@ struct ibv_dm *adv_ibv_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm
 	dm->ibv.memcpy_to_dm = copy_to_dm;
 	dm->ibv.memcpy_from_dm = copy_from_dm;
 	dm->ibv.handle = ++handles;
+	adv_ibv_watch_created(ADV_CHECK_DM, &dm->ibv, context, NULL);
 	return &dm->ibv;
 }
 
-int adv_ibv_free_dm(struct ibv_dm *ibv)
+static int free_dm(struct ibv_dm *ibv)
 {
 	struct adv_ibv_dm *dm = dm_of(ibv);
 
@@ -120,6 +121,15 @@ int adv_ibv_free_dm(struct ibv_dm *ibv)
 	free(dm->memory);
 	free(dm);
 	return 0;
+}
+
+int adv_ibv_free_dm(struct ibv_dm *dm)
+{
+	void *watch = adv_ibv_watch_destroying(ADV_CHECK_DM, dm);
+	int err = free_dm(dm);
+
+	adv_ibv_watch_destroyed(watch, err);
+	return err;
 }
 
 struct ibv_mr *adv_ibv_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t offset,

@@ -66,6 +66,13 @@ static struct ibv_mr *refuse_mr(struct adv_ibv_mr *mr, int err)
 	return adv_ibv_refuse_object(err, "ibv_reg_mr()");
 }
 
+static void watch_registered(struct adv_ibv_mr *mr, uint64_t iova)
+{
+	const struct adv_check_mr_attr attr = {.iova = iova, .access = mr->access};
+
+	adv_ibv_watch_created(ADV_CHECK_MR, &mr->ibv, mr->ibv.context, &attr);
+}
+
 struct ibv_mr *adv_ibv_reg_checked(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 				   int access)
 {
@@ -95,6 +102,7 @@ struct ibv_mr *adv_ibv_reg_checked(struct ibv_pd *pd, void *addr, size_t length,
 	mr->ibv.handle = ++handles;
 	adv_debug("mr 0x%08x: registered, %zu bytes at %p, access 0x%x, pd %u", mr->ibv.lkey,
 		  length, addr, (unsigned)access, pd->handle);
+	watch_registered(mr, iova);
 	return &mr->ibv;
 }
 
@@ -210,10 +218,12 @@ ADV_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, v
 		ibmr->addr = addr;
 		ibmr->length = length;
 	}
+	if (adv_ibv_observer)
+		adv_ibv_observer->mr_changed(ibmr, flags, new_access);
 	return 0;
 }
 
-ADV_EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
+static int deregister(struct ibv_mr *ibmr)
 {
 	struct adv_ibv_mr *mr = (struct adv_ibv_mr *)ibmr;
 	int err = 0;
@@ -230,6 +240,15 @@ ADV_EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
 		atomic_fetch_sub(mr->uses, 1);
 	free(mr);
 	return 0;
+}
+
+ADV_EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
+{
+	void *watch = adv_ibv_watch_destroying(ADV_CHECK_MR, mr);
+	int err = deregister(mr);
+
+	adv_ibv_watch_destroyed(watch, err);
+	return err;
 }
 
 ADV_EXPORT struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)

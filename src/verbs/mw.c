@@ -34,11 +34,12 @@ struct ibv_mw *adv_ibv_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	mw->ibv.pd = pd;
 	mw->ibv.handle = ++handles;
 	mw->ibv.type = type;
+	adv_ibv_watch_created(ADV_CHECK_MW, &mw->ibv, pd->context, NULL);
 	adv_debug("mw 0x%08x: allocated, type %d, pd %u", mw->ibv.rkey, (int)type, pd->handle);
 	return &mw->ibv;
 }
 
-int adv_ibv_dealloc_mw(struct ibv_mw *ibmw)
+static int dealloc_mw(struct ibv_mw *ibmw)
 {
 	struct adv_ibv_mw *mw = (struct adv_ibv_mw *)ibmw;
 
@@ -50,6 +51,15 @@ int adv_ibv_dealloc_mw(struct ibv_mw *ibmw)
 	adv_ibv_pd_release(ibmw->pd);
 	free(mw);
 	return 0;
+}
+
+int adv_ibv_dealloc_mw(struct ibv_mw *mw)
+{
+	void *watch = adv_ibv_watch_destroying(ADV_CHECK_MW, mw);
+	int err = dealloc_mw(mw);
+
+	adv_ibv_watch_destroyed(watch, err);
+	return err;
 }
 
 /* Binds a type 1 window. When the call returns, the window has its new rkey (ibv_bind_mw(3)); the

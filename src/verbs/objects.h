@@ -20,6 +20,7 @@
 #include "verbs/event_queue.h"
 #include "verbs/export.h"
 #include "verbs/refuse.h"
+#include "verbs/watch.h"
 
 #define ADV_COMP_VECTORS 8
 #define ADV_MAX_DM	 (64u << 20) /* bytes of device memory of a context */

@@ -56,10 +56,11 @@ ADV_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	pd->ibv.context = context;
 	pd->ibv.handle = next_pd_handle();
 	adv_debug("pd %u: allocated", pd->ibv.handle);
+	adv_ibv_watch_created(ADV_CHECK_PD, &pd->ibv, context, NULL);
 	return &pd->ibv;
 }
 
-ADV_EXPORT int ibv_dealloc_pd(struct ibv_pd *ibpd)
+static int dealloc_pd(struct ibv_pd *ibpd)
 {
 	struct adv_ibv_pd *pd = adv_ibv_pd_of(ibpd);
 	int err = 0;
@@ -83,6 +84,15 @@ ADV_EXPORT int ibv_dealloc_pd(struct ibv_pd *ibpd)
 	adv_debug("pd %u: deallocated", ibpd->handle);
 	free(pd);
 	return 0;
+}
+
+ADV_EXPORT int ibv_dealloc_pd(struct ibv_pd *pd)
+{
+	void *watch = adv_ibv_watch_destroying(ADV_CHECK_PD, pd);
+	int err = dealloc_pd(pd);
+
+	adv_ibv_watch_destroyed(watch, err);
+	return err;
 }
 
 struct ibv_td *adv_ibv_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
@@ -154,6 +164,7 @@ struct ibv_pd *adv_ibv_alloc_parent_domain(struct ibv_context *context,
 	if (pd->td)
 		atomic_fetch_add(&pd->td->users, 1);
 	adv_debug("pd %u: allocated as parent domain of pd %u", pd->ibv.handle, attr->pd->handle);
+	adv_ibv_watch_created(ADV_CHECK_PD, &pd->ibv, context, NULL);
 	return &pd->ibv;
 }
 

@@ -125,6 +125,13 @@ void adv_ibv_qp_free(struct adv_ibv_qp *qp)
 	free(qp);
 }
 
+static void watch_created(struct adv_ibv_qp *qp, const struct ibv_qp_init_attr_ex *requested)
+{
+	const struct adv_check_qp_attr attr = {.requested = requested, .granted = qp->cap};
+
+	adv_ibv_watch_created(ADV_CHECK_QP, &qp->ibv, qp->ibv.context, &attr);
+}
+
 /* Creates a QP, and sets attr->cap to its capabilities. NULL with errno. */
 static struct ibv_qp *create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
@@ -151,6 +158,7 @@ static struct ibv_qp *create_qp(struct ibv_context *context, struct ibv_qp_init_
 	adv_debug("qp 0x%06x: created, %s, max_send_wr %u, max_recv_wr %u, max_inline_data %u",
 		  qp->ibv.qp_num, adv_qp_type_name(attr->qp_type), qp->cap.max_send_wr,
 		  qp->cap.max_recv_wr, qp->cap.max_inline_data);
+	watch_created(qp, attr);
 	attr->cap = qp->cap;
 	return &qp->ibv;
 }
@@ -276,7 +284,7 @@ static void log_modified(const struct ibv_qp *qp, enum ibv_qp_state from,
 		  adv_gid_text(&dgid, peer), attr->ah_attr.grh.sgid_index, 128 << attr->path_mtu);
 }
 
-ADV_EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
+static int modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
 	struct adv_ibv_qp *qp = adv_ibv_qp_of(ibqp);
 	enum ibv_qp_state from = ibqp->state;
@@ -301,6 +309,16 @@ ADV_EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int 
 		return refuse_modify(ibqp, from, attr, mask, err);
 	log_modified(ibqp, from, attr, mask);
 	return 0;
+}
+
+ADV_EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+	enum ibv_qp_state from = qp->state;
+	int err = modify_qp(qp, attr, mask);
+
+	if (adv_ibv_observer)
+		adv_ibv_observer->qp_modified(qp, from, attr, mask, err);
+	return err;
 }
 
 ADV_EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
@@ -385,7 +403,7 @@ static int destroy_engine_qp(struct adv_ibv_qp *qp)
 	return drop_qp_handle(qp);
 }
 
-ADV_EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
+static int destroy_qp(struct ibv_qp *ibqp)
 {
 	struct adv_ibv_qp *qp = adv_ibv_qp_of(ibqp);
 	int err;
@@ -402,6 +420,15 @@ ADV_EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 		adv_ibv_pd_release(ibqp->pd);
 	adv_ibv_qp_free(qp);
 	return 0;
+}
+
+ADV_EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
+{
+	void *watch = adv_ibv_watch_destroying(ADV_CHECK_QP, qp);
+	int err = destroy_qp(qp);
+
+	adv_ibv_watch_destroyed(watch, err);
+	return err;
 }
 
 /* Returns 0: memcpy() may write a packet's bytes in any order. */

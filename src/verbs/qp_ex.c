@@ -100,7 +100,7 @@ static int wr_complete(struct ibv_qp_ex *qp)
 		adv_ibv_refuse(err, "ibv_wr_complete(qp 0x%06x)", qp->qp_base.qp_num);
 	} else if (l->wr_count > 0) {
 		link_requests(l);
-		err = adv_ibv_post_send(&qp->qp_base, &l->wr[0].wr, &bad);
+		err = qp->qp_base.context->ops.post_send(&qp->qp_base, &l->wr[0].wr, &bad);
 	}
 	pthread_mutex_unlock(&l->lock);
 	return err;

@@ -52,6 +52,7 @@ static struct ibv_srq *create_srq(struct ibv_pd *pd, void *srq_context, struct i
 	}
 	adv_debug("srq %u: created, max_wr %u, pd %u", srq->ibv.handle, attr->max_wr, pd->handle);
 	adv_ibv_pd_hold(pd);
+	adv_ibv_watch_created(ADV_CHECK_SRQ, &srq->ibv, pd->context, attr);
 	return &srq->ibv;
 }
 
@@ -174,7 +175,7 @@ static int destroy_engine_srq(struct adv_ibv_srq *srq)
 	return err;
 }
 
-ADV_EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)
+static int destroy_srq(struct ibv_srq *ibsrq)
 {
 	struct adv_ibv_srq *srq = adv_ibv_srq_of(ibsrq);
 	int err;
@@ -191,6 +192,15 @@ ADV_EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)
 	pthread_mutex_destroy(&ibsrq->mutex);
 	free(srq);
 	return 0;
+}
+
+ADV_EXPORT int ibv_destroy_srq(struct ibv_srq *srq)
+{
+	void *watch = adv_ibv_watch_destroying(ADV_CHECK_SRQ, srq);
+	int err = destroy_srq(srq);
+
+	adv_ibv_watch_destroyed(watch, err);
+	return err;
 }
 
 int adv_ibv_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)

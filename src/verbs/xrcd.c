@@ -101,6 +101,7 @@ struct ibv_xrcd *adv_ibv_open_xrcd(struct ibv_context *context, struct ibv_xrcd_
 		xrcd->xrcd = xrcd->domain->xrcd;
 		xrcd->domain->handles++;
 		adv_ibv_leave(context);
+		adv_ibv_watch_created(ADV_CHECK_XRCD, &xrcd->ibv, context, NULL);
 		return &xrcd->ibv;
 	} else {
 		int err = errno;
@@ -111,7 +112,7 @@ struct ibv_xrcd *adv_ibv_open_xrcd(struct ibv_context *context, struct ibv_xrcd_
 	}
 }
 
-int adv_ibv_close_xrcd(struct ibv_xrcd *ibv)
+static int close_xrcd(struct ibv_xrcd *ibv)
 {
 	struct adv_ibv_xrcd *xrcd = adv_ibv_xrcd_of(ibv);
 	struct adv_ibv_xrc_domain *d = xrcd->domain;
@@ -136,6 +137,15 @@ int adv_ibv_close_xrcd(struct ibv_xrcd *ibv)
 	}
 	free(xrcd);
 	return 0;
+}
+
+int adv_ibv_close_xrcd(struct ibv_xrcd *xrcd)
+{
+	void *watch = adv_ibv_watch_destroying(ADV_CHECK_XRCD, xrcd);
+	int err = close_xrcd(xrcd);
+
+	adv_ibv_watch_destroyed(watch, err);
+	return err;
 }
 
 void adv_ibv_xrcd_forget_all(struct adv_ibv_context *c)
@@ -211,5 +221,7 @@ struct ibv_qp *adv_ibv_open_qp(struct ibv_context *context, struct ibv_qp_open_a
 		adv_ibv_qp_free(qp);
 		return adv_ibv_refuse_object(err, "ibv_open_qp(qp 0x%06x)", attr->qp_num);
 	}
+	adv_ibv_watch_created(ADV_CHECK_QP, &qp->ibv, context,
+			      &(struct adv_check_qp_attr){.requested = &init});
 	return &qp->ibv;
 }

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The observer that libadverb-check.so exports: keeps the records, and calls the rules. */
+#include "check/observer.h"
+
+#include <pthread.h>
+
+#include "check/call.h"
+#include "check/posting.h"
+
+static const char *const create_calls[ADV_CHECK_KINDS] = {
+	[ADV_CHECK_CONTEXT] = "ibv_open_device",
+	[ADV_CHECK_PD] = "ibv_alloc_pd",
+	[ADV_CHECK_MR] = "ibv_reg_mr",
+	[ADV_CHECK_MW] = "ibv_alloc_mw",
+	[ADV_CHECK_CHANNEL] = "ibv_create_comp_channel",
+	[ADV_CHECK_CQ] = "ibv_create_cq",
+	[ADV_CHECK_SRQ] = "ibv_create_srq",
+	[ADV_CHECK_QP] = "ibv_create_qp",
+	[ADV_CHECK_AH] = "ibv_create_ah",
+	[ADV_CHECK_XRCD] = "ibv_open_xrcd",
+	[ADV_CHECK_DM] = "ibv_alloc_dm",
+};
+
+static const char *const destroy_calls[ADV_CHECK_KINDS] = {
+	[ADV_CHECK_CONTEXT] = "ibv_close_device",
+	[ADV_CHECK_PD] = "ibv_dealloc_pd",
+	[ADV_CHECK_MR] = "ibv_dereg_mr",
+	[ADV_CHECK_MW] = "ibv_dealloc_mw",
+	[ADV_CHECK_CHANNEL] = "ibv_destroy_comp_channel",
+	[ADV_CHECK_CQ] = "ibv_destroy_cq",
+	[ADV_CHECK_SRQ] = "ibv_destroy_srq",
+	[ADV_CHECK_QP] = "ibv_destroy_qp",
+	[ADV_CHECK_AH] = "ibv_destroy_ah",
+	[ADV_CHECK_XRCD] = "ibv_close_xrcd",
+	[ADV_CHECK_DM] = "ibv_free_dm",
+};
+
+static const struct adv_check_library *library;
+
+static void attach(const struct adv_check_library *l, const void *code)
+{
+	if (l)
+		library = l;
+	adv_check_stack_hide(code);
+}
+
+/* ---- objects ---- */
+
+static void created(enum adv_check_kind kind, void *object, struct ibv_context *context,
+		    const void *attr)
+{
+	struct adv_check_call call;
+
+	adv_check_call_begin(&call, create_calls[kind]);
+	adv_check_object_add(kind, object, context, attr, adv_check_call_stack(&call));
+	adv_check_unlock();
+}
+
+static void *destroying(enum adv_check_kind kind, void *object)
+{
+	struct adv_check_object *o;
+	struct adv_check_call call;
+
+	adv_check_call_begin(&call, destroy_calls[kind]);
+	o = adv_check_object_find(kind, object);
+	if (o)
+		o->destroying = true;
+	adv_check_unlock();
+	return o;
+}
+
+static void destroyed(void *token, int err)
+{
+	struct adv_check_object *o = token;
+
+	if (!o)
+		return;
+	adv_check_lock();
+	o->destroying = false;
+	if (!err)
+		adv_check_object_remove(o);
+	adv_check_unlock();
+}
+
+static void mr_changed(struct ibv_mr *ibv, int flags, int access)
+{
+	struct adv_check_object *o;
+
+	adv_check_lock();
+	o = adv_check_object_find(ADV_CHECK_MR, ibv);
+	if (o)
+		adv_check_mr_change((struct adv_check_mr *)o, flags, access);
+	adv_check_unlock();
+}
+
+static const char *state_name(enum ibv_qp_state state)
+{
+	static const char *const names[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
+
+	return (unsigned)state < 7 ? names[state] : "?";
+}
+
+static void qp_modified(struct ibv_qp *ibv, enum ibv_qp_state from, const struct ibv_qp_attr *attr,
+			int mask, int err)
+{
+	struct adv_check_call call;
+	struct adv_check_qp *qp;
+
+	adv_check_call_begin(&call, "ibv_modify_qp");
+	qp = adv_check_qp_of(ibv);
+	if (qp && !err && mask & IBV_QP_STATE) {
+		adv_check_object_note(&qp->base, "%s -> %s", state_name(from),
+				      state_name(attr->qp_state));
+		qp->state = attr->qp_state;
+		if (qp->state == IBV_QPS_RESET) {
+			adv_check_queue_clear(&qp->sends);
+			adv_check_queue_clear(&qp->recvs);
+		}
+	}
+	adv_check_unlock();
+}
+
+/* ---- work ---- */
+
+static void send_begins(struct ibv_qp *qp, const struct ibv_send_wr *wr)
+{
+	struct adv_check_call call;
+
+	adv_check_call_begin(&call, "ibv_post_send");
+	adv_check_send_begins(&call, adv_check_qp_of(qp), wr);
+}
+
+static void send_ends(struct ibv_qp *qp, const struct ibv_send_wr *bad, int err)
+{
+	adv_check_keep_errno();
+	adv_check_send_ends(adv_check_qp_of(qp), bad, err);
+	adv_check_unlock();
+}
+
+static struct adv_check_queue *recv_queue(struct ibv_qp *qp, struct ibv_srq *srq,
+					  struct adv_check_object **owner)
+{
+	struct adv_check_srq *s = srq ? adv_check_srq_of(srq) : NULL;
+	struct adv_check_qp *q = qp ? adv_check_qp_of(qp) : NULL;
+
+	*owner = s ? &s->base : q ? &q->base : NULL;
+	return s ? &s->recvs : q ? &q->recvs : NULL;
+}
+
+static void recv_begins(struct ibv_qp *qp, struct ibv_srq *srq, const struct ibv_recv_wr *wr)
+{
+	struct adv_check_object *owner;
+	struct adv_check_queue *queue;
+	struct adv_check_call call;
+
+	adv_check_call_begin(&call, srq ? "ibv_post_srq_recv" : "ibv_post_recv");
+	queue = recv_queue(qp, srq, &owner);
+	adv_check_recv_begins(&call, owner, queue, wr);
+}
+
+static void recv_ends(struct ibv_qp *qp, struct ibv_srq *srq, const struct ibv_recv_wr *bad,
+		      int err)
+{
+	struct adv_check_object *owner;
+
+	adv_check_keep_errno();
+	adv_check_recv_ends(recv_queue(qp, srq, &owner), bad, err);
+	adv_check_unlock();
+}
+
+static void bound(struct ibv_qp *ibv, struct ibv_mw *mw, const struct ibv_mw_bind *bind)
+{
+	struct adv_check_call call;
+
+	adv_check_call_begin(&call, "ibv_bind_mw");
+	adv_check_bind_posted(&call, adv_check_qp_of(ibv), bind);
+	adv_check_unlock();
+}
+
+static void polled(struct ibv_cq *cq, const struct ibv_wc *wc, int count)
+{
+	struct adv_check_call call;
+
+	if (count == 0)
+		return;
+	adv_check_call_begin(&call, "ibv_poll_cq");
+	for (int i = 0; i < count; i++)
+		adv_check_completed(&call, &wc[i]);
+	adv_check_unlock();
+}
+
+/* ---- events ---- */
+
+static void armed(struct ibv_cq *cq, bool solicited_only)
+{
+}
+
+static void cq_event(struct ibv_cq *cq)
+{
+}
+
+static void cq_acked(struct ibv_cq *cq, unsigned events)
+{
+}
+
+static void async_event(struct ibv_context *context, const struct ibv_async_event *event)
+{
+}
+
+static void async_acked(const struct ibv_async_event *event)
+{
+}
+
+static void fork_init(void)
+{
+}
+
+__attribute__((visibility("default"))) const struct adv_check_observer adverb_check_observer = {
+	.version = ADV_CHECK_VERSION,
+	.attach = attach,
+	.created = created,
+	.destroying = destroying,
+	.destroyed = destroyed,
+	.mr_changed = mr_changed,
+	.qp_modified = qp_modified,
+	.send_begins = send_begins,
+	.send_ends = send_ends,
+	.recv_begins = recv_begins,
+	.recv_ends = recv_ends,
+	.bound = bound,
+	.polled = polled,
+	.armed = armed,
+	.cq_event = cq_event,
+	.cq_acked = cq_acked,
+	.async_event = async_event,
+	.async_acked = async_acked,
+	.fork_init = fork_init,
+};
+
+/* ---- the process ---- */
+
+static void forked(void)
+{
+	adv_check_report_forked();
+	adv_check_unlock();
+}
+
+__attribute__((constructor)) static void begin_to_observe(void)
+{
+	adv_check_stack_prepare();
+	adv_check_stack_hide(&adverb_check_observer);
+	pthread_atfork(adv_check_lock, adv_check_unlock, forked);
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "check/object.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+
+/* Under the lock. All are initialized at the first use. */
+static struct adv_table by_pointer, by_lkey, by_number;
+static struct adv_list all[ADV_CHECK_KINDS];
+
+static const size_t sizes[ADV_CHECK_KINDS] = {
+	[ADV_CHECK_MR] = sizeof(struct adv_check_mr),
+	[ADV_CHECK_CQ] = sizeof(struct adv_check_cq),
+	[ADV_CHECK_SRQ] = sizeof(struct adv_check_srq),
+	[ADV_CHECK_QP] = sizeof(struct adv_check_qp),
+};
+
+static bool prepare_tables(void)
+{
+	if (by_number.bucket)
+		return true;
+	for (unsigned i = 0; i < ADV_CHECK_KINDS; i++)
+		adv_list_init(&all[i]);
+	return !adv_table_init(&by_pointer) && !adv_table_init(&by_lkey) &&
+	       !adv_table_init(&by_number);
+}
+
+static uint64_t hash_of(uint64_t key)
+{
+	return (key ^ key >> 29) * 0x9e3779b97f4a7c15u;
+}
+
+/* ---- the members of each kind ---- */
+
+static void fill_mr(struct adv_check_mr *mr, const struct ibv_mr *ibv,
+		    const struct adv_check_mr_attr *attr)
+{
+	mr->lkey = ibv->lkey;
+	mr->rkey = ibv->rkey;
+	mr->iova = attr->iova;
+	mr->addr = (uintptr_t)ibv->addr;
+	mr->length = ibv->length;
+	mr->access = attr->access;
+	mr->pd = ibv->pd;
+	adv_table_add(&by_lkey, &mr->by_lkey, hash_of(mr->lkey));
+	snprintf(mr->base.name, ADV_CHECK_NAME, "mr 0x%08x", mr->lkey);
+}
+
+static void fill_qp(struct adv_check_qp *qp, struct ibv_qp *ibv,
+		    const struct adv_check_qp_attr *attr)
+{
+	qp->qp = ibv;
+	qp->requested = attr->requested->cap;
+	qp->granted = attr->granted;
+	qp->sq_sig_all = attr->requested->sq_sig_all != 0;
+	qp->state = IBV_QPS_RESET;
+	adv_check_queue_init(&qp->sends, false, false);
+	adv_check_queue_init(&qp->recvs, true, false);
+	adv_table_add(&by_number, &qp->by_number, hash_of(ibv->qp_num));
+	snprintf(qp->base.name, ADV_CHECK_NAME, "qp 0x%06x", ibv->qp_num);
+}
+
+static void name_object(struct adv_check_object *o)
+{
+	switch (o->kind) {
+	case ADV_CHECK_PD:
+		snprintf(o->name, ADV_CHECK_NAME, "pd %u", ((struct ibv_pd *)o->object)->handle);
+		break;
+	case ADV_CHECK_MW:
+		snprintf(o->name, ADV_CHECK_NAME, "mw 0x%08x", ((struct ibv_mw *)o->object)->rkey);
+		break;
+	case ADV_CHECK_CHANNEL:
+		snprintf(o->name, ADV_CHECK_NAME, "channel fd %d",
+			 ((struct ibv_comp_channel *)o->object)->fd);
+		break;
+	case ADV_CHECK_CQ:
+		snprintf(o->name, ADV_CHECK_NAME, "cq %u", ((struct ibv_cq *)o->object)->handle);
+		break;
+	case ADV_CHECK_SRQ:
+		snprintf(o->name, ADV_CHECK_NAME, "srq %u", ((struct ibv_srq *)o->object)->handle);
+		break;
+	case ADV_CHECK_CONTEXT:
+		snprintf(o->name, ADV_CHECK_NAME, "context of %.8s", o->context->device->name);
+		break;
+	case ADV_CHECK_AH:
+		snprintf(o->name, ADV_CHECK_NAME, "ah %u", ((struct ibv_ah *)o->object)->handle);
+		break;
+	default:
+		snprintf(o->name, ADV_CHECK_NAME, "object %p", o->object);
+	}
+}
+
+static void fill_object(struct adv_check_object *o, const void *attr)
+{
+	name_object(o);
+	switch (o->kind) {
+	case ADV_CHECK_MR:
+		fill_mr((struct adv_check_mr *)o, o->object, attr);
+		break;
+	case ADV_CHECK_SRQ:
+		adv_check_queue_init(&((struct adv_check_srq *)o)->recvs, true, true);
+		break;
+	case ADV_CHECK_QP:
+		fill_qp((struct adv_check_qp *)o, o->object, attr);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- records ---- */
+
+struct adv_check_object *adv_check_object_add(enum adv_check_kind kind, void *object,
+					      struct ibv_context *context, const void *attr,
+					      const struct adv_check_stack *created)
+{
+	size_t size = sizes[kind] ? sizes[kind] : sizeof(struct adv_check_object);
+	struct adv_check_object *o;
+
+	if (!prepare_tables())
+		return NULL;
+	o = calloc(1, size);
+	if (!o)
+		return NULL;
+	o->kind = kind;
+	o->object = object;
+	o->context = context;
+	o->created_at = adv_clock_ns();
+	o->created = *created;
+	adv_table_add(&by_pointer, &o->node, hash_of((uintptr_t)object));
+	adv_list_add_tail(&all[kind], &o->link);
+	fill_object(o, attr);
+	return o;
+}
+
+void adv_check_object_remove(struct adv_check_object *o)
+{
+	if (o->kind == ADV_CHECK_MR)
+		adv_table_remove(&by_lkey, &((struct adv_check_mr *)o)->by_lkey);
+	if (o->kind == ADV_CHECK_SRQ)
+		adv_check_queue_clear(&((struct adv_check_srq *)o)->recvs);
+	if (o->kind == ADV_CHECK_QP) {
+		struct adv_check_qp *qp = (struct adv_check_qp *)o;
+
+		adv_table_remove(&by_number, &qp->by_number);
+		adv_check_queue_clear(&qp->sends);
+		adv_check_queue_clear(&qp->recvs);
+	}
+	adv_table_remove(&by_pointer, &o->node);
+	adv_list_del(&o->link);
+	free(o);
+}
+
+struct adv_list *adv_check_objects(enum adv_check_kind kind)
+{
+	static struct adv_list none = {&none, &none};
+
+	return prepare_tables() ? &all[kind] : &none;
+}
+
+struct adv_check_object *adv_check_object_find(enum adv_check_kind kind, const void *object)
+{
+	uint64_t hash = hash_of((uintptr_t)object);
+
+	if (!prepare_tables())
+		return NULL;
+	for (struct adv_table_node *n = adv_table_next(&by_pointer, hash, NULL); n;
+	     n = adv_table_next(&by_pointer, hash, n)) {
+		struct adv_check_object *o = adv_container_of(n, struct adv_check_object, node);
+
+		if (o->object == object && o->kind == kind && !o->destroying)
+			return o;
+	}
+	return NULL;
+}
+
+struct adv_check_qp *adv_check_qp_of(const struct ibv_qp *qp)
+{
+	return (struct adv_check_qp *)adv_check_object_find(ADV_CHECK_QP, qp);
+}
+
+struct adv_check_cq *adv_check_cq_of(const struct ibv_cq *cq)
+{
+	return (struct adv_check_cq *)adv_check_object_find(ADV_CHECK_CQ, cq);
+}
+
+struct adv_check_srq *adv_check_srq_of(const struct ibv_srq *srq)
+{
+	return (struct adv_check_srq *)adv_check_object_find(ADV_CHECK_SRQ, srq);
+}
+
+struct adv_check_qp *adv_check_qp_numbered(uint32_t number)
+{
+	struct adv_table_node *n =
+		prepare_tables() ? adv_table_next(&by_number, hash_of(number), NULL) : NULL;
+
+	return n ? adv_container_of(n, struct adv_check_qp, by_number) : NULL;
+}
+
+struct adv_check_mr *adv_check_mr_of_lkey(uint32_t lkey)
+{
+	struct adv_table_node *n =
+		prepare_tables() ? adv_table_next(&by_lkey, hash_of(lkey), NULL) : NULL;
+
+	return n ? adv_container_of(n, struct adv_check_mr, by_lkey) : NULL;
+}
+
+void adv_check_mr_change(struct adv_check_mr *mr, int flags, int access)
+{
+	const struct ibv_mr *ibv = mr->base.object;
+	const struct adv_check_mr_attr attr = {
+		.iova = !(flags & IBV_REREG_MR_CHANGE_TRANSLATION) ? mr->iova
+			: access & IBV_ACCESS_ZERO_BASED	   ? 0
+								   : (uintptr_t)ibv->addr,
+		.access = access,
+	};
+
+	adv_table_remove(&by_lkey, &mr->by_lkey);
+	fill_mr(mr, ibv, &attr);
+	adv_check_object_note(&mr->base, "reregistered");
+}
+
+/* ---- history ---- */
+
+void adv_check_object_note(struct adv_check_object *o, const char *fmt, ...)
+{
+	unsigned at = o->notes++ % ADV_CHECK_NOTES;
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(o->note[at].text, sizeof(o->note[at].text), fmt, args);
+	va_end(args);
+	o->note[at].at = adv_clock_ns();
+}
+
+static int write_event(char *text, int length, const char *what, uint64_t at, uint64_t now)
+{
+	int room = ADV_CHECK_TEXT - length;
+	int n = snprintf(text + length, (size_t)room, "%s%s %.3f ms ago", length ? "; " : "", what,
+			 (double)(now - at) / 1e6);
+
+	return n < room ? length + n : ADV_CHECK_TEXT - 1;
+}
+
+const char *adv_check_object_history(const struct adv_check_object *o, char text[ADV_CHECK_TEXT])
+{
+	unsigned first = o->notes > ADV_CHECK_NOTES ? o->notes - ADV_CHECK_NOTES : 0;
+	uint64_t now = adv_clock_ns();
+	int length = snprintf(text, ADV_CHECK_TEXT, "%s: ", o->name);
+	int start = length;
+
+	length = start + write_event(text + start, 0, "created", o->created_at, now);
+	for (unsigned i = first; i < o->notes && length < ADV_CHECK_TEXT - 100; i++)
+		length = write_event(text, length, o->note[i % ADV_CHECK_NOTES].text,
+				     o->note[i % ADV_CHECK_NOTES].at, now);
+	return text;
+}

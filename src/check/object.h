@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The sanitizer's records of the program's objects: where each was created, and what happened to it
+ * since. Records are found by the pointer that the program holds. A record exists from created() to
+ * destroyed(). All calls need the lock of report.h.
+ */
+#ifndef ADV_CHECK_OBJECT_H
+#define ADV_CHECK_OBJECT_H
+
+#include "base/table.h"
+#include "check/observer.h"
+#include "check/stack.h"
+#include "check/work.h"
+
+#define ADV_CHECK_NAME	24 /* bytes of an object's name */
+#define ADV_CHECK_NOTES 6  /* events that a history keeps */
+
+struct adv_check_object {
+	struct adv_table_node node;
+	struct adv_list link; /* all records of the kind, oldest first */
+	enum adv_check_kind kind;
+	void *object;
+	struct ibv_context *context;
+	char name[ADV_CHECK_NAME]; /* as in the log: "qp 0x000811" */
+	bool destroying;	   /* between destroying() and destroyed() */
+	uint64_t created_at;	   /* ns */
+	struct adv_check_stack created;
+	unsigned notes; /* events since the creation; the newest are kept */
+	struct {
+		uint64_t at; /* ns */
+		char text[48];
+	} note[ADV_CHECK_NOTES];
+};
+
+struct adv_check_mr {
+	struct adv_check_object base;
+	struct adv_table_node by_lkey;
+	uint32_t lkey, rkey;
+	uint64_t iova;	 /* address of the first byte in work requests */
+	uintptr_t addr;	 /* address of the first byte in memory */
+	uint64_t length; /* bytes */
+	int access;
+	const struct ibv_pd *pd;
+};
+
+struct adv_check_cq {
+	struct adv_check_object base;
+};
+
+struct adv_check_srq {
+	struct adv_check_object base;
+	struct adv_check_queue recvs;
+};
+
+struct adv_check_qp {
+	struct adv_check_object base;
+	struct adv_table_node by_number;
+	struct ibv_qp *qp;
+	struct ibv_qp_cap requested, granted;
+	bool sq_sig_all;
+	enum ibv_qp_state state;
+	struct adv_check_queue sends, recvs;
+};
+
+/* Adds the record of a new object. attr: as in the observer's created(). NULL: no memory. */
+struct adv_check_object *adv_check_object_add(enum adv_check_kind kind, void *object,
+					      struct ibv_context *context, const void *attr,
+					      const struct adv_check_stack *created);
+/* Removes and frees a record. */
+void adv_check_object_remove(struct adv_check_object *o);
+
+/* Returns the record of an object that is not being destroyed, or NULL. */
+struct adv_check_object *adv_check_object_find(enum adv_check_kind kind, const void *object);
+/* The list of all records of a kind, oldest first. */
+struct adv_list *adv_check_objects(enum adv_check_kind kind);
+
+/* As adv_check_object_find(), by kind. */
+struct adv_check_qp *adv_check_qp_of(const struct ibv_qp *qp);
+struct adv_check_cq *adv_check_cq_of(const struct ibv_cq *cq);
+struct adv_check_srq *adv_check_srq_of(const struct ibv_srq *srq);
+/* Returns the queue pair of this number, or NULL. */
+struct adv_check_qp *adv_check_qp_numbered(uint32_t number);
+/* Returns the region of this lkey, or NULL. */
+struct adv_check_mr *adv_check_mr_of_lkey(uint32_t lkey);
+/* Records that ibv_rereg_mr() changed the region: flags and new access as in the observer. */
+void adv_check_mr_change(struct adv_check_mr *mr, int flags, int access);
+
+/* Appends an event to the object's history. */
+void adv_check_object_note(struct adv_check_object *o, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Writes the history of an object into `text`: what happened, and how long ago. Returns text. */
+const char *adv_check_object_history(const struct adv_check_object *o, char text[ADV_CHECK_TEXT]);
+
+#endif

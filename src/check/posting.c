@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "check/posting.h"
+
+#include "check/sge.h"
+
+#define MOST_SGE 64 /* requests with more have none in their record: no queue has so many */
+
+static int sane_count(int num_sge)
+{
+	return num_sge > MOST_SGE ? 0 : num_sge;
+}
+
+/* ---- posting ---- */
+
+static void describe_send(const struct adv_check_qp *qp, struct adv_check_work *w,
+			  const struct ibv_send_wr *wr)
+{
+	w->opcode = wr->opcode;
+	w->signaled = qp->sq_sig_all || wr->send_flags & IBV_SEND_SIGNALED;
+	w->is_inline = wr->send_flags & IBV_SEND_INLINE;
+	switch (wr->opcode) {
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+	case IBV_WR_RDMA_READ:
+		w->remote_addr = wr->wr.rdma.remote_addr;
+		w->rkey = wr->wr.rdma.rkey;
+		break;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		w->remote_addr = wr->wr.atomic.remote_addr;
+		w->rkey = wr->wr.atomic.rkey;
+		break;
+	default:
+		break;
+	}
+}
+
+void adv_check_send_begins(struct adv_check_call *call, struct adv_check_qp *qp,
+			   const struct ibv_send_wr *wr)
+{
+	for (; qp && wr; wr = wr->next) {
+		struct adv_check_work *w =
+			adv_check_queue_add(&qp->sends, wr->wr_id, wr->sg_list,
+					    sane_count(wr->num_sge), adv_check_call_stack(call));
+
+		if (!w)
+			return;
+		describe_send(qp, w, wr);
+		adv_check_sges(call, &qp->base, w);
+	}
+}
+
+void adv_check_send_ends(struct adv_check_qp *qp, const struct ibv_send_wr *bad, int err)
+{
+	uint32_t not_posted = 0;
+
+	for (; err && bad; bad = bad->next)
+		not_posted++;
+	if (qp)
+		adv_check_queue_drop_newest(&qp->sends, not_posted);
+}
+
+void adv_check_recv_begins(struct adv_check_call *call, const struct adv_check_object *owner,
+			   struct adv_check_queue *queue, const struct ibv_recv_wr *wr)
+{
+	for (; queue && wr; wr = wr->next) {
+		struct adv_check_work *w =
+			adv_check_queue_add(queue, wr->wr_id, wr->sg_list, sane_count(wr->num_sge),
+					    adv_check_call_stack(call));
+
+		if (!w)
+			return;
+		adv_check_sges(call, owner, w);
+	}
+}
+
+void adv_check_recv_ends(struct adv_check_queue *queue, const struct ibv_recv_wr *bad, int err)
+{
+	uint32_t not_posted = 0;
+
+	for (; err && bad; bad = bad->next)
+		not_posted++;
+	if (queue)
+		adv_check_queue_drop_newest(queue, not_posted);
+}
+
+void adv_check_bind_posted(struct adv_check_call *call, struct adv_check_qp *qp,
+			   const struct ibv_mw_bind *bind)
+{
+	struct adv_check_work *w = qp ? adv_check_queue_add(&qp->sends, bind->wr_id, NULL, 0,
+							    adv_check_call_stack(call))
+				      : NULL;
+
+	if (!w)
+		return;
+	w->opcode = IBV_WR_BIND_MW;
+	w->signaled = qp->sq_sig_all || bind->send_flags & IBV_SEND_SIGNALED;
+}
+
+/* ---- completion ---- */
+
+static void recv_completed(struct adv_check_queue *queue, const struct ibv_wc *wc)
+{
+	struct adv_check_work *w = adv_check_queue_find(queue, wc->wr_id);
+
+	if (w)
+		adv_check_queue_remove(queue, w);
+}
+
+/* Returns the oldest send request that may give this completion, or NULL. */
+static struct adv_check_work *find_completed_send(struct adv_check_qp *qp, const struct ibv_wc *wc)
+{
+	adv_list_for_each(struct adv_check_work, w, &qp->sends.works, link)
+		if (w->wr_id == wc->wr_id && (w->signaled || wc->status != IBV_WC_SUCCESS))
+			return w;
+	return NULL;
+}
+
+/* The request of the completion has ended, and with it all requests before it. */
+static void send_completed(struct adv_check_qp *qp, const struct ibv_wc *wc)
+{
+	struct adv_check_work *last = find_completed_send(qp, wc), *w;
+
+	if (!last)
+		return;
+	do {
+		w = adv_container_of(qp->sends.works.next, struct adv_check_work, link);
+		adv_check_queue_remove(&qp->sends, w);
+	} while (w != last);
+}
+
+void adv_check_completed(struct adv_check_call *call, const struct ibv_wc *wc)
+{
+	struct adv_check_qp *qp = adv_check_qp_numbered(wc->qp_num);
+	struct adv_check_srq *srq;
+
+	if (!qp)
+		return;
+	if (!(wc->opcode & IBV_WC_RECV)) {
+		send_completed(qp, wc);
+		return;
+	}
+	srq = qp->qp->srq ? adv_check_srq_of(qp->qp->srq) : NULL;
+	recv_completed(srq ? &srq->recvs : &qp->recvs, wc);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Keeps the records of outstanding work requests, and calls the rules that concern posting and
+ * completion. All calls need the lock of report.h. Records may be NULL: an object that was created
+ * without memory for its record is not observed. */
+#ifndef ADV_CHECK_POSTING_H
+#define ADV_CHECK_POSTING_H
+
+#include "check/call.h"
+#include "check/object.h"
+
+void adv_check_send_begins(struct adv_check_call *call, struct adv_check_qp *qp,
+			   const struct ibv_send_wr *wr);
+void adv_check_send_ends(struct adv_check_qp *qp, const struct ibv_send_wr *bad, int err);
+/* owner: the record of the queue pair or SRQ; queue: its receive queue. */
+void adv_check_recv_begins(struct adv_check_call *call, const struct adv_check_object *owner,
+			   struct adv_check_queue *queue, const struct ibv_recv_wr *wr);
+void adv_check_recv_ends(struct adv_check_queue *queue, const struct ibv_recv_wr *bad, int err);
+void adv_check_bind_posted(struct adv_check_call *call, struct adv_check_qp *qp,
+			   const struct ibv_mw_bind *bind);
+/* The program has polled a completion. */
+void adv_check_completed(struct adv_check_call *call, const struct ibv_wc *wc);
+
+#endif

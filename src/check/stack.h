@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Call stacks of the application, as return addresses. */
+#ifndef ADV_CHECK_STACK_H
+#define ADV_CHECK_STACK_H
+
+#include <stdint.h>
+
+#include "check/message.h"
+
+struct adv_check_stack {
+	unsigned count;
+	uintptr_t frame[ADV_CHECK_FRAMES]; /* return addresses, innermost first */
+};
+
+/* Loads what the first stack needs, so that a later one allocates nothing. */
+void adv_check_stack_prepare(void);
+
+/* Leaves the frames of the loaded file that contains `code` out of the beginning of stacks. For up
+ * to 4 files. */
+void adv_check_stack_hide(const void *code);
+
+/* Takes the stack of the calling thread, without the hidden frames at its beginning. */
+void adv_check_stack_take(struct adv_check_stack *s);
+
+/* Returns a hash of the stack's frames. */
+uint64_t adv_check_stack_hash(const struct adv_check_stack *s);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "check/work.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+void adv_check_queue_init(struct adv_check_queue *q, bool is_recv, bool is_shared)
+{
+	adv_list_init(&q->works);
+	q->count = 0;
+	q->is_recv = is_recv;
+	q->is_shared = is_shared;
+}
+
+void adv_check_queue_clear(struct adv_check_queue *q)
+{
+	adv_check_queue_drop_newest(q, q->count);
+}
+
+struct adv_check_work *adv_check_queue_add(struct adv_check_queue *q, uint64_t wr_id,
+					   const struct ibv_sge *sge, int num_sge,
+					   const struct adv_check_stack *posted)
+{
+	size_t count = num_sge > 0 && sge ? (size_t)num_sge : 0;
+	struct adv_check_work *w = calloc(1, sizeof(*w) + count * sizeof(*sge));
+
+	if (!w)
+		return NULL;
+	w->wr_id = wr_id;
+	w->posted_at = adv_clock_ns();
+	w->posted = *posted;
+	w->is_recv = q->is_recv;
+	w->num_sge = (int)count;
+	for (size_t i = 0; i < count; i++) {
+		w->sge[i] = sge[i];
+		w->length += sge[i].length;
+	}
+	adv_list_add_tail(&q->works, &w->link);
+	q->count++;
+	return w;
+}
+
+void adv_check_queue_remove(struct adv_check_queue *q, struct adv_check_work *w)
+{
+	adv_list_del(&w->link);
+	q->count--;
+	free(w);
+}
+
+void adv_check_queue_drop_newest(struct adv_check_queue *q, uint32_t count)
+{
+	for (; count > 0 && q->count > 0; count--)
+		adv_check_queue_remove(
+			q, adv_container_of(q->works.prev, struct adv_check_work, link));
+}
+
+struct adv_check_work *adv_check_queue_find(const struct adv_check_queue *q, uint64_t wr_id)
+{
+	adv_list_for_each(struct adv_check_work, w, &q->works, link)
+		if (w->wr_id == wr_id)
+			return w;
+	return NULL;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The operations that report posts and polls to the sanitizer, and what it may ask. */
+#include "verbs/objects.h"
+
+static struct adv_check_facts device_facts(struct ibv_context *context)
+{
+	struct adv_check_facts facts = {0};
+	const struct adv_engine *e = adv_ibv_enter(context);
+
+	if (e) {
+		facts.rnr_nak_sent = adv_engine_counters(e)->rnr_nak_sent;
+		facts.rnr_nak_received = adv_engine_counters(e)->rnr_nak_retry_err;
+		adv_ibv_leave(context);
+	}
+	return facts;
+}
+
+const struct adv_check_library adv_ibv_watch_library = {.facts = device_facts};
+
+static int observed_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
+			      struct ibv_send_wr **bad_wr)
+{
+	int err;
+
+	adv_ibv_observer->send_begins(qp, wr);
+	err = adv_ibv_post_send(qp, wr, bad_wr);
+	adv_ibv_observer->send_ends(qp, err ? *bad_wr : NULL, err);
+	return err;
+}
+
+static int observed_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
+			      struct ibv_recv_wr **bad_wr)
+{
+	int err;
+
+	adv_ibv_observer->recv_begins(qp, NULL, wr);
+	err = adv_ibv_post_recv(qp, wr, bad_wr);
+	adv_ibv_observer->recv_ends(qp, NULL, err ? *bad_wr : NULL, err);
+	return err;
+}
+
+static int observed_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
+				  struct ibv_recv_wr **bad_wr)
+{
+	int err;
+
+	adv_ibv_observer->recv_begins(NULL, srq, wr);
+	err = adv_ibv_post_srq_recv(srq, wr, bad_wr);
+	adv_ibv_observer->recv_ends(NULL, srq, err ? *bad_wr : NULL, err);
+	return err;
+}
+
+static int observed_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+	int err = adv_ibv_bind_mw(qp, mw, bind);
+
+	if (!err)
+		adv_ibv_observer->bound(qp, mw, bind);
+	return err;
+}
+
+static int observed_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
+{
+	int got = adv_ibv_poll_cq(cq, n, wc);
+
+	adv_ibv_observer->polled(cq, wc, got);
+	return got;
+}
+
+static int observed_req_notify_cq(struct ibv_cq *cq, int solicited_only)
+{
+	int err = adv_ibv_req_notify_cq(cq, solicited_only);
+
+	if (!err)
+		adv_ibv_observer->armed(cq, solicited_only != 0);
+	return err;
+}
+
+void adv_ibv_watch_context(struct ibv_context *context)
+{
+	struct ibv_context_ops *ops = &context->ops;
+
+	if (!adv_ibv_observer)
+		return;
+	ops->post_send = observed_post_send;
+	ops->post_recv = observed_post_recv;
+	ops->post_srq_recv = observed_post_srq_recv;
+	ops->bind_mw = observed_bind_mw;
+	ops->poll_cq = observed_poll_cq;
+	ops->req_notify_cq = observed_req_notify_cq;
+	adv_ibv_observer->created(ADV_CHECK_CONTEXT, context, context, NULL);
+}

@@ -86,7 +86,7 @@ void adv_device_publish_counters(struct adv_device *d)
 	if (!c)
 		return;
 	c->engine = *adv_engine_counters(d->engine);
-	c->link = d->link->counters;
+	c->link = adv_link_count(d->link);
 }
 
 void adv_device_release(struct adv_device *d)

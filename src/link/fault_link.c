@@ -65,7 +65,7 @@ static void publish(struct adv_fault_link *f)
 	uint64_t tx = adv_fault_queue_due(&f->tx), rx = adv_fault_queue_due(&f->rx);
 	uint64_t device = adv_fault_device_due(&f->state, f->checked);
 
-	f->link.counters = f->inner->counters;
+	f->link.counters = adv_link_count(f->inner);
 	f->link.counters.rx_icrc_errors += f->icrc_errors;
 	f->link.counters.tx_dropped += f->tx_dropped;
 	f->link.send_fd = f->inner->send_fd;

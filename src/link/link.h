@@ -82,7 +82,30 @@ struct adv_link {
 			     * the window of its peers from it */
 	uint64_t deadline;  /* in the owner's clock: call receive() at this time at the latest, for
 			     * packets that the link keeps; 0: it keeps none */
-	struct adv_link_counters counters;
+	struct adv_link_counters counters; /* without those of `inner` */
+	const struct adv_link *inner; /* a link that this link uses, and whose packets it does not
+				       * count; NULL: none */
 };
+
+/* Returns the counters of the link and of the links that it uses. */
+static inline struct adv_link_counters adv_link_count(const struct adv_link *link)
+{
+	struct adv_link_counters sum = link->counters;
+
+	for (link = link->inner; link; link = link->inner) {
+		const struct adv_link_counters *c = &link->counters;
+
+		sum.tx_packets += c->tx_packets;
+		sum.tx_bytes += c->tx_bytes;
+		sum.rx_packets += c->rx_packets;
+		sum.rx_bytes += c->rx_bytes;
+		sum.rx_icrc_errors += c->rx_icrc_errors;
+		sum.rx_malformed += c->rx_malformed;
+		sum.rx_misdelivered += c->rx_misdelivered;
+		sum.tx_dropped += c->tx_dropped;
+		sum.tx_blocked += c->tx_blocked;
+	}
+	return sum;
+}
 
 #endif

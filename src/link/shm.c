@@ -22,6 +22,7 @@
 #define READER_WAIT 100000000ull
 /* Ns for which a peer may continue to read recalled payload. */
 #define RECALL_WAIT 1000000000ull
+#define UDP_EARLIER 1	 /* value of shm_link.udp_last */
 #define UDP_EVERY   32	 /* a busy poller checks the socket once in this number of calls ... */
 #define QUIET_CALLS 4096 /* ... until this number of calls in a row find no packet in memory */
 
@@ -62,34 +63,14 @@ struct shm_link {
 	bool any_leaves;      /* some peer is `leaving` */
 	bool sleeping;	      /* the owner sleeps */
 	bool refuses_long;    /* peers must not send long packets */
-	struct adv_link_counters of_udp; /* counters of `udp` that link.counters includes */
-	uint64_t udp_last[ADV_SLOTS]; /* time of the last packet by UDP to a slot of this machine;
-				       * 0: none */
+	/* Time of the last packet by UDP to a slot, also of another machine; 0: none. UDP_EARLIER:
+	 * the slot has no peer, and the time does not matter yet. */
+	uint64_t udp_last[ADV_SLOTS];
 };
 
 static struct shm_link *shm_of(struct adv_link *link)
 {
 	return adv_container_of(link, struct shm_link, link);
-}
-
-/* Updates the public members of the link after each call of `udp`. */
-static void add_udp_counters(struct shm_link *l)
-{
-	const struct adv_link_counters *now = &l->udp->counters;
-	const struct adv_link_counters *before = &l->of_udp;
-	struct adv_link_counters *c = &l->link.counters;
-
-	c->tx_packets += now->tx_packets - before->tx_packets;
-	c->tx_bytes += now->tx_bytes - before->tx_bytes;
-	c->rx_packets += now->rx_packets - before->rx_packets;
-	c->rx_bytes += now->rx_bytes - before->rx_bytes;
-	c->rx_icrc_errors += now->rx_icrc_errors - before->rx_icrc_errors;
-	c->rx_malformed += now->rx_malformed - before->rx_malformed;
-	c->rx_misdelivered += now->rx_misdelivered - before->rx_misdelivered;
-	c->tx_dropped += now->tx_dropped - before->tx_dropped;
-	c->tx_blocked += now->tx_blocked - before->tx_blocked;
-	l->of_udp = *now;
-	l->link.send_fd = l->udp->send_fd;
 }
 
 /* ---- sending ---- */
@@ -135,19 +116,30 @@ static uint16_t home_of(const struct shm_link *l, uint32_t qpn)
 	return slot < ADV_SLOTS ? slot : 0;
 }
 
+/* Returns the peer that has the packet's destination QP number; NULL: the packet goes by UDP. */
+static inline struct shm_peer *peer_of(struct shm_link *l, const struct adv_tx_packet *pkt)
+{
+	uint16_t slot = home_of(l, pkt->dest_qpn);
+
+	if (!l->of_slot[slot])
+		l->udp_last[slot] = UDP_EARLIER;
+	return l->of_slot[slot];
+}
+
 /* Returns the peer through whose memory this packet goes; NULL: the packet goes by UDP. */
 static struct shm_peer *route_packet(struct shm_link *l, const struct adv_tx_packet *pkt)
 {
-	uint16_t slot = home_of(l, pkt->dest_qpn);
-	struct shm_peer *p = l->of_slot[slot];
+	struct shm_peer *p = peer_of(l, pkt);
 
-	if (p && !p->settling && adv_gid_equal(&pkt->path->dgid, &p->writer.meta.dgid))
+	if (!p)
+		return NULL;
+	if (!p->settling && adv_gid_equal(&pkt->path->dgid, &p->writer.meta.dgid))
 		return p;
 	if (!adv_udp_is_own_address(l->udp, &pkt->path->dgid))
 		return NULL;
-	if (p && has_settled(l, p))
+	if (has_settled(l, p))
 		return p;
-	l->udp_last[slot] = l->clock();
+	l->udp_last[p->slot] = l->clock();
 	return NULL;
 }
 
@@ -178,11 +170,20 @@ static void wake_readers(struct shm_link *l)
 	}
 }
 
-static bool shm_send(struct adv_link *link, struct adv_tx_batch *batch)
+/* Passes packets to UDP. */
+static bool send_by_udp(struct shm_link *l, struct adv_tx_batch *batch)
 {
-	struct shm_link *l = shm_of(link);
+	bool room = l->udp->ops->send(l->udp, batch);
+
+	if (!room)
+		l->link.send_fd = l->udp->send_fd;
+	return room;
+}
+
+/* Puts packets into rings. Returns the number of those that go by UDP, the first of the batch. */
+static __attribute__((noinline)) unsigned fill_rings(struct shm_link *l, struct adv_tx_batch *batch)
+{
 	unsigned others = 0;
-	bool room = true;
 
 	for (unsigned i = 0; i < batch->count; i++) {
 		struct adv_tx_packet *pkt = &batch->packet[i];
@@ -197,12 +198,18 @@ static bool shm_send(struct adv_link *link, struct adv_tx_batch *batch)
 	}
 	if (others < batch->count)
 		wake_readers(l);
-	batch->count = others;
-	if (others) {
-		room = l->udp->ops->send(l->udp, batch);
-		add_udp_counters(l);
-	}
-	return room;
+	return others;
+}
+
+static bool shm_send(struct adv_link *link, struct adv_tx_batch *batch)
+{
+	struct shm_link *l = shm_of(link);
+
+	l->link.send_fd = -1;
+	if (batch->count == 1 && !batch->packet[0].more && !peer_of(l, &batch->packet[0]))
+		return send_by_udp(l, batch);
+	batch->count = fill_rings(l, batch);
+	return batch->count == 0 || send_by_udp(l, batch);
 }
 
 /* ---- long packets ---- */
@@ -248,7 +255,7 @@ static bool shm_flush(struct adv_link *link)
 	struct shm_link *l = shm_of(link);
 	bool room = l->udp->ops->flush(l->udp);
 
-	add_udp_counters(l);
+	l->link.send_fd = l->udp->send_fd;
 	return room;
 }
 
@@ -372,20 +379,24 @@ static bool must_check_socket(struct shm_link *l, unsigned packets)
 	return true;
 }
 
+/* Receives from the rings, and by UDP if it is due. */
+static __attribute__((noinline)) unsigned receive_both(struct shm_link *l, unsigned budget,
+						       adv_link_rx_fn *fn, void *user)
+{
+	unsigned packets = receive_rings(l, budget, fn, user);
+
+	if (!must_check_socket(l, packets))
+		return packets;
+	return packets + l->udp->ops->receive(l->udp, budget, fn, user);
+}
+
 static unsigned shm_receive(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user)
 {
 	struct shm_link *l = shm_of(link);
-	unsigned packets = 0, of_udp;
 
-	if (l->count) {
-		packets = receive_rings(l, budget, fn, user);
-		if (!must_check_socket(l, packets))
-			return packets;
-	}
-	of_udp = l->udp->ops->receive(l->udp, budget, fn, user);
-	if (of_udp)
-		add_udp_counters(l);
-	return packets + of_udp;
+	if (l->count)
+		return receive_both(l, budget, fn, user);
+	return l->udp->ops->receive(l->udp, budget, fn, user);
 }
 
 static bool shm_sleep(struct adv_link *link, bool sleeping)
@@ -498,6 +509,8 @@ int adv_shm_attach(struct adv_link *link, uint16_t slot, const struct adv_shm_pa
 	p->slot = slot;
 	p->settling = true;
 	p->since = l->clock();
+	if (l->udp_last[slot] == UDP_EARLIER)
+		l->udp_last[slot] = p->since;
 	adv_ring_sleep(&p->reader, l->sleeping);
 	adv_ring_accept(&p->reader, !l->refuses_long);
 	drop_earlier_peers(l, slot);
@@ -575,6 +588,7 @@ struct adv_link *adv_shm_create(struct adv_link *udp, uint64_t (*clock)(void))
 	l->link.ops = &shm_ops;
 	l->link.receive_fd = udp->receive_fd;
 	l->link.rx_window = udp->rx_window;
-	add_udp_counters(l);
+	l->link.send_fd = -1;
+	l->link.inner = udp;
 	return &l->link;
 }

@@ -324,7 +324,7 @@ static bool has_sent(struct node *n)
 	bool yes;
 
 	adv_lock_take(&n->d->lock); /* adv_device_unlock() would send */
-	yes = n->d->link->counters.tx_packets > 0;
+	yes = adv_link_count(n->d->link).tx_packets > 0;
 	adv_lock_release(&n->d->lock);
 	return yes;
 }

@@ -97,7 +97,7 @@ static uint64_t sent(struct pair *p)
 	uint64_t n;
 
 	adv_lock_take(&p->a.d->lock); /* adv_device_unlock() would send */
-	n = p->a.d->link->counters.tx_packets;
+	n = adv_link_count(p->a.d->link).tx_packets;
 	adv_lock_release(&p->a.d->lock);
 	return n;
 }

@@ -144,7 +144,7 @@ void receive_all(struct adv_link *link, struct store *store, unsigned want)
 
 void receive_counted(struct adv_link *link, struct store *store, uint64_t want)
 {
-	while (link->counters.rx_packets < want)
+	while (adv_link_count(link).rx_packets < want)
 		receive_next(link, store);
 	receive_all(link, store, 0);
 }

@@ -5,7 +5,17 @@
 
 #define ADV_EXPORT __attribute__((visibility("default"), used))
 
+/*
+ * gcc needs the attribute for link-time optimization, which moves functions away from the assembly
+ * of their file. clang does not have it.
+ */
+#if __has_attribute(symver)
+#define ADV_SYMVER(target, symbol) extern __typeof__(target) target __attribute__((symver(symbol)))
+#else
+#define ADV_SYMVER(target, symbol) __asm__(".symver " #target ", " symbol)
+#endif
+
 /* Exports `target` as the default version `name`@@`node`. */
-#define ADV_EXPORT_DEFAULT(target, name, node) __asm__(".symver " #target ", " #name "@@" node)
+#define ADV_EXPORT_DEFAULT(target, name, node) ADV_SYMVER(target, #name "@@" node)
 
 #endif

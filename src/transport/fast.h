@@ -1,7 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The fast path: what nearly all messages are, from post to completion. fast.c also defines
- * adv_qp_post_send(), adv_qp_post_recv() and adv_engine_rx(), where messages enter it.
+ * The fast path: one message from its post to its completion. These are its steps, in the order in
+ * which the message travels:
+ *
+ *	1. post		the request is copied into the send queue		fast_send.c
+ *	2. send		the queue pair's turn: the request becomes packets
+ *	3. receive	the peer checks a packet and places its payload		fast_receive.c
+ *	4. complete	the peer completes a receive request and owes an ACK
+ *	5. acknowledge	the peer's turn sends the ACK				fast_send.c
+ *	6. finish	the requester completes the request			fast_receive.c
+ *
+ * It serves RC queue pairs whose summary word (unusual.h) has no bit for the step. Requests are
+ * SENDs and WRITEs of at most one SGE; packets have the expected PSN. All else takes the general
+ * path, which decides what is right: post.c, requester.c, responder.c, completer.c. Each step
+ * checks everything before it changes something, so it can leave a request or a packet to the
+ * general path until then. Both have the same results: tests/sim/simulate --compare checks this.
+ *
+ * The two files also define adv_qp_post_send(), adv_qp_post_recv() and adv_engine_rx(), where
+ * messages enter the fast path.
  */
 #ifndef ADV_TRANSPORT_FAST_H
 #define ADV_TRANSPORT_FAST_H

@@ -20,7 +20,8 @@ DATAGRAM = "src/transport/datagram.c"
 DCQCN = "src/transport/dcqcn.c"
 ENGINE_RX = "src/transport/engine_rx.c"
 ENGINE_TX = "src/transport/engine_tx.c"
-FAST = "src/transport/fast.c"
+FAST_RECEIVE = "src/transport/fast_receive.c"
+FAST_SEND = "src/transport/fast_send.c"
 FLIGHT = "src/transport/flight.c"
 FLIGHT_H = "src/transport/flight.h"
 FLOW = "src/transport/flow.c"
@@ -442,7 +443,7 @@ MUTANTS = [
      " || mr->pd != qp->pd", ""),
     ("fast-destination", "a QP that is connected again sends to its old peer", QP_MODIFY,
      "\tqp->fast.bth = adv_bth_start(", "\tif (!qp->fast.bth || !qp->attr.dest_qp_num)\n\t\tqp->fast.bth = adv_bth_start("),
-    ("fast-ack-rate", "the fast path requests an ACK only with the last packet", FAST,
+    ("fast-ack-rate", "the fast path requests an ACK only with the last packet", FAST_SEND,
      "bool ackreq = t->since_ackreq + 1 >= ADV_ACKREQ_INTERVAL || t->window == 1 ||",
      "bool ackreq = t->window == 1 ||"),
     ("fast-sqd", "SQD is not unusual", UNUSUAL,
@@ -451,25 +452,35 @@ MUTANTS = [
      "\t\tqp->resp.res_pending = 0;\n\t}\n\tadv_qp_review(qp);\n", "\t\tqp->resp.res_pending = 0;\n\t}\n"),
     ("fast-loss", "packets to be sent again are not unusual", UNUSUAL,
      "return req->next_psn != req->max_psn || req->unanswered || req->ticks ||", "return req->ticks ||"),
-    ("fast-psn", "the fast path expects the PSN of a WRITE's packet again", FAST,
+    ("fast-psn", "the fast path expects the PSN of a WRITE's packet again", FAST_RECEIVE,
      "\tresp->epsn = adv_psn_add(resp->epsn, 1);",
      "\tresp->epsn = adv_psn_add(resp->epsn, message == ADV_MSG_SEND || (a->position & FIRST));"),
-    ("fast-length", "a completion has the length of the message's last packet", FAST,
+    ("fast-length", "a completion has the length of the message's last packet", FAST_RECEIVE,
      "complete_recv(qp, a, cqe, recv, (uint32_t)resp->offset, now);",
      "complete_recv(qp, a, cqe, recv, a->payload_len, now);"),
-    ("fast-solicited", "the fast path raises no solicited event", FAST,
+    ("fast-solicited", "the fast path raises no solicited event", FAST_RECEIVE,
      "adv_cq_commit(qp->recv_cq, a->flags & ADV_BTH_SOLICITED, now);",
      "adv_cq_commit(qp->recv_cq, false, now);"),
-    ("fast-msn", "the fast path does not count messages", FAST,
+    ("fast-msn", "the fast path does not count messages", FAST_RECEIVE,
      "\t\tresp->msn = (resp->msn + 1) & ADV_PSN_MASK;\n", "\t\tresp->msn &= ADV_PSN_MASK;\n"),
-    ("fast-ghost", "the fast path accepts an ACK of the next PSN", FAST,
+    ("fast-ghost", "the fast path accepts an ACK of the next PSN", FAST_RECEIVE,
      "acked >= adv_flight_psns(qp)", "acked > adv_flight_psns(qp)"),
-    ("fast-bound", "the fast path writes more bytes than a WRITE announced", FAST,
+    ("fast-bound", "the fast path writes more bytes than a WRITE announced", FAST_RECEIVE,
      "next > resp->write_length || (last", "(last"),
-    ("fast-fence", "the fast path does not heed a fence", FAST,
-     "\t    (wqe->send_flags & IBV_SEND_FENCE) || adv_long", "\t    adv_long"),
-    ("fast-flight", "the fast path does not count packets in flight of all QPs", FAST,
+    ("fast-fence", "the fast path does not heed a fence", FAST_SEND,
+     "wqe->failed ||\n\t    (wqe->send_flags & IBV_SEND_FENCE))", "wqe->failed)"),
+    ("fast-flight", "the fast path does not count packets in flight of all QPs", FAST_SEND,
      "\tqp->engine->in_flight += sent;\n", "\tqp->engine->in_flight += sent > 1;\n"),
-    ("fast-stalled", "packets of the fast path do not wake queue pairs that wait for the common window", FAST,
-     " || !adv_list_empty(&e->stalled))", ")"),
+    ("fast-stalled", "packets of the fast path do not wake queue pairs that wait for the common window", FAST_SEND,
+     "ADV_TX_BATCH_IOV || !adv_list_empty(&e->stalled))", "ADV_TX_BATCH_IOV)"),
+    ("fast-one-stalled", "a turn of one packet does not wake queue pairs that wait for the common window", FAST_SEND,
+     "batch->limit || !adv_list_empty(&e->stalled))", "batch->limit)"),
+    ("fast-one-window", "a turn of one packet does not heed the window", FAST_SEND,
+     "adv_flight_psns(qp) >= qp->req.cwnd || e->in", "e->in"),
+    ("fast-one-common", "a turn of one packet does not heed the common window", FAST_SEND,
+     "|| e->in_flight >= e->total_window ||", "||"),
+    ("fast-one-batch", "a turn of one packet does not heed the end of the batch", FAST_SEND,
+     "batch->count >= batch->limit || ", ""),
+    ("fast-one-mtu", "a message of several packets is sent as one", FAST_SEND,
+     "qp->sq.head || wqe->length > qp->mtu ||", "qp->sq.head ||"),
 ]

@@ -356,7 +356,7 @@ static void test_full_cq(void **state)
 	assert_int_equal(adv_cq_peek(bed.b->rcq)->wc.wr_id, 0);
 	assert_int_equal(net_count_events(&bed.net->node[1], IBV_EVENT_CQ_ERR), 1);
 	assert_int_equal(end_state(bed.b), IBV_QPS_ERR);
-	abandon(&bed);
+	net_abandon(bed.net);
 	free(bed.log.w);
 }
 

@@ -105,7 +105,8 @@ def run(command, log, seconds, env=None):
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            status = f"none within {seconds} s"
+            raise Broken(f"ran out of time: no end within {seconds} s; the end of its output:\n" +
+                         "\n".join(path.read_text(errors="replace").splitlines()[-60:])) from None
     text = path.read_text(errors="replace")
     if status != 0:
         raise Broken(f"exit status {status}; the end of its output:\n" +
@@ -393,7 +394,7 @@ def step_format(tally):
 
 
 def step_shellcheck(_):
-    scripts = [name for name in tracked("scripts", ".ci", "tests", "bench")
+    scripts = [name for name in tracked("scripts", ".ci", "tests", "bench", "packaging")
                if (ROOT / name).read_bytes()[:64].split(b"\n")[0].endswith((b"bash", b"/bin/sh"))]
     run(["shellcheck", *scripts], "shellcheck", SMALL)
 

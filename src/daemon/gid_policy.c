@@ -126,30 +126,31 @@ static struct candidate *find_candidate(struct candidate *c, unsigned n,
 	return NULL;
 }
 
-/* Adds the candidates of one class (loopback or not): first those in *old, in the order of *old,
- * then the new ones. */
-static void place_class(struct candidate *c, unsigned n, bool loopback,
-			const struct adv_gid_table *old, struct adv_gid_table *out)
-{
-	for (unsigned i = 0; old && i < old->count; i++) {
-		struct candidate *known = find_candidate(c, n, &old->entry[i]);
-
-		if (known && known->loopback == loopback)
-			add_entry(out, known);
-	}
-	for (unsigned i = 0; i < n; i++)
-		if (!c[i].placed && c[i].loopback == loopback)
-			add_entry(out, &c[i]);
-}
-
+/* Fills the table: first with the candidates in *old, in the order of *old, then with the new ones.
+ */
 static void fill_table(struct candidate *c, unsigned n, const struct adv_gid_table *old,
 		       struct adv_gid_table *out)
 {
 	out->count = 0;
 	for (unsigned i = 0; i < n; i++)
 		c[i].placed = false;
-	place_class(c, n, false, old, out);
-	place_class(c, n, true, old, out);
+	for (unsigned i = 0; old && i < old->count; i++) {
+		struct candidate *known = find_candidate(c, n, &old->entry[i]);
+
+		if (known)
+			add_entry(out, known);
+	}
+	for (unsigned i = 0; i < n; i++)
+		if (!c[i].placed)
+			add_entry(out, &c[i]);
+}
+
+/* True if another candidate should be entry 0, which most programs use: the entry is a loopback or
+ * link-local address, and is there only because it is older than a better address. */
+static bool is_poor_first(const struct adv_gid_entry *e, const struct candidate *best)
+{
+	return e->loopback != best->loopback ||
+	       (kind_of(&e->gid) == KIND_LINK_LOCAL && best->kind != KIND_LINK_LOCAL);
 }
 
 void adv_gid_policy_fill(const struct adv_snapshot *s, const struct adv_gid_table *old,
@@ -159,10 +160,7 @@ void adv_gid_policy_fill(const struct adv_snapshot *s, const struct adv_gid_tabl
 	unsigned n = c ? choose_candidates(s, c) : 0;
 
 	fill_table(c, n, old, out);
-	/* Most programs use entry 0. A link-local address must not stay in entry 0 only because it
-	 * is older than a better address. */
-	if (out->count && kind_of(&out->entry[0].gid) == KIND_LINK_LOCAL &&
-	    c[0].kind != KIND_LINK_LOCAL)
+	if (out->count && is_poor_first(&out->entry[0], &c[0]))
 		fill_table(c, n, NULL, out);
 	memset(&out->entry[out->count], 0,
 	       (ADV_GID_TABLE_ENTRIES - out->count) * sizeof(out->entry[0]));

@@ -45,13 +45,15 @@ uint32_t adv_gid_path_mtu(uint32_t if_mtu);
 
 /*
  * Fills *out (except sequence and node_guid) with the addresses of interfaces that are up and
- * running. Addresses of loopback interfaces come last. The others are sorted by these keys:
+ * running. They are sorted by these keys:
  *
- *  - interfaces that have only link-local addresses come last;
+ *  - addresses of loopback interfaces come last;
+ *  - before them, interfaces that have only link-local addresses;
  *  - the interface index;
  *  - IPv4, global IPv6, link-local IPv6.
- * Entries of *old keep their order, and new entries follow them. If entry 0 would then be
- * link-local although a better address exists, the order of *old is ignored.
+ * Entries of *old keep their order, and new entries follow them: an index stays the same while no
+ * earlier entry disappears. Exception: if entry 0 would then be a loopback or link-local address
+ * although a better address exists, the order of *old is ignored.
  */
 void adv_gid_policy_fill(const struct adv_snapshot *s, const struct adv_gid_table *old,
 			 struct adv_gid_table *out);

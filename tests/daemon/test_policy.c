@@ -147,23 +147,23 @@ static void indices_stay(void **state)
 	add_address(3, "10.1.0.1", 0);
 	adv_gid_policy_fill(&snapshot, NULL, &table);
 	expect("10.0.0.1", "10.1.0.1", "127.0.0.1", NULL);
-	/* A new address of eth0 would sort before the address of eth1, but follows it. */
+	/* A new address of eth0 would sort before the address of eth1 and loopback, but follows. */
 	before = table;
 	add_address(2, "10.0.0.9", 0);
 	adv_gid_policy_fill(&snapshot, &before, &table);
-	expect("10.0.0.1", "10.1.0.1", "10.0.0.9", "127.0.0.1", NULL);
+	expect("10.0.0.1", "10.1.0.1", "127.0.0.1", "10.0.0.9", NULL);
 	/* A removed address leaves no gap. */
 	before = table;
 	snapshot.address[1] = snapshot.address[0];
 	snapshot.address[0] = snapshot.address[--snapshot.address_count];
 	adv_gid_policy_fill(&snapshot, &before, &table);
-	expect("10.1.0.1", "10.0.0.9", "127.0.0.1", NULL);
+	expect("10.1.0.1", "127.0.0.1", "10.0.0.9", NULL);
 	/* The table may be filled from itself. */
 	adv_gid_policy_fill(&snapshot, &table, &before);
 	assert_memory_equal(before.entry, table.entry, sizeof(table.entry));
 }
 
-static void link_local_yields(void **state)
+static void poor_first_entry_yields(void **state)
 {
 	reset();
 	add_lo();
@@ -452,7 +452,7 @@ int main(void)
 		cmocka_unit_test(mtu_follows_the_kernels_rule),
 		cmocka_unit_test(sorted_order),
 		cmocka_unit_test(indices_stay),
-		cmocka_unit_test(link_local_yields),
+		cmocka_unit_test(poor_first_entry_yields),
 		cmocka_unit_test(one_address_on_two_interfaces),
 		cmocka_unit_test(no_address_no_port),
 		cmocka_unit_test(full_table),

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The steps of scripts/check.
 
-Usage: scripts/check [--list | --kernel | STEP...]
+Usage: scripts/check [--list | --kernel | --packages | STEP...]
 
 Without arguments it runs all steps. --kernel runs only tests/kernel/run: real programs against
 rdma_rxe of the kernels of Debian 12 and 13, in an emulated machine. That takes up to an hour on two
-cores. Build directories and logs are in build-check/. A step that fails, crashes or takes too long is
+cores. --packages runs only tests/packages/run: the packages of Debian 12 and 13, built and used in
+fresh roots. Build directories and logs are in build-check/. A step that fails, crashes or takes too long is
 one failure, and the next step runs.
 """
 
@@ -427,6 +428,23 @@ def step_kernel(tally, release):
         raise Broken("it did not finish:\n" + "\n".join(text.splitlines()[-30:]))
 
 
+def step_packages(tally, release):
+    """tests/packages/run, which needs root and the network."""
+    log = f"packages-{release}"
+    try:
+        text = run(["tests/packages/run", "--release", release], log, HUGE)
+    except Broken:
+        text = (TOP / f"{log}.log").read_text(errors="replace")
+    for status, name, note in re.findall(r"^(ok|FAIL) +(\S+/\S+)(.*)$", text, re.M):
+        print(f"{name}{note}")
+        if status == "ok":
+            tally.good()
+        else:
+            tally.bad(f"{log}: {name} (build-check/{log}.log)")
+    if not re.search(r"^\d+ passed, \d+ failed, \d+ skipped$", text, re.M):
+        raise Broken("it did not finish:\n" + "\n".join(text.splitlines()[-30:]))
+
+
 STEPS = {
     "includes": step_includes,
     "lengths": step_lengths,
@@ -449,8 +467,14 @@ KERNEL_STEPS = {
     "kernel-bookworm": lambda tally: step_kernel(tally, "bookworm"),
     "kernel-trixie": lambda tally: step_kernel(tally, "trixie"),
 }
+# These make fresh roots of Debian and take long; see --packages.
+PACKAGE_STEPS = {
+    "packages-bookworm": lambda tally: step_packages(tally, "bookworm"),
+    "packages-trixie": lambda tally: step_packages(tally, "trixie"),
+}
+OTHER_STEPS = KERNEL_STEPS | PACKAGE_STEPS
 # Steps that count each of their tests; the step itself counts only if it breaks.
-COUNT_THEMSELVES = {*KERNEL_STEPS, "gcc", "clang", "clients", "asan", "tsan", "coverage", "fuzz"}
+COUNT_THEMSELVES = {*OTHER_STEPS, "gcc", "clang", "clients", "asan", "tsan", "coverage", "fuzz"}
 
 
 def run_step(tally, name):
@@ -458,7 +482,7 @@ def run_step(tally, name):
     start = time.monotonic()
     before = len(tally.failures)
     try:
-        (STEPS | KERNEL_STEPS)[name](tally)
+        (STEPS | OTHER_STEPS)[name](tally)
         if name not in COUNT_THEMSELVES and len(tally.failures) == before:
             tally.good()
     except Broken as broken:
@@ -477,7 +501,9 @@ def main(argv):
         return 0
     if argv == ["--kernel"]:
         argv = list(KERNEL_STEPS)
-    unknown = [name for name in argv if name not in STEPS | KERNEL_STEPS]
+    if argv == ["--packages"]:
+        argv = list(PACKAGE_STEPS)
+    unknown = [name for name in argv if name not in STEPS | OTHER_STEPS]
     if unknown:
         print(f"no such step: {' '.join(unknown)} (see --list)", file=sys.stderr)
         return 2

@@ -14,6 +14,8 @@
 
 static atomic_int level_now = -1;
 
+static atomic_bool for_journal;
+
 static const char *const level_names[] = {"none", "error", "warn", "info", "debug"};
 
 int adv_log_level_named(const char *name)
@@ -61,6 +63,14 @@ void adv_log_set_level(enum adv_log_level level)
 	atomic_store_explicit(&level_now, (int)level, memory_order_relaxed);
 }
 
+/* Priorities of syslog(3), by level. */
+static const int journal_priority[] = {5, 3, 4, 6, 7};
+
+void adv_log_for_journal(void)
+{
+	atomic_store(&for_journal, true);
+}
+
 static void write_line(const char *line, size_t len)
 {
 	const char *path = secure_getenv("ADVERB_LOG_FILE");
@@ -69,10 +79,10 @@ static void write_line(const char *line, size_t len)
 	if (path)
 		fd = syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC,
 			     0600);
-	if (fd < 0)
-		return;
+	if (fd < 0) /* a file that cannot be written must not hide the message */
+		fd = STDERR_FILENO;
 	(void)!syscall(SYS_write, fd, line, len);
-	if (path)
+	if (fd != STDERR_FILENO)
 		syscall(SYS_close, fd);
 }
 
@@ -84,6 +94,8 @@ static int write_prefix(char *line, size_t size, enum adv_log_level level)
 	struct tm local;
 	size_t n;
 
+	if (!secure_getenv("ADVERB_LOG_FILE") && atomic_load(&for_journal))
+		return snprintf(line, size, "<%d>", journal_priority[level]);
 	if (!secure_getenv("ADVERB_LOG_FILE"))
 		return snprintf(line, size, "adverb[%d] %s: ", (int)getpid(), level_names[level]);
 	clock_gettime(CLOCK_REALTIME, &now);

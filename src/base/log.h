@@ -24,6 +24,10 @@ bool adv_log_enabled(enum adv_log_level level);
  * start. */
 void adv_log_set_level(enum adv_log_level level);
 
+/* Makes lines for standard error as sd-daemon(3) describes: "<3>" (the journal's priority) in place of
+ * the name and the level, which the journal adds. adverbd calls it at start. */
+void adv_log_for_journal(void);
+
 /* Writes one line "adverb[pid] level: ...", in a file "date time adverb[pid/thread] level: ...".
  * fmt: as for printf(3), without a newline. Keeps errno. */
 void adv_log(enum adv_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

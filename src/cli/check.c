@@ -267,7 +267,7 @@ int adv_check_main(int argc, char **argv)
 	struct inbox inbox;
 	int status;
 
-	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &o) != 0)
+	if (adv_command_parse(&argp, argc, argv, ARGP_IN_ORDER, &o) != 0)
 		return EXIT_OURS;
 	if (o.list_rules)
 		return list_rules();

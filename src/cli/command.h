@@ -3,6 +3,7 @@
 #ifndef ADV_CLI_COMMAND_H
 #define ADV_CLI_COMMAND_H
 
+#include <argp.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -32,14 +33,36 @@ struct adv_command_group {
 };
 
 /* Runs the command that argv[1] names and returns its exit status. If there is no such command,
- * prints an error and returns ADV_EXIT_USAGE. argp handles options before the command (--help). */
+ * prints an error and returns ADV_EXIT_USAGE. argp handles options before the command (--help).
+ * "help [COMMAND...]" prints the same as "[COMMAND...] --help", and "-h" in place of a command or
+ * of its first argument is --help. */
 int adv_command_dispatch(const struct adv_command_group *group, int argc, char **argv);
 
+/* Parses the arguments of a command, in place of argp_parse(), which exits after --help and after
+ * an error. `flags` are those of argp_parse(). 0: the command runs. Otherwise the command returns
+ * without any effect: argp's errno, or ECANCELED while adv_command_describe() runs. */
+int adv_command_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input);
+
+/* The functions that adv_command_describe() calls. `name` is all words, such as "adverb plan ets".
+ */
+struct adv_command_visitor {
+	void (*group)(void *user, const char *name, const struct adv_command_group *group);
+	void (*command)(void *user, const char *name, const struct argp *argp);
+	void *user;
+};
+
+/* Describes all commands to the visitor by their argp tables: the group of the first
+ * adv_command_dispatch() of this process, then each of its commands, and theirs. Not for several
+ * threads. */
+void adv_command_describe(const struct adv_command_visitor *visitor);
+
+int adv_completion_main(int argc, char **argv);
 int adv_run_main(int argc, char **argv);
 int adv_check_main(int argc, char **argv);
 int adv_devinfo_main(int argc, char **argv);
 int adv_gids_main(int argc, char **argv);
 int adv_status_main(int argc, char **argv);
+int adv_doctor_main(int argc, char **argv);
 int adv_explain_main(int argc, char **argv);
 int adv_fault_main(int argc, char **argv);
 int adv_plan_main(int argc, char **argv);

@@ -4,18 +4,29 @@
 
 #include <argp.h>
 
+#include "cli/json.h"
+
+struct options {
+	bool verbose;
+	bool json;
+};
+
 static const struct argp_option argp_options[] = {
 	{"verbose", 'v', NULL, 0, "Also show the GID table with its interfaces", 0},
+	{"json", 'j', NULL, 0, "Write JSON", 0},
 	{0},
 };
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
-	bool *verbose = state->input;
+	struct options *o = state->input;
 
 	switch (key) {
 	case 'v':
-		*verbose = true;
+		o->verbose = true;
+		return 0;
+	case 'j':
+		o->json = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "unexpected argument '%s'", arg);
@@ -72,14 +83,36 @@ static void print_device(const struct adv_gid_table *t, const struct adv_control
 		printf("no interface that is up has an IP address: ip link set lo up\n");
 }
 
+static void print_json(const struct adv_gid_table *t, const struct adv_control_status *s)
+{
+	struct json_object *o = adv_json_object();
+	char guid[20], name[17];
+
+	adv_format_guid(guid, t->node_guid);
+	adv_json_add_text(o, "device", "adverb0");
+	adv_json_add_text(o, "node_guid", guid);
+	adv_json_add_number(o, "slots_used", s->slots_used);
+	adv_json_add_number(o, "slots_total", s->slots_total);
+	adv_json_add_number(o, "port", 1);
+	adv_json_add_text(o, "state", t->port_active ? "PORT_ACTIVE" : "PORT_DOWN");
+	snprintf(name, sizeof(name), "%.16s", t->entry[0].ifname);
+	adv_json_add(o, "active_mtu", t->count ? adv_json_number(t->active_mtu) : NULL);
+	adv_json_add(o, "interface", t->count ? adv_json_text(name) : NULL);
+	adv_json_add(o, "interface_mtu", t->count ? adv_json_number(t->entry[0].if_mtu) : NULL);
+	adv_json_add_number(o, "gids", t->count);
+	adv_json_add_text(o, "link_layer", "Ethernet");
+	adv_json_print(stdout, o);
+}
+
 int adv_devinfo_main(int argc, char **argv)
 {
 	static struct adv_gid_table table;
 	struct adv_control_status status;
 	struct adv_control *c;
-	bool verbose = false, good;
+	struct options o = {0};
+	bool good;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &verbose) != 0)
+	if (adv_command_parse(&argp, argc, argv, 0, &o) != 0)
 		return ADV_EXIT_USAGE;
 	c = adv_cli_connect(true);
 	if (!c)
@@ -90,7 +123,9 @@ int adv_devinfo_main(int argc, char **argv)
 		good = false;
 	}
 	adv_control_close(c);
-	if (good)
-		print_device(&table, &status, verbose);
+	if (good && o.json)
+		print_json(&table, &status);
+	else if (good)
+		print_device(&table, &status, o.verbose);
 	return good ? 0 : ADV_EXIT_FAILED;
 }

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Finds a command in a table and runs it, for `adverb` and for commands with subcommands. */
+#include "cli/command.h"
+
 #include <argp.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/command.h"
+/* The group of the first adv_command_dispatch(), for adv_command_describe(). */
+static const struct adv_command_group *top_group;
+
+/* Who gets the tables of commands; NULL: the commands run. */
+static const struct adv_command_visitor *visitor_now;
 
 struct parsing {
 	const struct adv_command_group *group;
@@ -67,6 +74,50 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	}
 }
 
+/* Passes a group and its commands to the visitor. */
+static void describe_group(const struct adv_command_group *g)
+{
+	char name[64];
+	char *argv[] = {name, NULL};
+
+	visitor_now->group(visitor_now->user, g->name, g);
+	for (const struct adv_command *c = g->commands; c->name; c++) {
+		snprintf(name, sizeof(name), "%s %s", g->name, c->name);
+		(void)c->main(1, argv);
+	}
+}
+
+void adv_command_describe(const struct adv_command_visitor *visitor)
+{
+	visitor_now = visitor;
+	describe_group(top_group);
+	visitor_now = NULL;
+}
+
+int adv_command_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
+{
+	if (!visitor_now)
+		return argp_parse(argp, argc, argv, flags, NULL, input);
+	visitor_now->command(visitor_now->user, argv[0], argp);
+	return ECANCELED;
+}
+
+/* Moves "help" in argv[1] behind the other words, as --help. */
+static void move_help(int argc, char **argv)
+{
+	for (int i = 1; i < argc - 1; i++)
+		argv[i] = argv[i + 1];
+	argv[argc - 1] = (char *)(uintptr_t) "--help";
+}
+
+/* Replaces -h, which argp does not have, in place of a command or of its first argument. */
+static void replace_short_help(int argc, char **argv)
+{
+	for (int i = 1; i < argc && i < 3; i++)
+		if (strcmp(argv[i], "-h") == 0 && (i == 1 || argv[1][0] != '-'))
+			argv[i] = (char *)(uintptr_t) "--help";
+}
+
 int adv_command_dispatch(const struct adv_command_group *g, int argc, char **argv)
 {
 	const struct argp argp = {NULL, parse_option, g->usage, g->about, NULL, help_filter, NULL};
@@ -74,6 +125,15 @@ int adv_command_dispatch(const struct adv_command_group *g, int argc, char **arg
 	const struct adv_command *command;
 	char name[64];
 
+	if (visitor_now) {
+		describe_group(g);
+		return 0;
+	}
+	if (!top_group)
+		top_group = g;
+	if (argc > 1 && strcmp(argv[1], "help") == 0)
+		move_help(argc, argv);
+	replace_short_help(argc, argv);
 	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &p) != 0 || p.at == 0)
 		return ADV_EXIT_USAGE;
 	command = find_command(g, argv[p.at]);

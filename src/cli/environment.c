@@ -17,14 +17,17 @@ static bool is_file(const char *folder, const char *name)
 
 bool adv_cli_find_libraries(char *folder)
 {
-	ssize_t n = readlink("/proc/self/exe", folder, PATH_MAX - 8);
+	static const char *const beside[] = {"lib", ADV_LIBRARY_FROM_BIN};
+	char own[PATH_MAX], path[2 * PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
 	char *slash;
 
-	if (n > 0) {
-		folder[n] = 0;
-		slash = strrchr(folder, '/');
-		strcpy(slash ? slash : folder, "/lib");
-		if (is_file(folder, "libibverbs.so.1"))
+	own[n > 0 ? n : 0] = 0;
+	slash = strrchr(own, '/');
+	for (size_t i = 0; slash && i < sizeof(beside) / sizeof(beside[0]); i++) {
+		slash[1] = 0;
+		snprintf(path, sizeof(path), "%s%s", own, beside[i]);
+		if (realpath(path, folder) && is_file(folder, "libibverbs.so.1"))
 			return true;
 	}
 	snprintf(folder, PATH_MAX, "%s", ADV_LIBRARY_DIR);

@@ -5,8 +5,9 @@
 
 #include <stdbool.h>
 
-/* Finds the folder of the libraries: lib/ beside this program in a build folder, otherwise the
- * installed folder. folder: PATH_MAX bytes. False: neither has the libraries. */
+/* Finds the folder of the libraries: lib/ beside this program in a build folder, then the folder at
+ * the same place relative to this program as in an installed tree, then the installed folder.
+ * folder: PATH_MAX bytes. False: none has the libraries; `folder` is then the installed folder. */
 bool adv_cli_find_libraries(char *folder);
 
 /* Puts the folder first into LD_LIBRARY_PATH and keeps the other folders. 0, or -1 with errno. */

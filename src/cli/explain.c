@@ -293,7 +293,7 @@ int adv_explain_main(int argc, char **argv)
 	struct arguments a = {0};
 	char *slash;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &a) != 0)
+	if (adv_command_parse(&argp, argc, argv, 0, &a) != 0)
 		return ADV_EXIT_USAGE;
 	if (!a.what) {
 		if (a.markdown)

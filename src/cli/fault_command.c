@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "cli/json.h"
 #include "fault/name.h"
 #include "host/fault_exchange.h"
 
@@ -20,6 +21,7 @@ struct options {
 	bool has_slot;
 	bool cm;
 	bool all;
+	bool json;
 	uint32_t pid;
 	uint32_t slot;
 };
@@ -36,7 +38,9 @@ struct requests {
 	bool may_use_daemon;	 /* this process may request the plan of the whole daemon */
 	uint32_t pid[ADV_SLOTS]; /* processes for whose connection manager a request was sent */
 	unsigned sent;
+	unsigned processes; /* processes to which a request was sent */
 	unsigned failed;
+	struct json_object *answers; /* an array, for --json; otherwise NULL */
 };
 
 static const struct argp_option argp_options[] = {
@@ -45,6 +49,7 @@ static const struct argp_option argp_options[] = {
 	{"cm", 'c', NULL, 0, "Select adverbd: the connection manager's packets of all programs", 0},
 	{"all", 'a', NULL, 0, "Select all processes of your user (root: all users), and adverbd",
 	 0},
+	{"json", 'j', NULL, 0, "Write JSON (show only)", 0},
 	{0},
 };
 
@@ -76,6 +81,8 @@ static void check_options(struct options *o, struct argp_state *state)
 		argp_error(state, "set needs a plan, such as: adverb fault set --all drop=1%%");
 	if (!set && o->plan)
 		argp_error(state, "unexpected argument '%s'", o->plan);
+	if (o->json && strcmp(o->command, "show") != 0)
+		argp_error(state, "--json is for show only");
 	if (!has_target(o) && strcmp(o->command, "show") == 0)
 		o->all = true;
 	if (!has_target(o))
@@ -103,6 +110,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'a':
 		o->all = true;
+		return 0;
+	case 'j':
+		o->json = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (!o->command)
@@ -160,10 +170,37 @@ static void print_counters(const struct adv_fault_exchange_message *m)
 	printf("\n");
 }
 
+static struct json_object *answer_to_json(const struct adv_fault_exchange_message *m,
+					  const char *who)
+{
+	struct json_object *o = adv_json_object(), *hits;
+	char text[ADV_FAULT_TEXT_MAX + 1];
+
+	adv_json_add_text(o, "target", who);
+	if (!m->in_force) {
+		adv_json_add(o, "plan", NULL);
+		return o;
+	}
+	snprintf(text, sizeof(text), "%.*s", (int)m->text_len, m->text);
+	adv_json_add_text(o, "plan", text);
+	adv_json_add_number(o, "packets", m->packets);
+	hits = adv_json_add_object(o, "hits");
+	for (unsigned i = 0; i < ADV_FAULT_ACTIONS; i++)
+		if (m->hits[i])
+			adv_json_add_number(hits, adv_fault_action_name((enum adv_fault_action)i),
+					    m->hits[i]);
+	adv_json_add_number(o, "lost", m->hits[ADV_FAULT_EXCHANGE_LOST]);
+	return o;
+}
+
 static void print_answer(const struct requests *r, const char *who)
 {
 	const struct adv_fault_exchange_message *m = r->message;
 
+	if (r->answers) {
+		adv_json_append(r->answers, answer_to_json(m, who));
+		return;
+	}
 	if (!m->in_force) {
 		printf("%s: no faults\n", who);
 		return;
@@ -200,6 +237,7 @@ static void request_from_process(struct requests *r, const struct adv_control_en
 	struct adv_control_fault target = {ADV_CONTROL_FAULT_SLOT, e->slot};
 	char who[64];
 
+	r->processes++;
 	snprintf(who, sizeof(who), "slot %u, process %u (%s)", e->slot, e->pid, e->comm);
 	send_request(r, who, &target, false);
 }
@@ -301,8 +339,13 @@ static int report_result(const struct requests *r, int error)
 			o->pid);
 	else if (!r->sent && o->has_slot)
 		fprintf(stderr, "adverb fault: no process has slot %u\n", o->slot);
-	else
+	else {
+		if (o->all && !r->processes && !o->json)
+			printf("no program %s uses RDMA now; for a new one: adverb run --fault "
+			       "PLAN\n",
+			       r->uid == 0 ? "in this network namespace" : "of your user");
 		return r->failed ? ADV_EXIT_FAILED : 0;
+	}
 	return ADV_EXIT_FAILED;
 }
 
@@ -312,7 +355,7 @@ int adv_fault_main(int argc, char **argv)
 	struct requests *r = calloc(1, sizeof(*r));
 	int status = ADV_EXIT_FAILED;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &o) != 0)
+	if (adv_command_parse(&argp, argc, argv, 0, &o) != 0)
 		return ADV_EXIT_USAGE;
 	if (!r)
 		return ADV_EXIT_FAILED;
@@ -324,8 +367,16 @@ int adv_fault_main(int argc, char **argv)
 		status = ADV_EXIT_USAGE;
 	else if (r->message)
 		r->control = adv_cli_connect(false);
+	if (r->control && o.json)
+		r->answers = adv_json_array();
 	if (r->control)
 		status = report_result(r, request_from_all(r));
+	if (r->answers) {
+		struct json_object *top = adv_json_object();
+
+		adv_json_add(top, "targets", r->answers);
+		adv_json_print(stdout, top);
+	}
 	adv_control_close(r->control);
 	free(r->message);
 	free(r);

@@ -154,7 +154,7 @@ int adv_frame_build_main(int argc, char **argv)
 	struct output *out = calloc(1, sizeof(*out));
 	int status = ADV_EXIT_FAILED;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &o) != 0 || !out)
+	if (adv_command_parse(&argp, argc, argv, 0, &o) != 0 || !out)
 		goto end;
 	if (o.pcap) {
 		out->pcap = strcmp(o.pcap, "-") == 0 ? stdout : fopen(o.pcap, "wb");

@@ -245,7 +245,7 @@ int adv_frame_dissect_main(int argc, char **argv)
 	struct output *out = calloc(1, sizeof(*out));
 	int status = ADV_EXIT_FAILED;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &o) != 0 || !out)
+	if (adv_command_parse(&argp, argc, argv, 0, &o) != 0 || !out)
 		goto end;
 	out->style = o.style;
 	if (o.style == JSON)

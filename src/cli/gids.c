@@ -157,7 +157,7 @@ int adv_gids_main(int argc, char **argv)
 	struct adv_control *c;
 	bool json = false, good;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &json) != 0)
+	if (adv_command_parse(&argp, argc, argv, 0, &json) != 0)
 		return ADV_EXIT_USAGE;
 	c = adv_cli_connect(true);
 	if (!c)

@@ -13,11 +13,13 @@ static const struct adv_command commands[] = {
 	{"devinfo", "Show the device: port, MTU, GUID, slots", adv_devinfo_main},
 	{"gids", "Show the GID table and which index to use", adv_gids_main},
 	{"status", "Show the daemon and the processes that use it", adv_status_main},
+	{"doctor", "Check this machine and the way to another one", adv_doctor_main},
 	{"explain", "Explain an error, and what to do", adv_explain_main},
 	{"fault", "Inject faults into running programs", adv_fault_main},
 	{"plan", "Plan buffers, thresholds and bandwidth of a lossless Ethernet", adv_plan_main},
 	{"frame", "Build RoCE frames from fields, and dissect them", adv_frame_main},
 	{"sim", "Simulate a lossless Ethernet: PFC, ECN, deadlock", adv_sim_main},
+	{"completion", "Write the completions of a shell", adv_completion_main},
 	{NULL, NULL, NULL},
 };
 
@@ -28,7 +30,7 @@ static const char examples[] =
 	"  adverb run ib_write_bw -x 0         a server ...\n"
 	"  adverb run ib_write_bw -x 0 SERVER  ... and its client\n"
 	"\n"
-	"'adverb COMMAND --help' describes a command; so does adverb(1).\n"
+	"'adverb help COMMAND' describes a command; so does adverb(1).\n"
 	"All documentation: " ADV_DOC_DIR "/README.md";
 
 int main(int argc, char **argv)

@@ -201,7 +201,8 @@ int adv_plan_buffer_main(int argc, char **argv)
 	const char *wrong;
 	bool json;
 
-	adv_plan_parse(&syntax, argc, argv, &o, &json);
+	if (!adv_plan_parse(&syntax, argc, argv, &o, &json))
+		return ADV_EXIT_USAGE;
 	wrong = adv_plan_buffer(&o.sw, &b);
 	if (wrong) {
 		fprintf(stderr, "adverb plan buffer: %s\n", wrong);

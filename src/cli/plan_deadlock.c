@@ -304,7 +304,7 @@ int adv_plan_deadlock_main(int argc, char **argv)
 	char *text;
 	int status;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &o) != 0)
+	if (adv_command_parse(&argp, argc, argv, 0, &o) != 0)
 		return ADV_EXIT_USAGE;
 	text = adv_cli_read_file("adverb plan deadlock", o.file, ADV_PLAN_TEXT_MAX, &len);
 	if (!text)

@@ -180,7 +180,8 @@ int adv_plan_ecn_main(int argc, char **argv)
 	uint64_t frame;
 	bool json;
 
-	adv_plan_parse(&syntax, argc, argv, &o, &json);
+	if (!adv_plan_parse(&syntax, argc, argv, &o, &json))
+		return ADV_EXIT_USAGE;
 	wrong = adv_plan_ecn(&o.sw, &e);
 	if (wrong) {
 		fprintf(stderr, "adverb plan ecn: %s\n", wrong);

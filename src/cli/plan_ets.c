@@ -53,6 +53,9 @@ static void read_share(struct argp_state *state, const char *option, const char 
 
 	use_class(state, option, o, i, false);
 	o->c[i].share = adv_plan_quantity(state, option, ADV_UNIT_RATIO, value);
+	if (o->c[i].share > ADV_RATIO_ONE)
+		argp_error(state, "%s: '%s' is more than 100%%: write %u=50%% for one half", option,
+			   arg, i);
 }
 
 static void read_strict(struct argp_state *state, const char *option, const char *arg,
@@ -136,7 +139,7 @@ static void check_classes(struct argp_state *state, void *options)
 			o->c[i].demand = o->speed;
 		sum += o->c[i].share;
 	}
-	if (sum && sum != ADV_RATIO_ONE && sum < 100 * ADV_RATIO_ONE)
+	if (sum && sum != ADV_RATIO_ONE)
 		argp_error(state, "--share: the shares are %s%%: they must be 100%% together",
 			   adv_units_print(ADV_UNIT_RATIO, sum * 100, percent));
 }
@@ -332,7 +335,8 @@ int adv_plan_ets_main(int argc, char **argv)
 	bool json;
 
 	memset(o.class_of_dscp, -1, sizeof(o.class_of_dscp));
-	adv_plan_parse(&syntax, argc, argv, &o, &json);
+	if (!adv_plan_parse(&syntax, argc, argv, &o, &json))
+		return ADV_EXIT_USAGE;
 	wrong = adv_plan_ets(o.c, o.speed, o.mtu + ADV_PLAN_FRAME_OVERHEAD, &e);
 	if (wrong) {
 		fprintf(stderr, "adverb plan ets: %s\n", wrong);

@@ -231,7 +231,8 @@ int adv_plan_headroom_main(int argc, char **argv)
 	const char *wrong;
 	bool fits = true, json;
 
-	adv_plan_parse(&syntax, argc, argv, &o, &json);
+	if (!adv_plan_parse(&syntax, argc, argv, &o, &json))
+		return ADV_EXIT_USAGE;
 	wrong = adv_plan_headroom(&o.link, &h);
 	if (wrong) {
 		fprintf(stderr, "adverb plan headroom: %s\n", wrong);

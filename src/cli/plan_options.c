@@ -125,7 +125,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	}
 }
 
-void adv_plan_parse(const struct adv_plan_syntax *syntax, int argc, char **argv, void *options,
+bool adv_plan_parse(const struct adv_plan_syntax *syntax, int argc, char **argv, void *options,
 		    bool *json)
 {
 	struct argp_option option[ADV_PLAN_OPTIONS_MAX + 2];
@@ -142,5 +142,5 @@ void adv_plan_parse(const struct adv_plan_syntax *syntax, int argc, char **argv,
 	}
 	option[n] = (struct argp_option){.name = "json", .key = 'j', .doc = "Write JSON"};
 	*json = false;
-	argp_parse(&argp, argc, argv, 0, NULL, &p);
+	return adv_command_parse(&argp, argc, argv, 0, &p) == 0;
 }

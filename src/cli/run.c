@@ -5,12 +5,14 @@
 
 #include <argp.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "cli/environment.h"
+#include "cli/program.h"
 #include "daemon/port_holder.h"
 #include "host/control_start.h"
 #include "wire/packet.h"
@@ -135,6 +137,24 @@ static bool check_log_level(const struct options *o)
 	return false;
 }
 
+/* Checks that ADVERB_LOG_FILE, if it is set, can be written. If not, prints an error. */
+static bool check_log_file(void)
+{
+	const char *path = getenv("ADVERB_LOG_FILE");
+	int fd;
+
+	if (!path || !*path)
+		return true;
+	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		fprintf(stderr, "adverb run: ADVERB_LOG_FILE: %s cannot be written: %s\n", path,
+			strerror(errno));
+		return false;
+	}
+	close(fd);
+	return true;
+}
+
 /* Warns if no daemon can start, since the program then finds no device. The program itself prints
  * no reason. */
 static void warn_of_port_conflict(void)
@@ -155,9 +175,9 @@ int adv_run_main(int argc, char **argv)
 	char folder[PATH_MAX];
 	int error;
 
-	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &o) != 0)
+	if (adv_command_parse(&argp, argc, argv, ARGP_IN_ORDER, &o) != 0)
 		return EXIT_OURS;
-	if (!check_log_level(&o))
+	if (!check_log_level(&o) || !check_log_file())
 		return EXIT_OURS;
 	if (o.fault && !adv_cli_set_faults(o.fault))
 		return EXIT_OURS;
@@ -176,6 +196,7 @@ int adv_run_main(int argc, char **argv)
 		return EXIT_OURS;
 	}
 	warn_of_port_conflict();
+	adv_program_warn(o.program[0]);
 	execvp(o.program[0], o.program);
 	error = errno;
 	fprintf(stderr, "adverb run: %s: %s\n", o.program[0],

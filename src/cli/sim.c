@@ -246,8 +246,8 @@ int adv_sim_main(int argc, char **argv)
 	struct adv_sim sim = {.stop = ADV_FABRIC_UNTIL};
 	int status = ADV_EXIT_USAGE;
 
-	argp_err_exit_status = ADV_EXIT_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	if (adv_command_parse(&argp, argc, argv, 0, &o) != 0)
+		return ADV_EXIT_USAGE;
 	sim.file = o.file;
 	if (prepare_run(&sim, &o))
 		status = run_and_report(&sim, &o);

@@ -5,27 +5,73 @@
 #include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
+#include "cli/json.h"
 #include "daemon/port_holder.h"
 #include "host/counters.h"
 #include "wire/packet.h"
 
+/* What adverbd reports. */
+struct report {
+	struct adv_control_status status;
+	struct adv_counters counters;	 /* sums of all programs since the daemon's start */
+	struct adv_control_entry *entry; /* the slots in use */
+	unsigned count;
+};
+
+static const struct argp_option argp_options[] = {
+	{"json", 'j', NULL, 0, "Write JSON", 0},
+	{0},
+};
+
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
-	if (key != ARGP_KEY_ARG)
+	bool *json = state->input;
+
+	switch (key) {
+	case 'j':
+		*json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "unexpected argument '%s'", arg);
+		return 0;
+	default:
 		return ARGP_ERR_UNKNOWN;
-	argp_error(state, "unexpected argument '%s'", arg);
-	return 0;
+	}
 }
 
-static const struct argp argp = {NULL,
+static const struct argp argp = {argp_options,
 				 parse_option,
 				 NULL,
 				 "Show whether adverbd runs, and which processes have slots. Exit "
-				 "status 1: adverbd does not run.",
+				 "status 1: adverbd does not run, or it serves another user only.",
 				 NULL,
 				 NULL,
 				 NULL};
+
+/* Reads everything from adverbd. 0 or errno. */
+static int read_report(struct adv_control *c, struct report *r)
+{
+	struct adv_control_entry e;
+	uint32_t from = 0;
+	int error = adv_control_status(c, &r->status);
+
+	if (!error)
+		error = adv_control_counters(c, &r->counters);
+	while (!error && (error = adv_control_list(c, from, &e)) == 0) {
+		struct adv_control_entry *more = realloc(r->entry, (r->count + 1) * sizeof(*more));
+
+		if (!more)
+			return ENOMEM;
+		r->entry = more;
+		r->entry[r->count++] = e;
+		from = e.slot + 1;
+	}
+	return error == ENOENT ? 0 : error;
+}
+
+/* ---- text ---- */
 
 static void print_status(const struct adv_control_status *s)
 {
@@ -50,20 +96,14 @@ static void print_status(const struct adv_control_status *s)
 		printf("packets to QP0 and QP1 dropped: %" PRIu64 "\n", s->qp1_dropped);
 }
 
-/* Prints the congestion counters of all programs since the daemon's start. If no packet was marked,
- * prints nothing. */
-static int print_congestion(struct adv_control *c)
+/* Prints the congestion counters. If no packet was marked, prints nothing. */
+static void print_congestion(const struct adv_engine_counters *e)
 {
-	struct adv_counters all;
-	const struct adv_engine_counters *e = &all.engine;
-	int error = adv_control_counters(c, &all);
-
-	if (error || !(e->np_ecn_marked_roce_packets | e->rp_cnp_handled | e->rp_cnp_ignored))
-		return error;
-	printf("congestion: %" PRIu64 " packets marked by the network, %" PRIu64
-	       " CNPs sent, %" PRIu64 " obeyed, %" PRIu64 " ignored\n",
-	       e->np_ecn_marked_roce_packets, e->np_cnp_sent, e->rp_cnp_handled, e->rp_cnp_ignored);
-	return 0;
+	if (e->np_ecn_marked_roce_packets | e->rp_cnp_handled | e->rp_cnp_ignored)
+		printf("congestion: %" PRIu64 " packets marked by the network, %" PRIu64
+		       " CNPs sent, %" PRIu64 " obeyed, %" PRIu64 " ignored\n",
+		       e->np_ecn_marked_roce_packets, e->np_cnp_sent, e->rp_cnp_handled,
+		       e->rp_cnp_ignored);
 }
 
 /* Writes the first QP number of the slot, and the number of QP numbers that its blocks add. */
@@ -75,57 +115,133 @@ static void print_qpns(const struct adv_control_entry *e, char *text, size_t len
 		snprintf(text + n, len - (size_t)n, " + %u", e->blocks << ADV_BLOCK_QPN_BITS);
 }
 
-static int print_slots(struct adv_control *c)
+static void print_slots(const struct report *r)
 {
-	struct adv_control_entry e;
 	char qpns[40];
-	uint32_t from = 0;
-	int error;
 
-	while ((error = adv_control_list(c, from, &e)) == 0) {
-		if (from == 0)
-			printf("\n%-5s  %-22s  %-8s  %-8s  %-10s  %s\n", "SLOT", "QPNS", "PID",
-			       "UID", "SECONDS", "PROGRAM");
-		print_qpns(&e, qpns, sizeof(qpns));
-		printf("%-5u  %-22s  %-8u  %-8u  %-10" PRIu64 "  %s%s\n", e.slot, qpns, e.pid,
-		       e.uid, e.age_ms / 1000, e.comm, e.connected ? "" : " (not resumed yet)");
-		from = e.slot + 1;
+	if (r->count)
+		printf("\n%-5s  %-22s  %-8s  %-8s  %-10s  %s\n", "SLOT", "QPNS", "PID", "UID",
+		       "SECONDS", "PROGRAM");
+	for (unsigned i = 0; i < r->count; i++) {
+		const struct adv_control_entry *e = &r->entry[i];
+
+		print_qpns(e, qpns, sizeof(qpns));
+		printf("%-5u  %-22s  %-8u  %-8u  %-10" PRIu64 "  %s%s\n", e->slot, qpns, e->pid,
+		       e->uid, e->age_ms / 1000, e->comm, e->connected ? "" : " (not resumed yet)");
 	}
-	return error == ENOENT ? 0 : error;
+}
+
+/* ---- JSON ---- */
+
+static struct json_object *entry_to_json(const struct adv_control_entry *e)
+{
+	struct json_object *o = adv_json_object();
+
+	adv_json_add_number(o, "slot", e->slot);
+	adv_json_add_number(o, "first_qpn", adv_slot_qpn(e->slot));
+	adv_json_add_number(o, "blocks", e->blocks);
+	adv_json_add(o, "pid", e->pid ? adv_json_number(e->pid) : NULL);
+	adv_json_add_number(o, "uid", e->uid);
+	adv_json_add_number(o, "seconds", e->age_ms / 1000);
+	adv_json_add_text(o, "program", e->comm);
+	adv_json_add_flag(o, "connected", e->connected);
+	return o;
+}
+
+static void print_json(const struct report *r)
+{
+	const struct adv_control_status *s = &r->status;
+	const struct adv_engine_counters *e = &r->counters.engine;
+	struct json_object *o = adv_json_object(), *part, *slots;
+
+	adv_json_add_flag(o, "running", true);
+	adv_json_add_flag(o, "all_users", s->system);
+	adv_json_add_number(o, "uid", s->uid);
+	adv_json_add_number(o, "pid", s->worker_pid);
+	adv_json_add_number(o, "keeper_pid", s->keeper_pid);
+	adv_json_add_number(o, "seconds", s->uptime_ms / 1000);
+	adv_json_add_number(o, "clients", s->clients - 1);
+	adv_json_add_number(o, "slots_used", s->slots_used);
+	adv_json_add_number(o, "slots_total", s->slots_total);
+	adv_json_add_number(o, "blocks_used", s->blocks_used);
+	adv_json_add_number(o, "blocks_total", s->blocks_total);
+	adv_json_add_number(o, "workers_replaced", s->restarts);
+	adv_json_add_number(o, "qp1_dropped", s->qp1_dropped);
+	part = adv_json_add_object(o, "connection_manager");
+	adv_json_add_number(part, "programs", s->cm_clients);
+	adv_json_add_number(part, "ids", s->cm_ids);
+	adv_json_add_number(part, "connected", s->cm_connections);
+	adv_json_add_number(part, "ending", s->cm_ending);
+	adv_json_add_number(part, "received", s->cm_rx);
+	adv_json_add_number(part, "sent", s->cm_tx);
+	adv_json_add_number(part, "repeated", s->cm_retries);
+	adv_json_add_number(part, "not_accepted", s->cm_dropped);
+	part = adv_json_add_object(o, "congestion");
+	adv_json_add_number(part, "np_ecn_marked_roce_packets", e->np_ecn_marked_roce_packets);
+	adv_json_add_number(part, "np_cnp_sent", e->np_cnp_sent);
+	adv_json_add_number(part, "rp_cnp_handled", e->rp_cnp_handled);
+	adv_json_add_number(part, "rp_cnp_ignored", e->rp_cnp_ignored);
+	slots = adv_json_add_array(o, "slots");
+	for (unsigned i = 0; i < r->count; i++)
+		adv_json_append(slots, entry_to_json(&r->entry[i]));
+	adv_json_print(stdout, o);
+}
+
+/* ---- the command ---- */
+
+/* Says why there is no connection; `error` and `reason` are those of adv_control_connect(). */
+static void print_absence(int error, const char *reason, bool json)
+{
+	bool refused = error == ECONNREFUSED;
+	struct json_object *o;
+	char port[1024], text[2048];
+
+	if (refused && adv_port_holder_hinders(ADV_ROCE_UDP_PORT)) {
+		adv_port_holder_describe(ADV_ROCE_UDP_PORT, port, sizeof(port));
+		snprintf(text, sizeof(text),
+			 "no adverbd for your user runs in this network namespace: %s", port);
+	} else {
+		snprintf(text, sizeof(text), "%s%s", reason,
+			 refused ? "; the first program that uses RDMA starts it" : "");
+	}
+	if (json) {
+		o = adv_json_object();
+		adv_json_add_flag(o, "running", false);
+		adv_json_add_text(o, "reason", text);
+		adv_json_print(stdout, o);
+	} else if (refused) {
+		printf("%s\n", text);
+	} else {
+		fprintf(stderr, "adverb: %s\n", text);
+	}
 }
 
 int adv_status_main(int argc, char **argv)
 {
-	struct adv_control_status s;
+	struct report r = {.entry = NULL};
 	struct adv_control *c;
+	bool json = false;
 	char why[1024];
 	int error;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, NULL) != 0)
+	if (adv_command_parse(&argp, argc, argv, 0, &json) != 0)
 		return ADV_EXIT_USAGE;
 	c = adv_control_connect(false, why, sizeof(why));
-	if (!c && errno == ECONNREFUSED && adv_port_holder_hinders(ADV_ROCE_UDP_PORT)) {
-		adv_port_holder_describe(ADV_ROCE_UDP_PORT, why, sizeof(why));
-		printf("no adverbd for your user runs in this network namespace: %s\n", why);
-		return ADV_EXIT_FAILED;
-	}
-	if (!c && errno == ECONNREFUSED) {
-		printf("%s; the first program that uses RDMA starts it\n", why);
-		return ADV_EXIT_FAILED;
-	}
 	if (!c) {
-		fprintf(stderr, "adverb: %s\n", why);
+		print_absence(errno, why, json);
 		return ADV_EXIT_FAILED;
 	}
-	error = adv_control_status(c, &s);
-	if (!error) {
-		print_status(&s);
-		error = print_congestion(c);
-	}
-	if (!error)
-		error = print_slots(c);
+	error = read_report(c, &r);
 	adv_control_close(c);
-	if (error)
+	if (error) {
 		fprintf(stderr, "adverb: adverbd closed the connection\n");
+	} else if (json) {
+		print_json(&r);
+	} else {
+		print_status(&r.status);
+		print_congestion(&r.counters.engine);
+		print_slots(&r);
+	}
+	free(r.entry);
 	return error ? ADV_EXIT_FAILED : 0;
 }

@@ -92,8 +92,13 @@ static int already_runs(char *why, size_t why_len)
 
 int adv_daemon_take_name(struct adv_daemon *d, char *why, size_t why_len)
 {
-	int error = bind_name(d, "", &d->listener);
+	int error;
 
+	if (d->listener_passed) {
+		adv_given_refuse(d->listener);
+		return 0;
+	}
+	error = bind_name(d, "", &d->listener);
 	if (error == EADDRINUSE)
 		return already_runs(why, why_len);
 	if (error)
@@ -189,6 +194,10 @@ int adv_daemon_open(struct adv_daemon *d, char *why, size_t why_len)
 	int error;
 
 	d->slots_most = adv_daemon_slots();
+	/* Another listen() would make this process the one that clients trust or not (SO_PEERCRED).
+	 */
+	if (d->listener_passed)
+		return 0;
 	if (listen(d->listener, ADV_CLIENTS_MAX) < 0) {
 		error = errno;
 		snprintf(why, why_len, "cannot listen: %s", strerror(error));

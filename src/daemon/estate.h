@@ -97,8 +97,9 @@ struct adv_daemon {
 	int keeper; /* the worker's end of its socket pair with the keeper; -1: no keeper at present
 		     */
 	int listener;
-	int table_fd;  /* the tables for clients, sealed against writing */
-	int ledger_fd; /* the ledger for a later daemon, sealed against writing; -1: none */
+	bool listener_passed; /* by a service manager, and listening already */
+	int table_fd;	      /* the tables for clients, sealed against writing */
+	int ledger_fd;	      /* the ledger for a later daemon, sealed against writing; -1: none */
 	int marker; /* socket whose name shows that sockets of this user's daemon exist; -1: none */
 	struct adv_carrier carrier;
 	struct adv_ledger *ledger;

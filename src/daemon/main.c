@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,12 +24,14 @@
 
 #define LINGER_DEFAULT_MS 1000
 #define LINGER_MAX_S	  86400
+#define LISTEN_FD	  3 /* SD_LISTEN_FDS_START of sd_listen_fds(3) */
 
 struct options {
 	bool foreground;
 	bool system;
 	uint64_t linger_ms;
 	int ready_fd;
+	int listen_fd; /* listening control socket of a service manager; -1: none */
 	int estate_fd; /* queue end of the carrier of an earlier daemon (carrier.h); -1: none */
 	unsigned descriptors; /* the starting process's limit of descriptors */
 };
@@ -132,6 +135,33 @@ static void reset_descriptors(int ready_fd, int estate_fd)
 	adv_close_range(from, ~0u);
 }
 
+/* Returns the listening socket that a service manager such as systemd passes, by the protocol of
+ * sd_listen_fds(3); -1: none. Removes the protocol's variables from the environment. */
+static int passed_listener(void)
+{
+	const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
+	int fd = -1, type = 0, listens = 0;
+	socklen_t len = sizeof(int);
+
+	if (pid && count && atol(pid) == (long)getpid() && strcmp(count, "1") == 0)
+		fd = LISTEN_FD;
+	unsetenv("LISTEN_PID");
+	unsetenv("LISTEN_FDS");
+	unsetenv("LISTEN_FDNAMES");
+	if (fd < 0)
+		return -1;
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) < 0 || type != SOCK_SEQPACKET ||
+	    getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) < 0 || !listens ||
+	    fcntl(fd, F_SETFL, O_NONBLOCK) < 0) {
+		fprintf(stderr,
+			"adverbd: descriptor %d (LISTEN_FDS) is no listening SEQPACKET "
+			"socket\n",
+			fd);
+		exit(2);
+	}
+	return fd;
+}
+
 /* Prints the child's report; for the parent of a daemon that a user started in the background. */
 static int hear_child(int fd)
 {
@@ -185,6 +215,17 @@ static void go_to_background(struct options *o)
 	adv_detach_standard();
 }
 
+/* True if standard error is a stream of systemd's journal: JOURNAL_STREAM is "DEVICE:INODE". */
+static bool writes_to_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long device, inode;
+	struct stat st;
+
+	return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
+	       fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
+}
+
 /* Prepares a daemon in the foreground. Its session may be a shell's, so the daemon must not change
  * the weight of the session's autogroup. */
 static void stay_in_foreground(void)
@@ -193,6 +234,8 @@ static void stay_in_foreground(void)
 	adv_priority_ask(false);
 	if (!getenv("ADVERB_LOG"))
 		adv_log_set_level(ADV_LOG_INFO);
+	if (writes_to_journal())
+		adv_log_for_journal();
 }
 
 /* Returns the largest number of sockets to carry. The limit leaves descriptors in flight for other
@@ -210,6 +253,8 @@ static int start_daemon(struct options *o)
 			       .foreground = o->foreground,
 			       .ready_fd = o->ready_fd,
 			       .marker = -1,
+			       .listener = o->listen_fd,
+			       .listener_passed = o->listen_fd >= 0,
 			       .run_worker = adv_worker_run,
 			       .carrier = {.queue = -1, .feed = -1, .most = carried_most(o)}};
 	char why[900] = "";
@@ -230,18 +275,22 @@ static int start_daemon(struct options *o)
 
 int main(int argc, char **argv)
 {
-	struct options o = {.linger_ms = LINGER_DEFAULT_MS, .ready_fd = -1, .estate_fd = -1};
+	struct options o = {
+		.linger_ms = LINGER_DEFAULT_MS, .ready_fd = -1, .listen_fd = -1, .estate_fd = -1};
 	struct rlimit r;
 
 	if (argp_parse(&argp, argc, argv, 0, NULL, &o) != 0)
 		return 2;
 	adv_detach_signals();
-	reset_descriptors(o.ready_fd, o.estate_fd);
+	if (o.system && o.foreground && o.ready_fd < 0)
+		o.listen_fd = passed_listener();
+	reset_descriptors(o.listen_fd < 0 ? o.ready_fd : o.listen_fd, o.estate_fd);
 	if (getrlimit(RLIMIT_NOFILE, &r) == 0)
 		o.descriptors = r.rlim_cur < UINT_MAX ? (unsigned)r.rlim_cur : UINT_MAX;
-	if (o.system && geteuid() != 0) {
-		fprintf(stderr, "adverbd: --system needs root: programs of other users trust no "
-				"daemon but their own and root's\n");
+	if (o.system && o.listen_fd < 0 && geteuid() != 0) {
+		fprintf(stderr, "adverbd: --system needs root, or the socket of adverbd.socket: "
+				"programs of other users trust no daemon but their own and "
+				"root's\n");
 		return 2;
 	}
 	umask(077);

@@ -43,3 +43,11 @@ void adv_slice_shorten(void)
 	request();
 	errno = error;
 }
+
+bool adv_slice_granted(void)
+{
+	struct attributes a = {.size = sizeof(a)};
+
+	request();
+	return syscall(SYS_sched_getattr, 0, &a, sizeof(a), 0) == 0 && a.runtime == SHORT_SLICE;
+}

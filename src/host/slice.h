@@ -3,6 +3,8 @@
 #ifndef ADV_HOST_SLICE_H
 #define ADV_HOST_SLICE_H
 
+#include <stdbool.h>
+
 /*
  * Requests a short time slice for the calling thread, at its first call in that thread. From 6.12
  * on, Linux then lets the thread preempt a thread with a longer slice when it wakes; otherwise it
@@ -14,5 +16,8 @@
  * policies and a shorter slice stay as they are.
  */
 void adv_slice_shorten(void);
+
+/* True if the kernel grants the short time slice to the calling thread, which it requests. */
+bool adv_slice_granted(void);
 
 #endif

@@ -89,5 +89,75 @@ class Documentation(unittest.TestCase):
             self.assertRegex(manual, rf"(?m)^\.SS adverb {command}$")
 
 
+class Help(unittest.TestCase):
+    def test_help_and_short_help_are_the_help_text(self):
+        for command, text in help_texts().items():
+            self.assertEqual(output_of(ADVERB, "help", *command), text)
+            self.assertEqual(output_of(ADVERB, *command, "-h"), text)
+
+    def test_a_program_keeps_its_short_option(self):
+        self.assertEqual(output_of(ADVERB, "run", "--no-sysfs", "printf", "%s", "-h"), "-h")
+
+    def test_help_of_an_unknown_command(self):
+        done = subprocess.run([ADVERB, "help", "statsu"], capture_output=True, text=True, check=False,
+                              timeout=PATIENCE)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("did you mean 'status'?", done.stderr)
+
+
+class Completions(unittest.TestCase):
+    """The completions have every command and every option that the help texts show."""
+
+    def setUp(self):
+        self.script = {shell: output_of(ADVERB, "completion", shell) for shell in ("bash", "zsh", "fish")}
+
+    def bash(self, *words):
+        """Returns what bash proposes for the last word."""
+        quoted = " ".join(f"'{w}'" for w in words)
+        code = (f"source /dev/stdin; COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _adverb; "
+                'printf "%s\n" "${COMPREPLY[@]}"')
+        done = subprocess.run(["bash", "-c", code], input=self.script["bash"], capture_output=True, text=True,
+                              check=True, timeout=PATIENCE)
+        self.assertEqual(done.stderr, "")
+        return done.stdout.split()
+
+    def test_commands(self):
+        for command in help_texts():
+            subs = subcommands(ADVERB, *command)
+            if subs:
+                self.assertEqual(set(self.bash("adverb", *command, "")),
+                                 {*subs, "help", "--help", "--usage", "--version"})
+            for sub in subs:
+                self.assertRegex(self.script["zsh"], rf"(?m)^\t'adverb {' '.join((*command, sub))}'\)")
+                self.assertRegex(self.script["fish"], rf"(?m)^complete -c adverb -n .* -a {sub} -d ")
+
+    def test_options(self):
+        seen = 0
+        for command, text in help_texts().items():
+            options = {o for o in re.findall(r"--[a-z][a-z-]*", "\n".join(
+                line[:29] for line in text.splitlines() if re.match(r" {2,6}-", line)))}
+            self.assertIn("--help", options)
+            offered = {word.rstrip("=") for word in self.bash("adverb", *command, "--")}
+            self.assertEqual(offered, options, command)
+            zsh = self.script["zsh"].split(f"\t'{' '.join(('adverb', *command))}')", 1)[1].split(";;")[0]
+            for option in options - {"--help", "--usage", "--version"}:
+                self.assertIn(option, zsh, command)
+                where = "; and ".join(f"__fish_seen_subcommand_from {word}" for word in command)
+                self.assertIn(f"complete -c adverb -n '{where}' -l {option[2:]} ", self.script["fish"])
+                seen += 1
+        self.assertGreater(seen, 40)
+
+    def test_literal_words_and_programs(self):
+        self.assertEqual(self.bash("adverb", "completion", ""), ["--help", "--usage", "--version", "bash", "zsh", "fish"])
+        self.assertIn("show", self.bash("adverb", "fault", "sh"))
+        self.assertIn("bash", self.bash("adverb", "run", "bas"))
+
+    def test_they_are_installed(self):
+        places = {p.as_posix() for p in installed_paths().values()}
+        for end in ("bash-completion/completions/adverb", "zsh/site-functions/_adverb",
+                    "fish/vendor_completions.d/adverb.fish"):
+            self.assertTrue(any(p.endswith(end) for p in places), end)
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -263,6 +263,9 @@ class Ets(Case):
         self.refused("a class is needed", "ets", "-s", "10Gb/s")
         self.refused("--speed is needed", "ets", "-w", "0=100%")
         self.refused("--share: '8=50%'", "ets", "-s", "10Gb/s", "-w", "8=50%")
+        self.refused("--share: '3=50' is more than 100%: write 3=50%", "ets", "-s", "10Gb/s", "-w", "3=50",
+                     "-w", "0=50")
+        self.refused("the shares are 150%", "ets", "-s", "10Gb/s", "-w", "3=50%", "-w", "0=100%")
         self.refused("--share: '0'", "ets", "-s", "10Gb/s", "-w", "0")
         self.refused("--strict: '6=1'", "ets", "-s", "10Gb/s", "--strict", "6=1")
         self.refused("class 0 already has a share", "ets", "-s", "10Gb/s", "-w", "0=50%", "--strict", "0")

@@ -2,10 +2,18 @@
 /* The observer that libadverb-check.so exports: keeps the records, and calls the rules. */
 #include "check/observer.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <stdlib.h>
 
 #include "check/call.h"
+#include "check/failed.h"
+#include "check/lifetime.h"
+#include "check/limits.h"
+#include "check/modify.h"
+#include "check/order.h"
 #include "check/posting.h"
+#include "transport/names.h"
 
 static const char *const create_calls[ADV_CHECK_KINDS] = {
 	[ADV_CHECK_CONTEXT] = "ibv_open_device",
@@ -19,6 +27,8 @@ static const char *const create_calls[ADV_CHECK_KINDS] = {
 	[ADV_CHECK_AH] = "ibv_create_ah",
 	[ADV_CHECK_XRCD] = "ibv_open_xrcd",
 	[ADV_CHECK_DM] = "ibv_alloc_dm",
+	[ADV_CHECK_EVENT_CHANNEL] = "rdma_create_event_channel",
+	[ADV_CHECK_ID] = "rdma_create_id",
 };
 
 static const char *const destroy_calls[ADV_CHECK_KINDS] = {
@@ -33,6 +43,8 @@ static const char *const destroy_calls[ADV_CHECK_KINDS] = {
 	[ADV_CHECK_AH] = "ibv_destroy_ah",
 	[ADV_CHECK_XRCD] = "ibv_close_xrcd",
 	[ADV_CHECK_DM] = "ibv_free_dm",
+	[ADV_CHECK_EVENT_CHANNEL] = "rdma_destroy_event_channel",
+	[ADV_CHECK_ID] = "rdma_destroy_id",
 };
 
 static const struct adv_check_library *library;
@@ -41,7 +53,14 @@ static void attach(const struct adv_check_library *l, const void *code)
 {
 	if (l)
 		library = l;
-	adv_check_stack_hide(code);
+	adv_check_stack_hide(code, !l);
+}
+
+/* A child of fork() must not use its parent's objects. */
+static void check_owner(struct adv_check_call *call, const struct adv_check_object *o)
+{
+	if (o && o->forks != adv_check_forks())
+		adv_check_used_in_child(call, o);
 }
 
 /* ---- objects ---- */
@@ -49,10 +68,17 @@ static void attach(const struct adv_check_library *l, const void *code)
 static void created(enum adv_check_kind kind, void *object, struct ibv_context *context,
 		    const void *attr)
 {
+	const struct ibv_ah_attr *to = kind == ADV_CHECK_AH ? attr : NULL;
+	const bool is_here = to && to->is_global && library->is_own_gid(context, &to->grh.dgid);
+	struct adv_check_object *o;
 	struct adv_check_call call;
 
 	adv_check_call_begin(&call, create_calls[kind]);
-	adv_check_object_add(kind, object, context, attr, adv_check_call_stack(&call));
+	o = adv_check_object_add(kind, object, context, attr, adv_check_call_stack(&call));
+	if (o && kind == ADV_CHECK_AH)
+		((struct adv_check_ah *)o)->is_here = is_here;
+	if (o && kind == ADV_CHECK_QP)
+		adv_check_cap_limits(&call, (struct adv_check_qp *)o);
 	adv_check_unlock();
 }
 
@@ -63,6 +89,8 @@ static void *destroying(enum adv_check_kind kind, void *object)
 
 	adv_check_call_begin(&call, destroy_calls[kind]);
 	o = adv_check_object_find(kind, object);
+	if (o && kind == ADV_CHECK_CONTEXT)
+		adv_check_leaks("ibv_close_device()", object);
 	if (o)
 		o->destroying = true;
 	adv_check_unlock();
@@ -72,11 +100,14 @@ static void *destroying(enum adv_check_kind kind, void *object)
 static void destroyed(void *token, int err)
 {
 	struct adv_check_object *o = token;
+	struct adv_check_call call;
 
 	if (!o)
 		return;
-	adv_check_lock();
+	adv_check_call_begin(&call, destroy_calls[o->kind]);
 	o->destroying = false;
+	if (err == EBUSY)
+		adv_check_destroy_refused(&call, o);
 	if (!err)
 		adv_check_object_remove(o);
 	adv_check_unlock();
@@ -93,41 +124,77 @@ static void mr_changed(struct ibv_mr *ibv, int flags, int access)
 	adv_check_unlock();
 }
 
-static const char *state_name(enum ibv_qp_state state)
-{
-	static const char *const names[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
-
-	return (unsigned)state < 7 ? names[state] : "?";
-}
-
 static void qp_modified(struct ibv_qp *ibv, enum ibv_qp_state from, const struct ibv_qp_attr *attr,
 			int mask, int err)
 {
+	const struct ibv_ah_attr *to = mask & IBV_QP_AV ? &attr->ah_attr : NULL;
+	const struct adv_check_change change = {
+		.from = from,
+		.attr = attr,
+		.mask = mask,
+		.err = err,
+		.port = library->port(ibv->context),
+		.peer_is_here =
+			to && to->is_global && library->is_own_gid(ibv->context, &to->grh.dgid),
+	};
 	struct adv_check_call call;
 	struct adv_check_qp *qp;
 
 	adv_check_call_begin(&call, "ibv_modify_qp");
 	qp = adv_check_qp_of(ibv);
 	if (qp && !err && mask & IBV_QP_STATE) {
-		adv_check_object_note(&qp->base, "%s -> %s", state_name(from),
-				      state_name(attr->qp_state));
+		adv_check_object_note(&qp->base, "%s -> %s", adv_qp_state_name(from),
+				      adv_qp_state_name(attr->qp_state));
 		qp->state = attr->qp_state;
 		if (qp->state == IBV_QPS_RESET) {
 			adv_check_queue_clear(&qp->sends);
 			adv_check_queue_clear(&qp->recvs);
 		}
 	}
+	if (qp) {
+		check_owner(&call, &qp->base);
+		adv_check_modified(&call, qp, &change);
+	}
+	adv_check_unlock();
+}
+
+static void gid_queried(void)
+{
+	struct adv_check_call call;
+
+	adv_check_call_begin(&call, "ibv_query_gid");
+	if (!adv_check_call_stack(&call)->by_library)
+		adv_check_gid_queried();
+	adv_check_unlock();
+}
+
+static void device_queried(void)
+{
+	struct adv_check_call call;
+
+	adv_check_call_begin(&call, "ibv_query_device");
+	if (!adv_check_call_stack(&call)->by_library)
+		adv_check_limits_queried();
 	adv_check_unlock();
 }
 
 /* ---- work ---- */
 
-static void send_begins(struct ibv_qp *qp, const struct ibv_send_wr *wr)
+static void send_begins(struct ibv_qp *ibv, const struct ibv_send_wr *wr)
 {
+	const bool meets_another = adv_check_poster_enters(ibv);
 	struct adv_check_call call;
+	struct adv_check_qp *qp;
 
 	adv_check_call_begin(&call, "ibv_post_send");
-	adv_check_send_begins(&call, adv_check_qp_of(qp), wr);
+	qp = adv_check_qp_of(ibv);
+	if (qp) {
+		check_owner(&call, &qp->base);
+		adv_check_post_state(&call, qp, false);
+	}
+	if (qp && meets_another)
+		adv_check_posters_meet(&call, qp);
+	adv_check_send_begins(&call, qp, wr);
 }
 
 static void send_ends(struct ibv_qp *qp, const struct ibv_send_wr *bad, int err)
@@ -135,6 +202,7 @@ static void send_ends(struct ibv_qp *qp, const struct ibv_send_wr *bad, int err)
 	adv_check_keep_errno();
 	adv_check_send_ends(adv_check_qp_of(qp), bad, err);
 	adv_check_unlock();
+	adv_check_poster_leaves(qp);
 }
 
 static struct adv_check_queue *recv_queue(struct ibv_qp *qp, struct ibv_srq *srq,
@@ -155,6 +223,9 @@ static void recv_begins(struct ibv_qp *qp, struct ibv_srq *srq, const struct ibv
 
 	adv_check_call_begin(&call, srq ? "ibv_post_srq_recv" : "ibv_post_recv");
 	queue = recv_queue(qp, srq, &owner);
+	check_owner(&call, owner);
+	if (qp && owner)
+		adv_check_post_state(&call, adv_check_qp_of(qp), true);
 	adv_check_recv_begins(&call, owner, queue, wr);
 }
 
@@ -177,15 +248,19 @@ static void bound(struct ibv_qp *ibv, struct ibv_mw *mw, const struct ibv_mw_bin
 	adv_check_unlock();
 }
 
-static void polled(struct ibv_cq *cq, const struct ibv_wc *wc, int count)
+static void polled(struct ibv_cq *cq, struct ibv_wc *wc, int count)
 {
 	struct adv_check_call call;
 
 	if (count == 0)
 		return;
 	adv_check_call_begin(&call, "ibv_poll_cq");
-	for (int i = 0; i < count; i++)
+	check_owner(&call, adv_check_object_find(ADV_CHECK_CQ, cq));
+	for (int i = 0; i < count; i++) {
 		adv_check_completed(&call, &wc[i]);
+		if (wc[i].status != IBV_WC_SUCCESS)
+			adv_check_failed_fields(&wc[i]);
+	}
 	adv_check_unlock();
 }
 
@@ -213,6 +288,9 @@ static void async_acked(const struct ibv_async_event *event)
 
 static void fork_init(void)
 {
+	adv_check_lock();
+	adv_check_fork_init();
+	adv_check_unlock();
 }
 
 __attribute__((visibility("default"))) const struct adv_check_observer adverb_check_observer = {
@@ -235,19 +313,40 @@ __attribute__((visibility("default"))) const struct adv_check_observer adverb_ch
 	.async_event = async_event,
 	.async_acked = async_acked,
 	.fork_init = fork_init,
+	.gid_queried = gid_queried,
+	.device_queried = device_queried,
 };
 
 /* ---- the process ---- */
 
+static void forking(void)
+{
+	struct adv_check_call call;
+
+	adv_check_call_begin(&call, "fork");
+	adv_check_forking(&call);
+}
+
 static void forked(void)
 {
 	adv_check_report_forked();
+	adv_check_forked();
+	adv_check_unlock();
+}
+
+/* A program that exits with another status than 0 has stopped in the middle of its work. */
+static void exiting(int status, void *unused)
+{
+	adv_check_lock();
+	if (status == 0)
+		adv_check_leaks("the program exited", NULL);
 	adv_check_unlock();
 }
 
 __attribute__((constructor)) static void begin_to_observe(void)
 {
 	adv_check_stack_prepare();
-	adv_check_stack_hide(&adverb_check_observer);
-	pthread_atfork(adv_check_lock, adv_check_unlock, forked);
+	adv_check_stack_hide(&adverb_check_observer, false);
+	pthread_atfork(forking, adv_check_unlock, forked);
+	on_exit(exiting, NULL);
 }

@@ -16,7 +16,20 @@ static const size_t sizes[ADV_CHECK_KINDS] = {
 	[ADV_CHECK_CQ] = sizeof(struct adv_check_cq),
 	[ADV_CHECK_SRQ] = sizeof(struct adv_check_srq),
 	[ADV_CHECK_QP] = sizeof(struct adv_check_qp),
+	[ADV_CHECK_AH] = sizeof(struct adv_check_ah),
 };
+
+static unsigned forks;
+
+unsigned adv_check_forks(void)
+{
+	return forks;
+}
+
+void adv_check_forked(void)
+{
+	forks++;
+}
 
 static bool prepare_tables(void)
 {
@@ -85,6 +98,9 @@ static void name_object(struct adv_check_object *o)
 	case ADV_CHECK_CONTEXT:
 		snprintf(o->name, ADV_CHECK_NAME, "context of %.8s", o->context->device->name);
 		break;
+	case ADV_CHECK_ID:
+		snprintf(o->name, ADV_CHECK_NAME, "id %p", o->object);
+		break;
 	case ADV_CHECK_AH:
 		snprintf(o->name, ADV_CHECK_NAME, "ah %u", ((struct ibv_ah *)o->object)->handle);
 		break;
@@ -130,6 +146,7 @@ struct adv_check_object *adv_check_object_add(enum adv_check_kind kind, void *ob
 	o->context = context;
 	o->created_at = adv_clock_ns();
 	o->created = *created;
+	o->forks = forks;
 	adv_table_add(&by_pointer, &o->node, hash_of((uintptr_t)object));
 	adv_list_add_tail(&all[kind], &o->link);
 	fill_object(o, attr);

@@ -23,6 +23,8 @@ struct adv_check_object {
 	struct ibv_context *context;
 	char name[ADV_CHECK_NAME]; /* as in the log: "qp 0x000811" */
 	bool destroying;	   /* between destroying() and destroyed() */
+	bool needed;		   /* of adv_check_leaks(): another object needs this one */
+	unsigned forks;		   /* adv_check_forks() at its creation */
 	uint64_t created_at;	   /* ns */
 	struct adv_check_stack created;
 	unsigned notes; /* events since the creation; the newest are kept */
@@ -59,8 +61,23 @@ struct adv_check_qp {
 	struct ibv_qp_cap requested, granted;
 	bool sq_sig_all;
 	enum ibv_qp_state state;
+	struct ibv_qp_attr attr; /* modify.h */
+	int known;		 /* attributes that `attr` has */
+	bool peer_is_here;	 /* the peer's GID is one of this machine */
+	bool posters_met;	 /* two threads have posted to it at the same time */
 	struct adv_check_queue sends, recvs;
 };
+
+struct adv_check_ah {
+	struct adv_check_object base;
+	bool is_here; /* the destination's GID is one of this machine */
+};
+
+/* Returns the number of fork() calls between the first process and this one. An object with another
+ * number belongs to a parent process. */
+unsigned adv_check_forks(void);
+/* This process is a child of fork(). */
+void adv_check_forked(void);
 
 /* Adds the record of a new object. attr: as in the observer's created(). NULL: no memory. */
 struct adv_check_object *adv_check_object_add(enum adv_check_kind kind, void *object,

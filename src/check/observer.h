@@ -20,21 +20,23 @@
 #define ADV_CHECK_ENVIRONMENT "ADVERB_CHECK"
 
 /* Grows with each change of the structures below: library and observer must agree. */
-#define ADV_CHECK_VERSION 1
+#define ADV_CHECK_VERSION 2
 
 /* The kinds of objects, with the type of `object`, and of `attr` in created(). */
 enum adv_check_kind {
-	ADV_CHECK_CONTEXT, /* struct ibv_context; NULL */
-	ADV_CHECK_PD,	   /* struct ibv_pd; NULL */
-	ADV_CHECK_MR,	   /* struct ibv_mr; const struct adv_check_mr_attr */
-	ADV_CHECK_MW,	   /* struct ibv_mw; NULL */
-	ADV_CHECK_CHANNEL, /* struct ibv_comp_channel; NULL */
-	ADV_CHECK_CQ,	   /* struct ibv_cq; NULL */
-	ADV_CHECK_SRQ,	   /* struct ibv_srq; const struct ibv_srq_attr */
-	ADV_CHECK_QP,	   /* struct ibv_qp; const struct adv_check_qp_attr */
-	ADV_CHECK_AH,	   /* struct ibv_ah; const struct ibv_ah_attr */
-	ADV_CHECK_XRCD,	   /* struct ibv_xrcd; NULL */
-	ADV_CHECK_DM,	   /* struct ibv_dm; NULL */
+	ADV_CHECK_CONTEXT,	 /* struct ibv_context; NULL */
+	ADV_CHECK_PD,		 /* struct ibv_pd; NULL */
+	ADV_CHECK_MR,		 /* struct ibv_mr; const struct adv_check_mr_attr */
+	ADV_CHECK_MW,		 /* struct ibv_mw; NULL */
+	ADV_CHECK_CHANNEL,	 /* struct ibv_comp_channel; NULL */
+	ADV_CHECK_CQ,		 /* struct ibv_cq; NULL */
+	ADV_CHECK_SRQ,		 /* struct ibv_srq; const struct ibv_srq_attr */
+	ADV_CHECK_QP,		 /* struct ibv_qp; const struct adv_check_qp_attr */
+	ADV_CHECK_AH,		 /* struct ibv_ah; const struct ibv_ah_attr */
+	ADV_CHECK_XRCD,		 /* struct ibv_xrcd; NULL */
+	ADV_CHECK_DM,		 /* struct ibv_dm; NULL */
+	ADV_CHECK_EVENT_CHANNEL, /* struct rdma_event_channel; NULL */
+	ADV_CHECK_ID,		 /* struct rdma_cm_id; NULL */
 	ADV_CHECK_KINDS,
 };
 
@@ -54,10 +56,20 @@ struct adv_check_facts {
 	uint64_t rnr_nak_received;
 };
 
+/* Sizes of the device and of its port's tables. */
+struct adv_check_port {
+	unsigned ports;
+	unsigned pkeys;
+	unsigned gids;
+};
+
 /* What the observer may ask of the library. Called without the device's lock. */
 struct adv_check_library {
 	/* Returns the device's counters. */
 	struct adv_check_facts (*facts)(struct ibv_context *context);
+	struct adv_check_port (*port)(struct ibv_context *context);
+	/* True if the GID is in the device's own table. */
+	bool (*is_own_gid)(struct ibv_context *context, const union ibv_gid *gid);
 };
 
 struct adv_check_observer {
@@ -93,8 +105,9 @@ struct adv_check_observer {
 			  int err);
 	/* ibv_bind_mw() posted a request that completes like other send requests. */
 	void (*bound)(struct ibv_qp *qp, struct ibv_mw *mw, const struct ibv_mw_bind *bind);
-	/* A poll took `count` completions, 0 or more; -1: the CQ has overrun. */
-	void (*polled)(struct ibv_cq *cq, const struct ibv_wc *wc, int count);
+	/* A poll took `count` completions, 0 or more; -1: the CQ has overrun. The observer may
+	 * change those fields of `wc` that are undefined because the status is an error. */
+	void (*polled)(struct ibv_cq *cq, struct ibv_wc *wc, int count);
 
 	/* ibv_req_notify_cq() */
 	void (*armed)(struct ibv_cq *cq, bool solicited_only);
@@ -106,6 +119,9 @@ struct adv_check_observer {
 	void (*async_acked)(const struct ibv_async_event *event);
 	/* ibv_fork_init() */
 	void (*fork_init)(void);
+	/* The application has queried GIDs, or the attributes of the device. */
+	void (*gid_queried)(void);
+	void (*device_queried)(void);
 };
 
 #endif

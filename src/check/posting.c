@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "check/posting.h"
 
+#include "check/datagram.h"
+#include "check/failed.h"
+#include "check/order.h"
 #include "check/sge.h"
 
 #define MOST_SGE 64 /* requests with more have none in their record: no queue has so many */
@@ -46,6 +49,12 @@ void adv_check_send_begins(struct adv_check_call *call, struct adv_check_qp *qp,
 		if (!w)
 			return;
 		describe_send(qp, w, wr);
+		qp->sends.reads += adv_check_opcode_reads(w->opcode);
+		adv_check_datagram_send(call, qp, wr, w);
+		adv_check_fence(call, qp, w, wr->send_flags);
+		if (adv_check_failed_field_used(call, qp, wr))
+			continue;
+		adv_check_failed_memory(call, &qp->base, w);
 		adv_check_sges(call, &qp->base, w);
 	}
 }
@@ -70,6 +79,9 @@ void adv_check_recv_begins(struct adv_check_call *call, const struct adv_check_o
 
 		if (!w)
 			return;
+		if (owner->kind == ADV_CHECK_QP)
+			adv_check_datagram_recv(call, (const struct adv_check_qp *)owner, w);
+		adv_check_failed_memory(call, owner, w);
 		adv_check_sges(call, owner, w);
 	}
 }
@@ -103,8 +115,11 @@ static void recv_completed(struct adv_check_queue *queue, const struct ibv_wc *w
 {
 	struct adv_check_work *w = adv_check_queue_find(queue, wc->wr_id);
 
-	if (w)
-		adv_check_queue_remove(queue, w);
+	if (!w)
+		return;
+	if (wc->status != IBV_WC_SUCCESS)
+		adv_check_failed(w, wc);
+	adv_check_queue_remove(queue, w);
 }
 
 /* Returns the oldest send request that may give this completion, or NULL. */
@@ -123,6 +138,8 @@ static void send_completed(struct adv_check_qp *qp, const struct ibv_wc *wc)
 
 	if (!last)
 		return;
+	if (wc->status != IBV_WC_SUCCESS)
+		adv_check_failed(last, wc);
 	do {
 		w = adv_container_of(qp->sends.works.next, struct adv_check_work, link);
 		adv_check_queue_remove(&qp->sends, w);

@@ -11,6 +11,7 @@
 /* Address ranges of the hidden files. Written before the first stack is taken. */
 static struct {
 	uintptr_t begin, end;
+	bool is_rdmacm;
 } hidden[HIDDEN];
 static unsigned hidden_count;
 
@@ -43,17 +44,20 @@ static int hide_file(struct dl_phdr_info *info, size_t size, void *code)
 	return 1;
 }
 
-void adv_check_stack_hide(const void *code)
+void adv_check_stack_hide(const void *code, bool is_rdmacm)
 {
-	if (hidden_count < HIDDEN)
-		dl_iterate_phdr(hide_file, (void *)(uintptr_t)code);
+	if (hidden_count < HIDDEN && dl_iterate_phdr(hide_file, (void *)(uintptr_t)code))
+		hidden[hidden_count - 1].is_rdmacm = is_rdmacm;
 }
 
-static bool is_hidden(uintptr_t frame)
+static bool is_hidden(uintptr_t frame, bool *is_rdmacm)
 {
-	for (unsigned i = 0; i < hidden_count; i++)
-		if (frame >= hidden[i].begin && frame < hidden[i].end)
-			return true;
+	for (unsigned i = 0; i < hidden_count; i++) {
+		if (frame < hidden[i].begin || frame >= hidden[i].end)
+			continue;
+		*is_rdmacm |= hidden[i].is_rdmacm;
+		return true;
+	}
 	return false;
 }
 
@@ -62,7 +66,8 @@ void adv_check_stack_take(struct adv_check_stack *s)
 	void *frame[TAKEN];
 	int count = backtrace(frame, TAKEN), i = 0;
 
-	while (i < count && is_hidden((uintptr_t)frame[i]))
+	s->by_library = false;
+	while (i < count && is_hidden((uintptr_t)frame[i], &s->by_library))
 		i++;
 	for (s->count = 0; i < count && s->count < ADV_CHECK_FRAMES; i++)
 		s->frame[s->count++] = (uintptr_t)frame[i];

@@ -3,12 +3,14 @@
 #ifndef ADV_CHECK_STACK_H
 #define ADV_CHECK_STACK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "check/message.h"
 
 struct adv_check_stack {
 	unsigned count;
+	bool by_library;		   /* librdmacm made the call for the application */
 	uintptr_t frame[ADV_CHECK_FRAMES]; /* return addresses, innermost first */
 };
 
@@ -16,8 +18,8 @@ struct adv_check_stack {
 void adv_check_stack_prepare(void);
 
 /* Leaves the frames of the loaded file that contains `code` out of the beginning of stacks. For up
- * to 4 files. */
-void adv_check_stack_hide(const void *code);
+ * to 4 files. is_rdmacm: the file is librdmacm. */
+void adv_check_stack_hide(const void *code, bool is_rdmacm);
 
 /* Takes the stack of the calling thread, without the hidden frames at its beginning. */
 void adv_check_stack_take(struct adv_check_stack *s);

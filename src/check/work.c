@@ -6,10 +6,17 @@
 
 #include "base/clock.h"
 
+bool adv_check_opcode_reads(enum ibv_wr_opcode opcode)
+{
+	return opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+	       opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
 void adv_check_queue_init(struct adv_check_queue *q, bool is_recv, bool is_shared)
 {
 	adv_list_init(&q->works);
 	q->count = 0;
+	q->reads = 0;
 	q->is_recv = is_recv;
 	q->is_shared = is_shared;
 }
@@ -46,6 +53,7 @@ void adv_check_queue_remove(struct adv_check_queue *q, struct adv_check_work *w)
 {
 	adv_list_del(&w->link);
 	q->count--;
+	q->reads -= !w->is_recv && adv_check_opcode_reads(w->opcode);
 	free(w);
 }
 

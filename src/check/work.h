@@ -15,6 +15,7 @@
 struct adv_check_queue {
 	struct adv_list works; /* oldest first */
 	uint32_t count;
+	uint32_t reads; /* outstanding READs and atomics */
 	bool is_recv, is_shared;
 };
 
@@ -38,6 +39,9 @@ struct adv_check_work {
 void adv_check_queue_init(struct adv_check_queue *q, bool is_recv, bool is_shared);
 /* Frees all requests of the queue. */
 void adv_check_queue_clear(struct adv_check_queue *q);
+
+/* True if a send request of this opcode fills local memory: a READ or an atomic. */
+bool adv_check_opcode_reads(enum ibv_wr_opcode opcode);
 
 /* Appends a request. NULL: no memory; the request is then not observed. */
 struct adv_check_work *adv_check_queue_add(struct adv_check_queue *q, uint64_t wr_id,

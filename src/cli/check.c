@@ -24,13 +24,14 @@
 #define EXIT_OURS 125 /* adverb check itself failed; env(1) uses the same number */
 #define PRELOAD	  "libadverb-check.so"
 
-enum { KEY_JSON = 256, KEY_EXIT_CODE, KEY_SUPPRESSIONS, KEY_LIST_RULES };
+enum { KEY_JSON = 256, KEY_EXIT_CODE, KEY_SUPPRESSIONS, KEY_LIST_RULES, KEY_ADVICE };
 
 struct options {
 	const char *json;
 	const char *suppressions;
 	int exit_code; /* 0: the program's */
 	bool list_rules;
+	bool advice;
 	char **program;
 };
 
@@ -40,6 +41,7 @@ static const struct argp_option argp_options[] = {
 	 "Exit with N (1 to 255) if there is a finding, instead of the program's status", 0},
 	{"suppressions", KEY_SUPPRESSIONS, "FILE", 0,
 	 "Omit the findings that a line 'RULE PATTERN' of FILE names", 0},
+	{"advice", KEY_ADVICE, NULL, 0, "Report also what is merely not advisable", 0},
 	{"list-rules", KEY_LIST_RULES, NULL, 0, "List the rules", 0},
 	{0},
 };
@@ -67,6 +69,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_SUPPRESSIONS:
 		o->suppressions = arg;
+		return 0;
+	case KEY_ADVICE:
+		o->advice = true;
 		return 0;
 	case KEY_LIST_RULES:
 		o->list_rules = true;
@@ -99,7 +104,8 @@ static const struct argp argp = {
 static int list_rules(void)
 {
 	for (unsigned i = 0; i < ADV_RULES; i++)
-		printf("%-26s %s\n", adv_check_rules[i].name, adv_check_rules[i].title);
+		printf("%-26s %-8s %s\n", adv_check_rules[i].name, adv_check_severity_name(i),
+		       adv_check_rules[i].title);
 	return 0;
 }
 
@@ -276,6 +282,7 @@ int adv_check_main(int argc, char **argv)
 		return EXIT_OURS;
 	report.suppressions = suppressions;
 	report.symbols = adv_symbols_new();
+	report.advice = o.advice;
 	report.json = o.json ? adv_json_array() : NULL;
 	status = run_program(&o, &inbox, &report);
 	close_inbox(&inbox);

@@ -133,6 +133,7 @@ static void add_to_json(struct json_object *findings, const struct adv_check_sho
 	struct json_object *o = adv_json_object(), *stacks;
 
 	adv_json_add_text(o, "rule", rule->name);
+	adv_json_add_text(o, "severity", adv_check_severity_name(m->rule));
 	adv_json_add_text(o, "title", rule->title);
 	adv_json_add_text(o, "what", m->what);
 	adv_json_add_number(o, "pid", (uint64_t)m->pid);
@@ -187,6 +188,8 @@ void adv_check_report_add(struct adv_check_report *r, const struct adv_check_mes
 {
 	static struct adv_check_shown shown; /* too large for the stack */
 
+	if (!r->advice && adv_check_severity_of(m->rule) == ADV_CHECK_ADVICE)
+		return;
 	find_symbols(r->symbols, m, &shown);
 	if (is_suppressed(r->suppressions, &shown)) {
 		r->suppressed++;

@@ -19,6 +19,7 @@ struct adv_check_report {
 	const struct adv_suppressions *suppressions;
 	struct json_object *json; /* array of findings */
 	unsigned findings, suppressed;
+	bool advice; /* report findings whose rule is advice */
 };
 
 /* One finding, with symbols instead of addresses. */

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The operations that report posts and polls to the sanitizer, and what it may ask. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "verbs/objects.h"
+#include "verbs/query.h"
 
 static struct adv_check_facts device_facts(struct ibv_context *context)
 {
@@ -15,7 +19,35 @@ static struct adv_check_facts device_facts(struct ibv_context *context)
 	return facts;
 }
 
-const struct adv_check_library adv_ibv_watch_library = {.facts = device_facts};
+static struct adv_check_port port_sizes(struct ibv_context *context)
+{
+	struct adv_gid_table *table = adv_ibv_gids_of(context);
+	const struct adv_check_port sizes = {
+		.ports = 1,
+		.pkeys = 1,
+		.gids = table ? table->count : 0,
+	};
+
+	free(table);
+	return sizes;
+}
+
+static bool is_own_gid(struct ibv_context *context, const union ibv_gid *gid)
+{
+	struct adv_gid_table *table = adv_ibv_gids_of(context);
+	bool found = false;
+
+	for (unsigned i = 0; table && i < table->count; i++)
+		found |= memcmp(table->entry[i].gid.raw, gid->raw, sizeof(gid->raw)) == 0;
+	free(table);
+	return found;
+}
+
+const struct adv_check_library adv_ibv_watch_library = {
+	.facts = device_facts,
+	.port = port_sizes,
+	.is_own_gid = is_own_gid,
+};
 
 static int observed_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 			      struct ibv_send_wr **bad_wr)

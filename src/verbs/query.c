@@ -71,6 +71,8 @@ int adv_ibv_query_device_ex(struct ibv_context *context,
 	const uint32_t odp = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV;
 	struct ibv_device_attr_ex full = {.orig_attr = device_attr};
 
+	if (adv_ibv_observer)
+		adv_ibv_observer->device_queried();
 	if (input && input->comp_mask)
 		return adv_ibv_refuse(adv_reason(EINVAL,
 						 "comp_mask 0x%x of the input: no bit is defined",
@@ -219,6 +221,12 @@ static void copy_gid_entry(void *out, const struct ibv_gid_entry *entry, size_t 
 	memcpy(out, entry, entry_size);
 }
 
+static void watch_gid_query(void)
+{
+	if (adv_ibv_observer)
+		adv_ibv_observer->gid_queried();
+}
+
 ADV_EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t index,
 				 struct ibv_gid_entry *out, uint32_t flags, size_t entry_size)
 {
@@ -233,6 +241,7 @@ ADV_EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num,
 		return adv_ibv_refuse(
 			adv_reason(EINVAL, "port_num %u: the device has only port 1", port_num),
 			"ibv_query_gid_ex()");
+	watch_gid_query();
 	table = adv_ibv_gids_of(context);
 	if (!table)
 		return adv_ibv_refuse(ENOMEM, "ibv_query_gid_ex()");
@@ -261,6 +270,7 @@ ADV_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_
 		return adv_ibv_refuse_negative(
 			adv_reason(EOPNOTSUPP, "flags 0x%x: none is defined", flags),
 			"ibv_query_gid_table()");
+	watch_gid_query();
 	table = adv_ibv_gids_of(context);
 	if (!table)
 		return adv_ibv_refuse_negative(ENOMEM, "ibv_query_gid_table()");

@@ -8,17 +8,15 @@
 int main(void)
 {
 	struct lab l = {0};
-	struct ibv_pd *pd;
+	struct ibv_wc wc;
 	pid_t child;
 
 	lab_need(!ibv_fork_init(), "ibv_fork_init");
 	lab_device(&l);
 	child = fork();
 	if (!child) {
-		if (!MENDED) {
-			pd = ibv_alloc_pd(l.context); /* finds fork-child-uses-device: device */
-			_exit(pd ? 2 : 0);
-		}
+		if (!MENDED)
+			ibv_poll_cq(l.cq, 1, &wc); /* finds fork-child-uses-device: cq */
 		_exit(0);
 	}
 	lab_need(child > 0 && waitpid(child, NULL, 0) == child, "fork");

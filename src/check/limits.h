@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Rules on what common cards have less of than this device. The sources of the limits are in
+ * docs/check.md. */
+#ifndef ADV_CHECK_LIMITS_H
+#define ADV_CHECK_LIMITS_H
+
+#include "check/call.h"
+#include "check/object.h"
+
+/* The application has queried the attributes of the device. It is then assumed to keep to those
+ * limits that it finds there. */
+void adv_check_limits_queried(void);
+
+/* Checks the capabilities that a new queue pair was requested with. */
+void adv_check_cap_limits(struct adv_check_call *call, const struct adv_check_qp *qp);
+
+/* Checks the numbers of READs and atomics that ibv_modify_qp() has set. */
+void adv_check_rd_atomic_limit(struct adv_check_call *call, const struct adv_check_qp *qp,
+			       const struct ibv_qp_attr *attr, int mask);
+
+#endif

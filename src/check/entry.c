@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "check/call.h"
+#include "check/connection.h"
 #include "check/failed.h"
 #include "check/lifetime.h"
 #include "check/limits.h"
@@ -27,7 +28,6 @@ static const char *const create_calls[ADV_CHECK_KINDS] = {
 	[ADV_CHECK_AH] = "ibv_create_ah",
 	[ADV_CHECK_XRCD] = "ibv_open_xrcd",
 	[ADV_CHECK_DM] = "ibv_alloc_dm",
-	[ADV_CHECK_EVENT_CHANNEL] = "rdma_create_event_channel",
 	[ADV_CHECK_ID] = "rdma_create_id",
 };
 
@@ -43,7 +43,6 @@ static const char *const destroy_calls[ADV_CHECK_KINDS] = {
 	[ADV_CHECK_AH] = "ibv_destroy_ah",
 	[ADV_CHECK_XRCD] = "ibv_close_xrcd",
 	[ADV_CHECK_DM] = "ibv_free_dm",
-	[ADV_CHECK_EVENT_CHANNEL] = "rdma_destroy_event_channel",
 	[ADV_CHECK_ID] = "rdma_destroy_id",
 };
 
@@ -75,6 +74,8 @@ static void created(enum adv_check_kind kind, void *object, struct ibv_context *
 
 	adv_check_call_begin(&call, create_calls[kind]);
 	o = adv_check_object_add(kind, object, context, attr, adv_check_call_stack(&call));
+	if (o && kind == ADV_CHECK_ID)
+		o->created.by_library = adv_check_stack_hides(attr);
 	if (o && kind == ADV_CHECK_AH)
 		((struct adv_check_ah *)o)->is_here = is_here;
 	if (o && kind == ADV_CHECK_QP)
@@ -89,6 +90,8 @@ static void *destroying(enum adv_check_kind kind, void *object)
 
 	adv_check_call_begin(&call, destroy_calls[kind]);
 	o = adv_check_object_find(kind, object);
+	if (o && kind == ADV_CHECK_ID)
+		adv_check_cm_destroying(&call, (const struct adv_check_id *)o);
 	if (o && kind == ADV_CHECK_CONTEXT)
 		adv_check_leaks("ibv_close_device()", object);
 	if (o)
@@ -293,6 +296,31 @@ static void fork_init(void)
 	adv_check_unlock();
 }
 
+/* ---- librdmacm ---- */
+
+static void cm_event(const struct rdma_cm_event *event)
+{
+	adv_check_lock();
+	adv_check_cm_event(event);
+	adv_check_unlock();
+}
+
+static void cm_acked(const struct rdma_cm_event *event)
+{
+	adv_check_lock();
+	adv_check_cm_acked(event);
+	adv_check_unlock();
+}
+
+static void cm_connecting(struct rdma_cm_id *id, const struct rdma_conn_param *param, bool accepts)
+{
+	struct adv_check_call call;
+
+	adv_check_call_begin(&call, accepts ? "rdma_accept" : "rdma_connect");
+	adv_check_cm_connecting(&call, id, param, accepts);
+	adv_check_unlock();
+}
+
 __attribute__((visibility("default"))) const struct adv_check_observer adverb_check_observer = {
 	.version = ADV_CHECK_VERSION,
 	.attach = attach,
@@ -315,6 +343,9 @@ __attribute__((visibility("default"))) const struct adv_check_observer adverb_ch
 	.fork_init = fork_init,
 	.gid_queried = gid_queried,
 	.device_queried = device_queried,
+	.cm_event = cm_event,
+	.cm_acked = cm_acked,
+	.cm_connecting = cm_connecting,
 };
 
 /* ---- the process ---- */

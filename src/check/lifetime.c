@@ -47,8 +47,7 @@ static unsigned needs_of(const struct adv_check_object *o, struct need need[MOST
 	case ADV_CHECK_ID:
 		need[0] = (struct need){ADV_CHECK_QP, id->qp};
 		need[1] = (struct need){ADV_CHECK_SRQ, id->srq};
-		need[2] = (struct need){ADV_CHECK_EVENT_CHANNEL, id->channel};
-		return 3;
+		return 2;
 	default:
 		return 0;
 	}
@@ -100,10 +99,11 @@ static void report_leak(const char *end, const struct adv_check_object *o)
 	adv_check_find(&f, "%s was not destroyed before %s", o->name, end);
 }
 
-/* librdmacm keeps its device, with a PD and an XRC domain, until the process ends. */
+/* True if librdmacm has created the object for itself: its device, which it keeps until the process
+ * ends, and the objects of rsockets. A queue pair of rdma_create_qp() belongs to the program. */
 static bool is_of_library(const struct adv_check_object *o)
 {
-	return o->created.by_library && (o->kind == ADV_CHECK_PD || o->kind == ADV_CHECK_XRCD);
+	return o->created.by_library && o->kind != ADV_CHECK_QP;
 }
 
 /* Marks the objects that others need. */
@@ -130,7 +130,7 @@ void adv_check_leaks(const char *end, const struct ibv_context *context)
 {
 	mark_needed();
 	for (unsigned kind = 0; kind < ADV_CHECK_KINDS; kind++) {
-		if (kind == ADV_CHECK_CONTEXT || kind == ADV_CHECK_EVENT_CHANNEL)
+		if (kind == ADV_CHECK_CONTEXT)
 			continue;
 		adv_list_for_each(struct adv_check_object, o, adv_check_objects(kind), link)
 			if ((!context || o->context == context) && !o->destroying && !o->needed &&

@@ -16,6 +16,7 @@ static const size_t sizes[ADV_CHECK_KINDS] = {
 	[ADV_CHECK_CQ] = sizeof(struct adv_check_cq),
 	[ADV_CHECK_SRQ] = sizeof(struct adv_check_srq),
 	[ADV_CHECK_QP] = sizeof(struct adv_check_qp),
+	[ADV_CHECK_ID] = sizeof(struct adv_check_id),
 	[ADV_CHECK_AH] = sizeof(struct adv_check_ah),
 };
 

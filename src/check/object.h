@@ -68,6 +68,14 @@ struct adv_check_qp {
 	struct adv_check_queue sends, recvs;
 };
 
+struct adv_check_id {
+	struct adv_check_object base;
+	unsigned unacknowledged;  /* events that the program has got */
+	pid_t receiver;		  /* thread that has got the last one */
+	const void *private_data; /* of the last event, which may be freed: only compared */
+	uint8_t private_data_len;
+};
+
 struct adv_check_ah {
 	struct adv_check_object base;
 	bool is_here; /* the destination's GID is one of this machine */

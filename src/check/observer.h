@@ -14,6 +14,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct rdma_cm_event;
+struct rdma_cm_id;
+struct rdma_conn_param;
+
 /* The symbol that libadverb-check.so exports, and the variable by which `adverb check` names the
  * socket of its reports. Without the variable the libraries look for no observer. */
 #define ADV_CHECK_SYMBOL      "adverb_check_observer"
@@ -24,19 +28,18 @@
 
 /* The kinds of objects, with the type of `object`, and of `attr` in created(). */
 enum adv_check_kind {
-	ADV_CHECK_CONTEXT,	 /* struct ibv_context; NULL */
-	ADV_CHECK_PD,		 /* struct ibv_pd; NULL */
-	ADV_CHECK_MR,		 /* struct ibv_mr; const struct adv_check_mr_attr */
-	ADV_CHECK_MW,		 /* struct ibv_mw; NULL */
-	ADV_CHECK_CHANNEL,	 /* struct ibv_comp_channel; NULL */
-	ADV_CHECK_CQ,		 /* struct ibv_cq; NULL */
-	ADV_CHECK_SRQ,		 /* struct ibv_srq; const struct ibv_srq_attr */
-	ADV_CHECK_QP,		 /* struct ibv_qp; const struct adv_check_qp_attr */
-	ADV_CHECK_AH,		 /* struct ibv_ah; const struct ibv_ah_attr */
-	ADV_CHECK_XRCD,		 /* struct ibv_xrcd; NULL */
-	ADV_CHECK_DM,		 /* struct ibv_dm; NULL */
-	ADV_CHECK_EVENT_CHANNEL, /* struct rdma_event_channel; NULL */
-	ADV_CHECK_ID,		 /* struct rdma_cm_id; NULL */
+	ADV_CHECK_CONTEXT, /* struct ibv_context; NULL */
+	ADV_CHECK_PD,	   /* struct ibv_pd; NULL */
+	ADV_CHECK_MR,	   /* struct ibv_mr; const struct adv_check_mr_attr */
+	ADV_CHECK_MW,	   /* struct ibv_mw; NULL */
+	ADV_CHECK_CHANNEL, /* struct ibv_comp_channel; NULL */
+	ADV_CHECK_CQ,	   /* struct ibv_cq; NULL */
+	ADV_CHECK_SRQ,	   /* struct ibv_srq; const struct ibv_srq_attr */
+	ADV_CHECK_QP,	   /* struct ibv_qp; const struct adv_check_qp_attr */
+	ADV_CHECK_AH,	   /* struct ibv_ah; const struct ibv_ah_attr */
+	ADV_CHECK_XRCD,	   /* struct ibv_xrcd; NULL */
+	ADV_CHECK_DM,	   /* struct ibv_dm; NULL */
+	ADV_CHECK_ID,	   /* struct rdma_cm_id; address of the code that called librdmacm */
 	ADV_CHECK_KINDS,
 };
 
@@ -122,6 +125,14 @@ struct adv_check_observer {
 	/* The application has queried GIDs, or the attributes of the device. */
 	void (*gid_queried)(void);
 	void (*device_queried)(void);
+
+	/* rdma_get_cm_event() delivered an event; rdma_ack_cm_event() acknowledges it. */
+	void (*cm_event)(const struct rdma_cm_event *event);
+	void (*cm_acked)(const struct rdma_cm_event *event);
+	/* The application calls rdma_connect() or, if accepts, rdma_accept(). param may be NULL.
+	 * Reported before the call. */
+	void (*cm_connecting)(struct rdma_cm_id *id, const struct rdma_conn_param *param,
+			      bool accepts);
 };
 
 #endif

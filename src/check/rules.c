@@ -374,6 +374,51 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"EINVAL.",
 			"Keep UD messages at 1024 bytes, or below active_mtu of both ports.",
 		},
+	[ADV_RULE_CM_EVENT_NOT_ACKNOWLEDGED] =
+		{
+			"cm-event-not-acknowledged",
+			"an id is destroyed before its events are acknowledged",
+			"rdma_destroy_id() waits until each event that rdma_get_cm_event() "
+			"returned is acknowledged.",
+			"rdma_ack_cm_event(3), rdma_destroy_id(3)",
+			"The call blocks, for ever if the same thread holds the event.",
+			"Call rdma_ack_cm_event() for each event, before rdma_destroy_id().",
+		},
+	[ADV_RULE_PRIVATE_DATA_TOO_LONG] =
+		{
+			"private-data-too-long",
+			"more private data than the message has room for",
+			"With RDMA_PS_TCP a request carries 56 bytes and an answer 196; "
+			"with RDMA_PS_UDP 180 and 136.",
+			"rdma_connect(3), rdma_accept(3); IBTA 12.6, annex A11",
+			"The call fails with EINVAL.",
+			"Send the rest by the first message after the connection is "
+			"established.",
+		},
+	[ADV_RULE_PRIVATE_DATA_LENGTH] =
+		{
+			"private-data-length",
+			"the length of received private data is taken for the sender's",
+			"private_data_len of an event is the length of the message's field, "
+			"not of what the peer passed: the rest is zeros.",
+			"rdma_connect(3), rdma_accept(3): the amount may be larger than "
+			"requested",
+			"The same on InfiniBand and RoCE; other lengths on iWARP.",
+			"Have a length or a fixed layout in the private data itself.",
+		},
+	[ADV_RULE_REJECT_IGNORED] =
+		{
+			"reject-ignored",
+			"connecting again to an address that rejects",
+			"The reason of a rejection is in the event's status: nobody listens "
+			"(8), or the listener has refused (28). Repeating the request at "
+			"once does not change that.",
+			"rdma_get_cm_event(3); IBTA 12.6.7.2",
+			"The same, and each attempt occupies a queue pair for the time of "
+			"TIMEWAIT.",
+			"Read event->status and the private data, and wait before the next "
+			"attempt.",
+		},
 };
 
 /* Those that are no errors. */
@@ -392,6 +437,9 @@ static const enum adv_check_severity severities[ADV_RULES] = {
 	[ADV_RULE_INLINE_LIMIT] = ADV_CHECK_ADVICE,
 	[ADV_RULE_RD_ATOMIC_LIMIT] = ADV_CHECK_ADVICE,
 	[ADV_RULE_UD_OVER_ETHERNET_MTU] = ADV_CHECK_ADVICE,
+	[ADV_RULE_CM_EVENT_NOT_ACKNOWLEDGED] = ADV_CHECK_WARNING,
+	[ADV_RULE_PRIVATE_DATA_LENGTH] = ADV_CHECK_WARNING,
+	[ADV_RULE_REJECT_IGNORED] = ADV_CHECK_ADVICE,
 };
 
 enum adv_check_severity adv_check_severity_of(enum adv_check_rule rule)

@@ -61,6 +61,13 @@ static bool is_hidden(uintptr_t frame, bool *is_rdmacm)
 	return false;
 }
 
+bool adv_check_stack_hides(const void *code)
+{
+	bool is_rdmacm;
+
+	return is_hidden((uintptr_t)code, &is_rdmacm);
+}
+
 void adv_check_stack_take(struct adv_check_stack *s)
 {
 	void *frame[TAKEN];

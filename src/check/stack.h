@@ -21,6 +21,9 @@ void adv_check_stack_prepare(void);
  * to 4 files. is_rdmacm: the file is librdmacm. */
 void adv_check_stack_hide(const void *code, bool is_rdmacm);
 
+/* True if `code` is in a hidden file. */
+bool adv_check_stack_hides(const void *code);
+
 /* Takes the stack of the calling thread, without the hidden frames at its beginning. */
 void adv_check_stack_take(struct adv_check_stack *s);
 

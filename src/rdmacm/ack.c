@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "rdmacm/export.h"
+#include "rdmacm/watch.h"
 
 ADV_EXPORT int rdma_ack_cm_event(struct rdma_cm_event *event)
 {
@@ -13,6 +14,8 @@ ADV_EXPORT int rdma_ack_cm_event(struct rdma_cm_event *event)
 
 	if (!event)
 		return adv_rdma_result(EINVAL, __func__, event);
+	if (adv_rdma_observer)
+		adv_rdma_observer->cm_acked(event);
 	c = e->counted->connection;
 	adv_rdma_lock(c);
 	e->counted->completed++;

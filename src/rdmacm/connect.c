@@ -10,6 +10,7 @@
 #include "rdmacm/export.h"
 #include "rdmacm/id_state.h"
 #include "rdmacm/qp.h"
+#include "rdmacm/watch.h"
 
 #define MOST_RETRIES		     7	/* a field of three bits */
 #define REASON_CONSUMER		     28 /* IBTA 12.6.7.2: the consumer's rejection */
@@ -76,6 +77,8 @@ ADV_EXPORT int rdma_connect(struct rdma_cm_id *cm_id, struct rdma_conn_param *pa
 	struct adv_ucma_message m;
 	int err = cm_id ? check_param(id, param) : EINVAL;
 
+	if (cm_id && adv_rdma_observer)
+		adv_rdma_observer->cm_connecting(cm_id, param, false);
 	if (err)
 		return adv_rdma_result(err, __func__, cm_id);
 	id->initiator_depth = param && param->initiator_depth != RDMA_MAX_INIT_DEPTH
@@ -126,6 +129,8 @@ ADV_EXPORT int rdma_accept(struct rdma_cm_id *cm_id, struct rdma_conn_param *par
 	int err = cm_id ? check_param(id, param) : EINVAL;
 	bool is_ud, sync;
 
+	if (cm_id && adv_rdma_observer)
+		adv_rdma_observer->cm_connecting(cm_id, param, true);
 	if (err)
 		return adv_rdma_result(err, __func__, cm_id);
 	is_ud = adv_rdma_is_ud(cm_id);

@@ -20,6 +20,7 @@
 #include "rdmacm/newer.h"
 #include "rdmacm/qp.h"
 #include "rdmacm/route.h"
+#include "rdmacm/watch.h"
 
 #define MLID_FIRST 0xc000 /* the first multicast LID */
 
@@ -350,6 +351,13 @@ static void release_channel(void *channel)
 	adv_rdma_channel_release(channel);
 }
 
+static void watch_event(const struct rdma_cm_event *event, const void *caller)
+{
+	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		adv_rdma_watch_created(event->id, caller);
+	adv_rdma_observer->cm_event(event);
+}
+
 /* Waits for an event. A program may destroy the channel during the wait: the thread keeps waiting,
  * and its reference keeps the channel. */
 ADV_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
@@ -365,6 +373,8 @@ ADV_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma
 	pthread_cleanup_push(release_channel, ch);
 	err = next_event(ch, event);
 	pthread_cleanup_pop(1);
+	if (!err && adv_rdma_observer)
+		watch_event(*event, __builtin_return_address(0));
 	return adv_rdma_result(err, __func__, channel);
 }
 

@@ -8,6 +8,7 @@
 #include "rdmacm/ack.h"
 #include "rdmacm/channel.h"
 #include "rdmacm/export.h"
+#include "rdmacm/watch.h"
 
 static struct adv_rdma_id *alloc_id(struct adv_rdma_channel *ch, void *context,
 				    enum rdma_port_space ps, enum ibv_qp_type qp_type)
@@ -93,15 +94,17 @@ ADV_EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm
 			      void *context, enum rdma_port_space ps)
 {
 	bool datagram = ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB;
+	int err;
 
 	if (!id || (!datagram && ps != RDMA_PS_TCP && ps != RDMA_PS_IB))
 		return adv_rdma_result(
 			adv_reason(EINVAL,
 				   "port space 0x%x: RDMA_PS_TCP, _UDP, _IPOIB and _IB exist", ps),
 			__func__, channel);
-	return adv_rdma_result(
-		adv_rdma_id_create(channel, id, context, ps, datagram ? IBV_QPT_UD : IBV_QPT_RC),
-		__func__, channel);
+	err = adv_rdma_id_create(channel, id, context, ps, datagram ? IBV_QPT_UD : IBV_QPT_RC);
+	if (!err)
+		adv_rdma_watch_created(*id, __builtin_return_address(0));
+	return adv_rdma_result(err, __func__, channel);
 }
 
 /* Makes the library's id of a request. The daemon has already made its own. */
@@ -140,6 +143,7 @@ ADV_EXPORT int rdma_destroy_id(struct rdma_cm_id *cm_id)
 {
 	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
 	struct adv_rdma_channel *ch;
+	void *watch;
 
 	if (!cm_id)
 		return adv_rdma_result(EINVAL, __func__, cm_id);
@@ -147,6 +151,7 @@ ADV_EXPORT int rdma_destroy_id(struct rdma_cm_id *cm_id)
 	adv_rdma_id_end(id);
 	adv_rdma_unlock(id->connection);
 	adv_rdma_drop_event(id);
+	watch = adv_rdma_watch_destroying(cm_id);
 	adv_rdma_lock(id->connection);
 	adv_rdma_id_wait(id, &id->completed, &id->reported);
 	adv_list_del(&id->of_channel);
@@ -156,6 +161,7 @@ ADV_EXPORT int rdma_destroy_id(struct rdma_cm_id *cm_id)
 		rdma_destroy_event_channel(&ch->channel);
 	adv_rdma_channel_release(ch);
 	free_id(id);
+	adv_rdma_watch_destroyed(watch);
 	return 0;
 }
 

@@ -71,7 +71,7 @@ static void write_once(const char *line)
 		adv_warn("%s (%lu times)", line, last_count);
 }
 
-void adv_reason_tell(int err, const char *call, va_list args)
+void adv_reason_vtell(int err, const char *call, va_list args)
 {
 	const char *name = strerrorname_np(err);
 	char line[LINE_LENGTH];
@@ -88,4 +88,13 @@ void adv_reason_tell(int err, const char *call, va_list args)
 	kept.err = 0;
 	write_once(line);
 	errno = saved;
+}
+
+void adv_reason_tell(int err, const char *call, ...)
+{
+	va_list args;
+
+	va_start(args, call);
+	adv_reason_vtell(err, call, args);
+	va_end(args);
 }

@@ -23,11 +23,15 @@ int adv_reason(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3
 void *adv_reason_no_object(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Writes "CALL: REASON (ERROR)" as a warning, and forgets the reason. call and args, as for
- * vprintf(3), name the function and its object. If no reason for err was kept, the line has the
- * text of err. A line that repeats the thread's previous one is written the 10th, 100th, 1000th...
- * time, with the count, as some programs poll for room by posting. Does not change errno.
+ * Writes "CALL: REASON (ERROR)" as a warning, and forgets the reason. call and the arguments after
+ * it, as for printf(3), name the function and its object. If no reason for err was kept, the line
+ * has the text of err. A line that repeats the thread's previous one is written the 10th, 100th,
+ * 1000th... time, with the count, as some programs poll for room by posting. Does not change errno.
  */
-void adv_reason_tell(int err, const char *call, va_list args);
+void adv_reason_tell(int err, const char *call, ...) __attribute__((format(printf, 2, 3)));
+
+/* As adv_reason_tell(), with the arguments as for vprintf(3). */
+void adv_reason_vtell(int err, const char *call, va_list args)
+	__attribute__((format(printf, 2, 0)));
 
 #endif

@@ -2,7 +2,6 @@
 #include "rdmacm/id_state.h"
 
 #include <errno.h>
-#include <stdarg.h>
 
 #include "base/array.h"
 #include "base/reason.h"
@@ -12,22 +11,13 @@ struct adv_rdma_id *adv_rdma_id_of(struct rdma_cm_id *id)
 	return (struct adv_rdma_id *)id;
 }
 
-static void tell(int err, const char *call, ...)
-{
-	va_list args;
-
-	va_start(args, call);
-	adv_reason_tell(err, call, args);
-	va_end(args);
-}
-
 int adv_rdma_result(int err, const char *function, const void *object)
 {
 	if (!err)
 		return 0;
 	/* A non-blocking call that finds nothing has not failed. */
 	if (err != EAGAIN && err != EINTR)
-		tell(err, "%s(%p)", function, object);
+		adv_reason_tell(err, "%s(%p)", function, object);
 	errno = err;
 	return -1;
 }

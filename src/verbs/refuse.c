@@ -11,7 +11,7 @@ static int refuse(int err, const char *call, va_list args)
 {
 	assert(err >= 0);
 	if (err) {
-		adv_reason_tell(err, call, args);
+		adv_reason_vtell(err, call, args);
 		errno = err;
 	}
 	return err;

@@ -13,15 +13,6 @@
 #include "base/reason.h"
 #include "log_file.h"
 
-__attribute__((format(printf, 2, 3))) static void tell(int err, const char *call, ...)
-{
-	va_list args;
-
-	va_start(args, call);
-	adv_reason_tell(err, call, args);
-	va_end(args);
-}
-
 static unsigned lines_in(const char *text)
 {
 	unsigned n = 0;
@@ -37,29 +28,29 @@ static void the_line_has_the_call_the_reason_and_the_error(void **state)
 {
 	errno = EDOM;
 	assert_int_equal(adv_reason(EINVAL, "size %d is above %d", 7, 5), EINVAL);
-	tell(EINVAL, "make(%s)", "it");
+	adv_reason_tell(EINVAL, "make(%s)", "it");
 	assert_int_equal(errno, EDOM);
 	assert_non_null(strstr(log_file_read(), " warn: make(it): size 7 is above 5 (EINVAL)\n"));
 }
 
 static void without_a_reason_the_line_has_the_text_of_the_error(void **state)
 {
-	tell(EMFILE, "make(%d)", 1);
+	adv_reason_tell(EMFILE, "make(%d)", 1);
 	assert_non_null(strstr(log_file_read(), "make(1): Too many open files (EMFILE)\n"));
 	/* A reason for another error is not the reason of this call. */
 	adv_reason(EINVAL, "no reason");
-	tell(ENOMEM, "make(%d)", 2);
+	adv_reason_tell(ENOMEM, "make(%d)", 2);
 	assert_non_null(strstr(log_file_read(), "make(2): Cannot allocate memory (ENOMEM)\n"));
-	tell(12345, "make(%d)", 3);
+	adv_reason_tell(12345, "make(%d)", 3);
 	assert_non_null(strstr(log_file_read(), "(unknown error)\n"));
 }
 
 static void a_reason_is_told_once(void **state)
 {
 	adv_reason(EBUSY, "in use");
-	tell(EBUSY, "first()");
+	adv_reason_tell(EBUSY, "first()");
 	assert_non_null(strstr(log_file_read(), "first(): in use (EBUSY)"));
-	tell(EBUSY, "second()");
+	adv_reason_tell(EBUSY, "second()");
 	assert_non_null(strstr(log_file_read(), "second(): Device or resource busy (EBUSY)"));
 }
 
@@ -68,7 +59,7 @@ static void no_object_sets_errno(void **state)
 	errno = 0;
 	assert_null(adv_reason_no_object(ENOSPC, "full"));
 	assert_int_equal(errno, ENOSPC);
-	tell(ENOSPC, "make()");
+	adv_reason_tell(ENOSPC, "make()");
 	assert_non_null(strstr(log_file_read(), "make(): full (ENOSPC)"));
 }
 
@@ -79,9 +70,9 @@ static void long_texts_are_cut(void **state)
 	memset(call, 'c', sizeof(call) - 1);
 	call[sizeof(call) - 1] = '\0';
 	adv_reason(EINVAL, "%s", call);
-	tell(EINVAL, "make()");
+	adv_reason_tell(EINVAL, "make()");
 	assert_int_equal(lines_in(log_file_read()), 1);
-	tell(EINVAL, "%s", call);
+	adv_reason_tell(EINVAL, "%s", call);
 	assert_int_equal(lines_in(log_file_read()), 1);
 }
 
@@ -91,7 +82,7 @@ static void repeated_lines_are_counted(void **state)
 
 	for (int i = 0; i < 1000; i++) {
 		adv_reason(ENOMEM, "the queue is full");
-		tell(ENOMEM, "post()");
+		adv_reason_tell(ENOMEM, "post()");
 	}
 	text = log_file_read();
 	assert_int_equal(lines_in(text), 4);
@@ -99,9 +90,9 @@ static void repeated_lines_are_counted(void **state)
 	assert_non_null(strstr(text, "full (ENOMEM) (10 times)\n"));
 	assert_non_null(strstr(text, "full (ENOMEM) (100 times)\n"));
 	assert_non_null(strstr(text, "full (ENOMEM) (1000 times)\n"));
-	tell(EINVAL, "other()");
+	adv_reason_tell(EINVAL, "other()");
 	adv_reason(ENOMEM, "the queue is full");
-	tell(ENOMEM, "post()");
+	adv_reason_tell(ENOMEM, "post()");
 	assert_int_equal(lines_in(log_file_read()), 2);
 }
 
@@ -109,10 +100,10 @@ static void below_warn_nothing_is_kept(void **state)
 {
 	adv_log_set_level(ADV_LOG_ERROR);
 	adv_reason(EINVAL, "kept");
-	tell(EINVAL, "make()");
+	adv_reason_tell(EINVAL, "make()");
 	assert_string_equal(log_file_read(), "");
 	adv_log_set_level(ADV_LOG_WARN);
-	tell(EINVAL, "make()");
+	adv_reason_tell(EINVAL, "make()");
 	assert_null(strstr(log_file_read(), "kept"));
 }
 

@@ -102,9 +102,6 @@ bool adv_cli_gids(struct adv_control *c, struct adv_gid_table *copy);
 /* Writes a GID as eight groups of four hexadecimal digits, like ibv_devinfo. */
 void adv_format_gid(char text[ADV_GID_TEXT], const struct adv_gid *gid);
 
-/* Writes the IP address of a GID in its shortest form. */
-void adv_format_address(char text[ADV_GID_TEXT + 8], const struct adv_gid *gid);
-
 /* Writes a GUID in network order as four groups of four hexadecimal digits, like ibv_devinfo. */
 void adv_format_guid(char text[20], uint64_t guid);
 

@@ -63,7 +63,7 @@ static void set_own(struct adv_doctor *d, const struct adv_gid_entry *e)
 static void check_addresses(struct adv_doctor *d, const struct adv_gid_table *t)
 {
 	const struct adv_gid_entry *first = &t->entry[0];
-	char address[ADV_GID_TEXT + 8], remedy[128];
+	char address[ADV_GID_TEXT_LENGTH], remedy[128];
 
 	if (!t->count) {
 		adv_doctor_report(d, ADV_BAD, "addresses", "ip link set lo up",
@@ -71,7 +71,7 @@ static void check_addresses(struct adv_doctor *d, const struct adv_gid_table *t)
 		return;
 	}
 	set_own(d, first);
-	adv_format_address(address, &first->gid);
+	adv_gid_text(&first->gid, address);
 	if (first->loopback)
 		adv_doctor_report(
 			d, ADV_GOOD, "addresses",

@@ -1,23 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "cli/command.h"
 
-#include <arpa/inet.h>
-
 void adv_format_gid(char text[ADV_GID_TEXT], const struct adv_gid *gid)
 {
 	char *p = text;
 
 	for (int i = 0; i < 16; i += 2)
 		p += snprintf(p, 6, "%s%02x%02x", i ? ":" : "", gid->raw[i], gid->raw[i + 1]);
-}
-
-void adv_format_address(char text[ADV_GID_TEXT + 8], const struct adv_gid *gid)
-{
-	bool ipv4 = adv_gid_is_ipv4(gid);
-
-	if (!inet_ntop(ipv4 ? AF_INET : AF_INET6, ipv4 ? gid->raw + 12 : gid->raw, text,
-		       ADV_GID_TEXT + 8))
-		snprintf(text, ADV_GID_TEXT + 8, "?");
 }
 
 void adv_format_guid(char text[20], uint64_t guid)

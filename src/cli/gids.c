@@ -76,11 +76,11 @@ static void print_table(const struct adv_gid_table *t)
 	       "MTU");
 	for (uint32_t i = 0; i < t->count; i++) {
 		const struct adv_gid_entry *e = &t->entry[i];
-		char gid[ADV_GID_TEXT], address[ADV_GID_TEXT + 8] = "";
+		char gid[ADV_GID_TEXT], address[ADV_GID_TEXT_LENGTH] = "";
 
 		adv_format_gid(gid, &e->gid);
 		if (adv_gid_is_ipv4(&e->gid))
-			adv_format_address(address, &e->gid);
+			adv_gid_text(&e->gid, address);
 		printf("%-5u  %-39s  %-15s  %-7s  %-15.16s  %u\n", i, gid, address, "RoCE v2",
 		       e->ifname, e->path_mtu);
 	}
@@ -89,16 +89,16 @@ static void print_table(const struct adv_gid_table *t)
 static void print_advice(const struct adv_gid_table *t)
 {
 	struct gid_choice a = choose_indices(t);
-	char address[ADV_GID_TEXT + 8];
+	char address[ADV_GID_TEXT_LENGTH];
 
 	if (a.remote != NONE) {
-		adv_format_address(address, &t->entry[a.remote].gid);
+		adv_gid_text(&t->entry[a.remote].gid, address);
 		printf("\nUse index %u (%s on %.16s) to reach other machines%s", a.remote, address,
 		       t->entry[a.remote].ifname,
 		       a.link_local ? " on the same link (no interface has another address)" : "");
 	}
 	if (a.local != NONE) {
-		adv_format_address(address, &t->entry[a.local].gid);
+		adv_gid_text(&t->entry[a.local].gid, address);
 		printf("%s index %u (%s) for programs on this machine%s",
 		       a.remote != NONE ? ";" : "\nUse", a.local, address,
 		       a.remote != NONE ? ""
@@ -120,10 +120,10 @@ static void add_index(struct json_object *to, const char *key, uint32_t index)
 static struct json_object *entry_to_json(const struct adv_gid_entry *e, uint32_t index)
 {
 	struct json_object *o = adv_json_object();
-	char gid[ADV_GID_TEXT], address[ADV_GID_TEXT + 8], name[17];
+	char gid[ADV_GID_TEXT], address[ADV_GID_TEXT_LENGTH], name[17];
 
 	adv_format_gid(gid, &e->gid);
-	adv_format_address(address, &e->gid);
+	adv_gid_text(&e->gid, address);
 	snprintf(name, sizeof(name), "%.16s", e->ifname);
 	adv_json_add_number(o, "index", index);
 	adv_json_add_text(o, "gid", gid);

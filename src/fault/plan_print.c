@@ -2,7 +2,6 @@
 /* Prints fault plans and the errors in them. */
 #include "fault/plan.h"
 
-#include <arpa/inet.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -75,16 +74,13 @@ static void add_range(struct text *t, const char *name, const char *format, uint
 
 static void add_peer(struct text *t, const struct adv_fault_rule *r)
 {
-	char address[INET6_ADDRSTRLEN];
-	bool ipv4 = adv_gid_is_ipv4(&r->peer) && r->peer_bits >= 96;
+	char address[ADV_GID_TEXT_LENGTH];
 
-	if (ipv4)
-		inet_ntop(AF_INET, r->peer.raw + 12, address, sizeof(address));
-	else
-		inet_ntop(AF_INET6, r->peer.raw, address, sizeof(address));
-	append(t, " peer=%s", address);
+	append(t, " peer=%s", adv_gid_text(&r->peer, address));
+	/* The bits after the prefix are 0, so the prefix of an IPv4 address has at least 96 bits.
+	 */
 	if (r->peer_bits < 128)
-		append(t, "/%u", ipv4 ? r->peer_bits - 96u : r->peer_bits);
+		append(t, "/%u", r->peer_bits - (adv_gid_is_ipv4(&r->peer) ? 96u : 0u));
 }
 
 static void add_queues(struct text *t, uint8_t queues)

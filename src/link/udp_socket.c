@@ -20,7 +20,6 @@
  */
 #include "link/udp_internal.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <stdio.h>
@@ -247,14 +246,13 @@ static struct udp_socket *share_socket(struct udp_link *l, const struct adv_path
 
 static void log_failure(struct udp_link *l, const struct adv_gid *sgid)
 {
-	char text[INET6_ADDRSTRLEN] = "?";
+	char text[ADV_GID_TEXT_LENGTH];
 	int err = errno;
-	bool ipv4 = adv_gid_is_ipv4(sgid);
 
 	if (err == l->last_error)
 		return;
 	l->last_error = err;
-	inet_ntop(ipv4 ? AF_INET : AF_INET6, sgid->raw + (ipv4 ? 12 : 0), text, sizeof(text));
+	adv_gid_text(sgid, text);
 	if (err == EADDRNOTAVAIL)
 		adv_warn("cannot send from %s: the machine no longer has this address", text);
 	else

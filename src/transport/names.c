@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "transport/names.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 
 #include "base/array.h"
@@ -124,14 +123,5 @@ const char *adv_qp_attr_names(int mask, char *text, size_t size)
 			used += (size_t)snprintf(text + used, size - used, "%s0x%x", separator,
 						 1u << bit);
 	}
-	return text;
-}
-
-const char *adv_gid_text(const struct adv_gid *gid, char text[ADV_GID_TEXT_LENGTH])
-{
-	if (adv_gid_is_ipv4(gid))
-		inet_ntop(AF_INET, gid->raw + 12, text, ADV_GID_TEXT_LENGTH);
-	else
-		inet_ntop(AF_INET6, gid->raw, text, ADV_GID_TEXT_LENGTH);
 	return text;
 }

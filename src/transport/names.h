@@ -7,9 +7,6 @@
 
 #include <infiniband/verbs.h>
 
-#include "wire/packet.h"
-
-#define ADV_GID_TEXT_LENGTH   46  /* bytes of the text of an address, with its end */
 #define ADV_ATTR_NAMES_LENGTH 448 /* bytes that the names of all attributes need */
 
 /* Returns the state without its prefix ("RTS"), or "unknown". */
@@ -23,7 +20,5 @@ const char *adv_wc_status_name(enum ibv_wc_status status);
 /* Writes the names of the bits of an attribute mask, "IBV_QP_AV | IBV_QP_PATH_MTU". text has `size`
  * bytes; a longer list is cut. Returns text. */
 const char *adv_qp_attr_names(int mask, char *text, size_t size);
-/* Writes the IP address that the GID stands for. Returns text. */
-const char *adv_gid_text(const struct adv_gid *gid, char text[ADV_GID_TEXT_LENGTH]);
 
 #endif

@@ -8,32 +8,10 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/uio.h>
 
+#include "wire/gid.h"
 #include "wire/headers.h"
-
-/* A GID: an IPv6 address, or an IPv4-mapped IPv6 address (::ffff:a.b.c.d). Network order. */
-struct adv_gid {
-	uint8_t raw[16];
-};
-
-static inline bool adv_gid_equal(const struct adv_gid *a, const struct adv_gid *b)
-{
-	return memcmp(a->raw, b->raw, 16) == 0;
-}
-
-static inline bool adv_gid_is_ipv4(const struct adv_gid *g)
-{
-	static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-
-	return memcmp(g->raw, mapped, 12) == 0;
-}
-
-static inline bool adv_gid_is_multicast(const struct adv_gid *g)
-{
-	return adv_gid_is_ipv4(g) ? (g->raw[12] & 0xf0) == 0xe0 : g->raw[0] == 0xff;
-}
 
 /* The route of a packet. It belongs to a QP or an address handle. */
 struct adv_path {

@@ -74,14 +74,10 @@ static void expect(const char *first, ...)
 	va_start(ap, first);
 	for (const char *want = first; want; want = va_arg(ap, const char *), n++) {
 		const struct adv_gid *g = &table.entry[n].gid;
-		char text[64];
+		char text[ADV_GID_TEXT_LENGTH];
 
 		assert_true(n < table.count);
-		if (adv_gid_is_ipv4(g))
-			inet_ntop(AF_INET, g->raw + 12, text, sizeof(text));
-		else
-			inet_ntop(AF_INET6, g->raw, text, sizeof(text));
-		assert_string_equal(text, want);
+		assert_string_equal(adv_gid_text(g, text), want);
 	}
 	va_end(ap);
 	assert_int_equal(table.count, n);

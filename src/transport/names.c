@@ -5,11 +5,6 @@
 
 #include "base/array.h"
 
-static const char *name_at(const char *const *names, size_t count, unsigned value)
-{
-	return value < count && names[value] ? names[value] : "unknown";
-}
-
 const char *adv_qp_state_name(enum ibv_qp_state state)
 {
 	static const char *const names[] = {
@@ -18,7 +13,7 @@ const char *adv_qp_state_name(enum ibv_qp_state state)
 		[IBV_QPS_ERR] = "ERR",
 	};
 
-	return name_at(names, ADV_ARRAY_SIZE(names), (unsigned)state);
+	return adv_array_name(names, ADV_ARRAY_SIZE(names), (unsigned)state);
 }
 
 const char *adv_qp_type_name(enum ibv_qp_type type)
@@ -32,7 +27,7 @@ const char *adv_qp_type_name(enum ibv_qp_type type)
 		[IBV_QPT_XRC_RECV] = "XRC_RECV",
 	};
 
-	return name_at(names, ADV_ARRAY_SIZE(names), (unsigned)type);
+	return adv_array_name(names, ADV_ARRAY_SIZE(names), (unsigned)type);
 }
 
 const char *adv_wr_opcode_name(int opcode)
@@ -54,7 +49,7 @@ const char *adv_wr_opcode_name(int opcode)
 		[IBV_WR_ATOMIC_WRITE] = "IBV_WR_ATOMIC_WRITE",
 	};
 
-	return name_at(names, ADV_ARRAY_SIZE(names), (unsigned)opcode);
+	return adv_array_name(names, ADV_ARRAY_SIZE(names), (unsigned)opcode);
 }
 
 const char *adv_wc_status_name(enum ibv_wc_status status)
@@ -79,7 +74,7 @@ const char *adv_wc_status_name(enum ibv_wc_status status)
 		[IBV_WC_GENERAL_ERR] = "IBV_WC_GENERAL_ERR",
 	};
 
-	return name_at(names, ADV_ARRAY_SIZE(names), (unsigned)status);
+	return adv_array_name(names, ADV_ARRAY_SIZE(names), (unsigned)status);
 }
 
 const char *adv_qp_attr_names(int mask, char *text, size_t size)

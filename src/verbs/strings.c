@@ -8,13 +8,6 @@
 #include "transport/names.h"
 #include "verbs/export.h"
 
-/* Returns table[i]. If i is out of range or table[i] is NULL, returns `otherwise`. */
-static const char *name_of(const char *const *table, size_t count, unsigned i,
-			   const char *otherwise)
-{
-	return i < count && table[i] ? table[i] : otherwise;
-}
-
 ADV_EXPORT const char *ibv_node_type_str(enum ibv_node_type node_type)
 {
 	static const char *const names[] = {
@@ -27,7 +20,7 @@ ADV_EXPORT const char *ibv_node_type_str(enum ibv_node_type node_type)
 		[IBV_NODE_UNSPECIFIED] = "unspecified",
 	};
 
-	return name_of(names, ADV_ARRAY_SIZE(names), (unsigned)node_type, "unknown");
+	return adv_array_name(names, ADV_ARRAY_SIZE(names), (unsigned)node_type);
 }
 
 ADV_EXPORT const char *ibv_port_state_str(enum ibv_port_state port_state)
@@ -41,7 +34,7 @@ ADV_EXPORT const char *ibv_port_state_str(enum ibv_port_state port_state)
 		[IBV_PORT_ACTIVE_DEFER] = "active defer",
 	};
 
-	return name_of(names, ADV_ARRAY_SIZE(names), (unsigned)port_state, "unknown");
+	return adv_array_name(names, ADV_ARRAY_SIZE(names), (unsigned)port_state);
 }
 
 ADV_EXPORT const char *ibv_event_type_str(enum ibv_event_type event)
@@ -69,7 +62,7 @@ ADV_EXPORT const char *ibv_event_type_str(enum ibv_event_type event)
 		[IBV_EVENT_WQ_FATAL] = "WQ fatal",
 	};
 
-	return name_of(names, ADV_ARRAY_SIZE(names), (unsigned)event, "unknown");
+	return adv_array_name(names, ADV_ARRAY_SIZE(names), (unsigned)event);
 }
 
 ADV_EXPORT const char *ibv_wc_status_str(enum ibv_wc_status status)
@@ -101,7 +94,7 @@ ADV_EXPORT const char *ibv_wc_status_str(enum ibv_wc_status status)
 		[IBV_WC_TM_RNDV_INCOMPLETE] = "TM software rendezvous",
 	};
 
-	return name_of(names, ADV_ARRAY_SIZE(names), (unsigned)status, "unknown");
+	return adv_array_name(names, ADV_ARRAY_SIZE(names), (unsigned)status);
 }
 
 ADV_EXPORT const char *adv_ibv_wr_opcode_str(enum ibv_wr_opcode opcode);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* rdma_getaddrinfo(): getaddrinfo(3) with RDMA's structures. Each member has its own malloc(),
  * because some programs make such structures themselves and pass them to rdma_freeaddrinfo(). */
+#include "rdmacm/addrinfo.h"
+
 #include <errno.h>
 #include <netdb.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <rdma/rdma_cma.h>
 
 #include "base/reason.h"
 #include "rdmacm/export.h"
@@ -177,6 +177,14 @@ static int resolve_names(const char *node, const char *service, const struct rdm
 	return ret;
 }
 
+int adv_rdma_check_sa(const struct rdma_addrinfo *hints)
+{
+	if (!hints || !(hints->ai_flags & ADV_RAI_SA))
+		return 0;
+	return adv_reason(EOPNOTSUPP,
+			  "RAI_SA needs a subnet administrator, which RoCE does not have");
+}
+
 ADV_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
 				const struct rdma_addrinfo *hints, struct rdma_addrinfo **res)
 {
@@ -190,12 +198,9 @@ ADV_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
 	*res = NULL;
 	if (!hints)
 		hints = &none;
-	/* There is no InfiniBand subnet administrator to query. */
-	if (hints->ai_flags & ADV_RAI_SA)
-		return adv_rdma_result(adv_reason(EOPNOTSUPP,
-						  "RAI_SA needs a subnet administrator, "
-						  "which RoCE does not have"),
-				       __func__, NULL);
+	ret = adv_rdma_check_sa(hints);
+	if (ret)
+		return adv_rdma_result(ret, __func__, NULL);
 	ret = check_hints(hints);
 	if (ret)
 		return ret;

@@ -4,6 +4,7 @@
 #include <netdb.h>
 
 #include "base/reason.h"
+#include "rdmacm/addrinfo.h"
 #include "rdmacm/event.h"
 #include "rdmacm/export.h"
 #include "rdmacm/id_state.h"
@@ -64,11 +65,9 @@ ADV_EXPORT int rdma_resolve_addrinfo(struct rdma_cm_id *cm_id, const char *node,
 	if (!cm_id || (!node && !service && !hints))
 		return adv_rdma_result(adv_reason(EINVAL, "node, service and hints are all NULL"),
 				       __func__, cm_id);
-	if (hints && hints->ai_flags & ADV_RAI_SA)
-		return adv_rdma_result(adv_reason(EOPNOTSUPP,
-						  "RAI_SA needs a subnet administrator, "
-						  "which RoCE does not have"),
-				       __func__, cm_id);
+	err = adv_rdma_check_sa(hints);
+	if (err)
+		return adv_rdma_result(err, __func__, cm_id);
 	adv_rdma_lock(id->connection);
 	busy = id->resolving;
 	id->resolving = true;

@@ -101,9 +101,7 @@ ADV_EXPORT int ibv_get_device_index(struct ibv_device *device)
 
 ADV_EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 {
-	return adv_ibv_refuse_object(adv_reason(EOPNOTSUPP, "a device in user space cannot share "
-							    "its context with another process"),
-				     "ibv_import_device(fd %d)", cmd_fd);
+	return adv_ibv_refuse_import("ibv_import_device(fd %d)", cmd_fd);
 }
 
 /*

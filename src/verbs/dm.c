@@ -162,9 +162,7 @@ struct ibv_mr *adv_ibv_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t
 
 ADV_EXPORT struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t dm_handle)
 {
-	return adv_ibv_refuse_object(adv_reason(EOPNOTSUPP, "a device in user space cannot share "
-							    "objects of another process"),
-				     "ibv_import_dm(handle %u)", dm_handle);
+	return adv_ibv_refuse_import("ibv_import_dm(handle %u)", dm_handle);
 }
 
 /* Does nothing, as nothing can be imported: see ibv_import_dm(). */

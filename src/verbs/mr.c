@@ -253,9 +253,7 @@ ADV_EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
 
 ADV_EXPORT struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
 {
-	return adv_ibv_refuse_object(adv_reason(EOPNOTSUPP, "a device in user space cannot share "
-							    "objects of another process"),
-				     "ibv_import_mr(handle %u)", mr_handle);
+	return adv_ibv_refuse_import("ibv_import_mr(handle %u)", mr_handle);
 }
 
 /* Does nothing, as nothing can be imported: see ibv_import_mr(). */

@@ -238,7 +238,7 @@ struct ibv_mr *adv_ibv_reg_buf_mr(struct ibv_pd *pd, struct adv_ibv_buf *buf, vo
 int adv_ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *port_speed)
 {
 	struct adv_gid_table *table;
-	int err = adv_ibv_gids_of_port(context, port_num, &table);
+	int err = adv_ibv_gids_of_port(context, port_num, "ibv_query_port_speed", &table);
 
 	if (err)
 		return err;

@@ -170,9 +170,7 @@ struct ibv_pd *adv_ibv_alloc_parent_domain(struct ibv_context *context,
 
 ADV_EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_handle)
 {
-	return adv_ibv_refuse_object(adv_reason(EOPNOTSUPP, "a device in user space cannot share "
-							    "objects of another process"),
-				     "ibv_import_pd(handle %u)", pd_handle);
+	return adv_ibv_refuse_import("ibv_import_pd(handle %u)", pd_handle);
 }
 
 /* Does nothing, as nothing can be imported: see ibv_import_pd(). */

@@ -208,24 +208,6 @@ ADV_EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 	return adv_ibv_qp_of(qp)->wr_list ? &adv_ibv_qp_of(qp)->ex.base : NULL;
 }
 
-/*
- * Checks the attributes that are invalid in every state. The transport has the tables of the
- * transitions. 0 or EINVAL.
- */
-static int check_qp_port(const struct ibv_qp_attr *attr, int mask)
-{
-	if (mask & IBV_QP_PORT && attr->port_num != 1)
-		return adv_reason(EINVAL, "port_num %u: the device has only port 1",
-				  attr->port_num);
-	if (mask & IBV_QP_AV && attr->ah_attr.port_num > 1)
-		return adv_reason(EINVAL, "ah_attr.port_num %u: the device has only port 1",
-				  attr->ah_attr.port_num);
-	if (mask & IBV_QP_PKEY_INDEX && attr->pkey_index != 0)
-		return adv_reason(EINVAL, "pkey_index %u: the P_Key table has only index 0",
-				  attr->pkey_index);
-	return 0;
-}
-
 /* Returns the error of ibv_modify_qp(), and logs it with the transition. */
 static int refuse_modify(const struct ibv_qp *qp, enum ibv_qp_state from,
 			 const struct ibv_qp_attr *attr, int mask, int err)
@@ -288,13 +270,11 @@ static int modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
 	struct adv_ibv_qp *qp = adv_ibv_qp_of(ibqp);
 	enum ibv_qp_state from = ibqp->state;
-	int err = check_qp_port(attr, mask);
+	int err;
 
 	mask = qp_mask_of_type(ibqp->qp_type, mask);
-	if (!err && !adv_ibv_enter(ibqp->context))
-		err = ADV_EFOREIGN;
-	if (err)
-		return refuse_modify(ibqp, from, attr, mask, err);
+	if (!adv_ibv_enter(ibqp->context))
+		return refuse_modify(ibqp, from, attr, mask, ADV_EFOREIGN);
 	from = adv_qp_state(qp->qp);
 	if (mask & IBV_QP_STATE)
 		adv_device_catch_up(adv_ibv_context_of(ibqp->context)->device);

@@ -161,15 +161,15 @@ static void fill_port(const struct adv_gid_table *table, struct ibv_port_attr *a
 		       &attr->active_speed);
 }
 
-int adv_ibv_gids_of_port(struct ibv_context *context, uint32_t port_num,
+int adv_ibv_gids_of_port(struct ibv_context *context, uint32_t port_num, const char *call,
 			 struct adv_gid_table **table)
 {
 	if (port_num != 1)
 		return adv_ibv_refuse(
 			adv_reason(EINVAL, "port_num %u: the device has only port 1", port_num),
-			"ibv_query_port()");
+			"%s()", call);
 	*table = adv_ibv_gids_of(context);
-	return *table ? 0 : adv_ibv_refuse(ENOMEM, "ibv_query_port()");
+	return *table ? 0 : adv_ibv_refuse(ENOMEM, "%s()", call);
 }
 
 int adv_ibv_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,
@@ -177,7 +177,7 @@ int adv_ibv_query_port(struct ibv_context *context, uint8_t port_num, struct ibv
 {
 	struct ibv_port_attr full = {0};
 	struct adv_gid_table *table;
-	int err = adv_ibv_gids_of_port(context, port_num, &table);
+	int err = adv_ibv_gids_of_port(context, port_num, "ibv_query_port", &table);
 
 	if (err)
 		return err;
@@ -232,29 +232,24 @@ ADV_EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num,
 {
 	struct adv_gid_table *table;
 	struct ibv_gid_entry entry;
-	int err = EINVAL;
+	int err;
 
 	if (flags)
 		return adv_ibv_refuse(adv_reason(EOPNOTSUPP, "flags 0x%x: none is defined", flags),
 				      "ibv_query_gid_ex()");
-	if (port_num != 1)
-		return adv_ibv_refuse(
-			adv_reason(EINVAL, "port_num %u: the device has only port 1", port_num),
-			"ibv_query_gid_ex()");
 	watch_gid_query();
-	table = adv_ibv_gids_of(context);
-	if (!table)
-		return adv_ibv_refuse(ENOMEM, "ibv_query_gid_ex()");
+	err = adv_ibv_gids_of_port(context, port_num, "ibv_query_gid_ex", &table);
+	if (err)
+		return err;
 	if (index < table->count) {
 		fill_gid_entry(&entry, &table->entry[index], index);
 		copy_gid_entry(out, &entry, entry_size);
-		err = 0;
-	}
-	if (err)
+	} else {
 		err = adv_reason(EINVAL,
 				 "index %u: the GID table has %u entries (adverb devinfo lists "
 				 "them)",
 				 index, table->count);
+	}
 	free(table);
 	return err ? adv_ibv_refuse(err, "ibv_query_gid_ex()") : 0;
 }

@@ -58,6 +58,18 @@ void *adv_ibv_refuse_object(int err, const char *call, ...)
 	return NULL;
 }
 
+void *adv_ibv_refuse_import(const char *call, ...)
+{
+	va_list args;
+
+	va_start(args, call);
+	refuse(adv_reason(EOPNOTSUPP,
+			  "a device in user space cannot share objects with another process"),
+	       call, args);
+	va_end(args);
+	return NULL;
+}
+
 struct adv_engine *adv_ibv_refuse_foreign(void)
 {
 	return adv_reason_no_object(

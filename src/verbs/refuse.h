@@ -20,6 +20,10 @@ int adv_ibv_refuse_minus_one(int err, const char *call, ...) __attribute__((form
 /* As adv_ibv_refuse(), for calls that return an object; err is not 0. Returns NULL. */
 void *adv_ibv_refuse_object(int err, const char *call, ...) __attribute__((format(printf, 2, 3)));
 
+/* Refuses the import of an object of another process: returns NULL, and sets errno to
+ * EOPNOTSUPP. */
+void *adv_ibv_refuse_import(const char *call, ...) __attribute__((format(printf, 1, 2)));
+
 #define ADV_EFOREIGN EIO /* errno of a call in a child of fork() */
 
 /* Keeps the reason why a call in a child of fork() fails. Returns NULL, and sets errno to

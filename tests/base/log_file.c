@@ -25,7 +25,7 @@ void log_file_open(void)
 
 const char *log_file_read(void)
 {
-	static char text[16384];
+	static char text[1 << 20];
 	FILE *f = fopen(path, "r");
 	size_t n;
 

@@ -7,23 +7,15 @@
 #include <unistd.h>
 
 #include "harness.h"
-
-static char log_file[] = "/tmp/adverb-test-async-XXXXXX";
+#include "log_file.h"
 
 /* Asserts that the log got a line with this text since the last call. */
 static void expect_logged(const char *text)
 {
-	static char all[1 << 20];
-	FILE *f = fopen(log_file, "r");
-	size_t n;
+	const char *all = log_file_read();
 
-	assert_non_null(f);
-	n = fread(all, 1, sizeof(all) - 1, f);
-	all[n] = '\0';
-	fclose(f);
 	if (!strstr(all, text))
 		fail_msg("'%s' is not in the log:\n%s", text, all);
-	assert_int_equal(truncate(log_file, 0), 0);
 }
 
 /* Waits for the event. Other events may come before it, also of the same object. */
@@ -276,16 +268,12 @@ int main(void)
 		cmocka_unit_test(overrun_is_fatal),    cmocka_unit_test(communication_established),
 		cmocka_unit_test(port_goes_and_comes), cmocka_unit_test(device_fatal),
 	};
-	int fd = mkstemp(log_file), failed;
+	int failed;
 
-	if (fd < 0)
-		return 1;
-	close(fd);
 	/* Uses UDP, because processes of one machine need no port with shared memory. */
 	setenv("ADVERB_NO_SHM", "1", 1);
-	setenv("ADVERB_LOG", "warn", 1);
-	setenv("ADVERB_LOG_FILE", log_file, 1);
+	log_file_open();
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	unlink(log_file);
+	log_file_remove();
 	return failed;
 }

@@ -71,9 +71,9 @@ void adv_log_for_journal(void)
 	atomic_store(&for_journal, true);
 }
 
-static void write_line(const char *line, size_t len)
+/* Writes to the file `path`, or to standard error if path is NULL. */
+static void write_line(const char *path, const char *line, size_t len)
 {
-	const char *path = secure_getenv("ADVERB_LOG_FILE");
 	long fd = STDERR_FILENO;
 
 	if (path)
@@ -86,17 +86,17 @@ static void write_line(const char *line, size_t len)
 		syscall(SYS_close, fd);
 }
 
-/* Writes what stands before the message: in a file also the time and the thread, as several
- * processes may share the file. Returns the length. */
-static int write_prefix(char *line, size_t size, enum adv_log_level level)
+/* Writes the text before the message: in a file also the time and the thread, as several processes
+ * may share the file. Returns the length. */
+static int write_prefix(char *line, size_t size, enum adv_log_level level, bool to_file)
 {
 	struct timespec now;
 	struct tm local;
 	size_t n;
 
-	if (!secure_getenv("ADVERB_LOG_FILE") && atomic_load(&for_journal))
+	if (!to_file && atomic_load(&for_journal))
 		return snprintf(line, size, "<%d>", journal_priority[level]);
-	if (!secure_getenv("ADVERB_LOG_FILE"))
+	if (!to_file)
 		return snprintf(line, size, "adverb[%d] %s: ", (int)getpid(), level_names[level]);
 	clock_gettime(CLOCK_REALTIME, &now);
 	localtime_r(&now.tv_sec, &local);
@@ -108,6 +108,7 @@ static int write_prefix(char *line, size_t size, enum adv_log_level level)
 
 void adv_log(enum adv_log_level level, const char *fmt, ...)
 {
+	const char *path;
 	char line[512];
 	int saved = errno;
 	va_list ap;
@@ -115,7 +116,8 @@ void adv_log(enum adv_log_level level, const char *fmt, ...)
 
 	if (!adv_log_enabled(level))
 		return;
-	n = write_prefix(line, sizeof(line), level);
+	path = secure_getenv("ADVERB_LOG_FILE");
+	n = write_prefix(line, sizeof(line), level, path != NULL);
 	va_start(ap, fmt);
 	m = vsnprintf(line + n, sizeof(line) - (size_t)n - 1, fmt, ap);
 	va_end(ap);
@@ -123,6 +125,6 @@ void adv_log(enum adv_log_level level, const char *fmt, ...)
 	if (n > (int)sizeof(line) - 2)
 		n = (int)sizeof(line) - 2;
 	line[n++] = '\n';
-	write_line(line, (size_t)n);
+	write_line(path, line, (size_t)n);
 	errno = saved;
 }

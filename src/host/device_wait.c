@@ -33,7 +33,7 @@ struct wait {
 	struct adv_device *device;
 	struct pollfd fd[DESCRIPTORS_MAX]; /* fd[EVENTS] is the caller's */
 	nfds_t fds;
-	bool receives;	  /* this thread is the one that receives */
+	bool receives;	  /* this thread receives the packets of the device */
 	bool taken;	  /* an event arrived, and its eventfd was not signalled */
 	int cancel_state; /* cancellation state of the caller */
 	int error;	  /* errno of the last sleep, or 0 */

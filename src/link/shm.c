@@ -321,7 +321,7 @@ static unsigned receive_ring(struct shm_link *l, struct shm_peer *p, unsigned bu
 	uint64_t first = *count;
 	unsigned packets = 0;
 
-	/* A long packet counts for those that it replaces. */
+	/* rx_packets counts a long packet as the packets that it stands for. */
 	while (*count - first < budget && !l->link.enough &&
 	       adv_ring_get(&p->reader, 1, fn, user, &l->link.counters))
 		packets++;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reading another process's memory: who may, and that it is the right process. */
+/* Tests which processes may read the memory of another process, and that they read the memory of
+ * the process that signed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

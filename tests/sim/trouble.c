@@ -56,8 +56,8 @@ static void hurt_one(struct connection *c)
 	hurt(&c->end[below(c->sim, TROUBLE, c->ends)]);
 }
 
-/* Registers the memory for a stream's requests again, with another key, if all posted requests are
- * done as far as the application can see. */
+/* Registers the memory for a stream's requests again, with another key. Does so only if the
+ * application has polled the completions of all posted requests. */
 static void renew(struct connection *c)
 {
 	struct stream *st = &c->stream[below(c->sim, TROUBLE, c->streams)];

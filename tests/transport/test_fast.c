@@ -597,8 +597,9 @@ static void check_same_packets(const struct bed *fast, const struct bed *general
 
 #define PAIRS 8
 
-/* Many QPs share a small window. READs of several packets wait for it while small WRITEs still fit
- * in: each WRITE makes them try again, which decides who is next. */
+/* Many QPs share a small window. READs of several packets wait for room in the window, while small
+ * WRITEs still find room. Each WRITE makes the waiting READs try again, and so decides which QP
+ * sends next. */
 static void run_many(struct bed *bed, bool no_fast_path)
 {
 	struct adv_engine_config c = {

@@ -14,7 +14,6 @@
 /* One RoCE v2 packet at path MTU 4096: BTH 12, payload 4096, ICRC 4. */
 #define FLOOR_HEADER  12
 #define FLOOR_PAYLOAD 4096
-#define FLOOR_PACKET  (FLOOR_HEADER + FLOOR_PAYLOAD + 4)
 
 _Noreturn void floor_die(const char *what);
 

@@ -114,21 +114,11 @@ void adv_record_free(struct adv_record *r)
 
 /* ---- columns ---- */
 
-uint64_t adv_record_begins(const struct adv_record *r, uint32_t column)
-{
-	return column * r->interval;
-}
-
-uint64_t adv_record_ends(const struct adv_record *r, uint32_t column)
-{
-	uint64_t end = (column + 1ull) * r->interval;
-
-	return r->end && r->end < end ? r->end : end;
-}
-
 uint64_t adv_record_next(const struct adv_record *r)
 {
-	return adv_record_ends(r, r->columns);
+	uint64_t end = (r->columns + 1ull) * r->interval;
+
+	return r->end && r->end < end ? r->end : end;
 }
 
 static void merge_most(uint64_t column[COLUMNS])

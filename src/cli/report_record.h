@@ -80,9 +80,5 @@ uint64_t adv_record_next(const struct adv_record *r);
 void adv_record_sample(struct adv_record *r, const struct adv_sim *sim);
 /* Ends the record. The time since the last sample becomes the last column. */
 void adv_record_finish(struct adv_record *r, const struct adv_sim *sim);
-/* Returns the beginning of a column, ps. */
-uint64_t adv_record_begins(const struct adv_record *r, uint32_t column);
-/* Returns the end of a column, ps. */
-uint64_t adv_record_ends(const struct adv_record *r, uint32_t column);
 
 #endif

@@ -25,7 +25,6 @@
 #include "wire/packet.h"
 
 #define ADV_CM_MAD_LEN	256
-#define ADV_CM_QKEY	0x80010000u /* the well-known Q_Key of QP1 */
 #define ADV_CM_UDP_QKEY 0x01234567u /* RDMA_UDP_QKEY: the Q_Key of the UDP port space */
 #define ADV_CM_PRIVATE_MAX                                                                         \
 	224 /* the most private data that any message carries for its consumer                     \

@@ -36,7 +36,7 @@ void adv_cm_event_post(struct adv_cm_event_node *node)
 	adv_list_add_tail(&node->event.id->events, &node->of_id);
 }
 
-void adv_cm_event_drop(struct adv_cm_event_node *node)
+static void drop_event(struct adv_cm_event_node *node)
 {
 	if (!node)
 		return;
@@ -48,8 +48,7 @@ void adv_cm_event_drop(struct adv_cm_event_node *node)
 void adv_cm_id_drop_events(struct adv_cm_id *id)
 {
 	while (!adv_list_empty(&id->events))
-		adv_cm_event_drop(
-			adv_container_of(id->events.next, struct adv_cm_event_node, of_id));
+		drop_event(adv_container_of(id->events.next, struct adv_cm_event_node, of_id));
 }
 
 bool adv_cm_next_event(struct adv_cm *cm, struct adv_cm_event *out)
@@ -60,6 +59,6 @@ bool adv_cm_next_event(struct adv_cm *cm, struct adv_cm_event *out)
 		return false;
 	node = adv_container_of(cm->events.next, struct adv_cm_event_node, link);
 	*out = node->event;
-	adv_cm_event_drop(node);
+	drop_event(node);
 	return true;
 }

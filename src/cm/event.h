@@ -14,7 +14,6 @@ bool adv_cm_event_prepare(struct adv_cm_id *id, enum rdma_cm_event_type type,
 			  struct adv_cm_event_node **node);
 void adv_cm_event_private(struct adv_cm_event_node *node, const uint8_t *data, uint8_t len);
 void adv_cm_event_post(struct adv_cm_event_node *node);
-void adv_cm_event_drop(struct adv_cm_event_node *node);
 /* Drops all undelivered events of an id. */
 void adv_cm_id_drop_events(struct adv_cm_id *id);
 

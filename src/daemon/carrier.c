@@ -257,6 +257,19 @@ static int take_set(int queue, struct adv_carried *c)
 	return error;
 }
 
+/* Closes the descriptors of a set. */
+static void close_carried(struct adv_carried *c)
+{
+	const int further[FURTHER] = {c->ledger_fd, c->table_fd, c->marker, c->feed};
+
+	for (unsigned i = 0; i < FURTHER; i++)
+		if (further[i] >= 0)
+			close(further[i]);
+	for (unsigned i = 0; i < c->sockets; i++)
+		if (c->socket[i] >= 0)
+			close(c->socket[i]);
+}
+
 int adv_carrier_peek(int queue, struct adv_carried *c)
 {
 	int error;
@@ -268,18 +281,6 @@ int adv_carrier_peek(int queue, struct adv_carried *c)
 		error = take_set(queue, c);
 	(void)rewind_queue(queue, -1);
 	if (error)
-		adv_carried_close(c);
+		close_carried(c);
 	return error;
-}
-
-void adv_carried_close(struct adv_carried *c)
-{
-	const int further[FURTHER] = {c->ledger_fd, c->table_fd, c->marker, c->feed};
-
-	for (unsigned i = 0; i < FURTHER; i++)
-		if (further[i] >= 0)
-			close(further[i]);
-	for (unsigned i = 0; i < c->sockets; i++)
-		if (c->socket[i] >= 0)
-			close(c->socket[i]);
 }

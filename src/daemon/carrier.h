@@ -57,7 +57,4 @@ void adv_carrier_empty(struct adv_daemon *d);
  */
 int adv_carrier_peek(int queue, struct adv_carried *c);
 
-/* Closes the descriptors from adv_carrier_peek(). */
-void adv_carried_close(struct adv_carried *c);
-
 #endif

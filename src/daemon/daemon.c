@@ -137,7 +137,9 @@ static unsigned other_descriptors(void)
 					     : MOST_DESCRIPTORS;
 }
 
-unsigned adv_daemon_slots(void)
+/* Returns the number of sockets of the group that the limit of descriptors allows. Each such socket
+ * needs further descriptors. */
+static unsigned slots_allowed(void)
 {
 	unsigned n = other_descriptors() / OF_A_SLOT;
 
@@ -146,7 +148,7 @@ unsigned adv_daemon_slots(void)
 
 unsigned adv_daemon_descriptors(void)
 {
-	unsigned n = other_descriptors(), slots = adv_daemon_slots();
+	unsigned n = other_descriptors(), slots = slots_allowed();
 
 	return n < slots + LEAST_DESCRIPTORS ? LEAST_DESCRIPTORS : n - slots;
 }
@@ -193,7 +195,7 @@ int adv_daemon_open(struct adv_daemon *d, char *why, size_t why_len)
 {
 	int error;
 
-	d->slots_most = adv_daemon_slots();
+	d->slots_most = slots_allowed();
 	/* Another listen() would make this process the one that clients trust or not (SO_PEERCRED).
 	 */
 	if (d->listener_passed)

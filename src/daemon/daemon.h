@@ -11,10 +11,6 @@
  * without its own descriptors and the group's sockets. */
 unsigned adv_daemon_descriptors(void);
 
-/* Returns the number of sockets of the group that the limit of descriptors allows. Each such socket
- * needs further descriptors. */
-unsigned adv_daemon_slots(void);
-
 /*
  * Binds the name and the port and makes the shared tables. Returns:
  *  - 0;

@@ -316,7 +316,8 @@ int adv_group_create(int sockets[ADV_GROUP_FIRST], const struct adv_gid_table *o
 	return error;
 }
 
-unsigned adv_group_drain(int fd, unsigned limit)
+/* Reads and drops queued packets, at most `limit`. Returns their number. */
+static unsigned drain_socket(int fd, unsigned limit)
 {
 	unsigned n = 0;
 
@@ -334,7 +335,7 @@ unsigned adv_group_drain(int fd, unsigned limit)
 void adv_group_deactivate(int fd)
 {
 	set_int(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_IDLE);
-	adv_group_drain(fd, DRAIN_LIMIT);
+	drain_socket(fd, DRAIN_LIMIT);
 }
 
 uint32_t adv_group_activate(int fd)
@@ -342,7 +343,7 @@ uint32_t adv_group_activate(int fd)
 	socklen_t len = sizeof(int);
 	int granted = 0;
 
-	adv_group_drain(fd, DRAIN_LIMIT);
+	drain_socket(fd, DRAIN_LIMIT);
 	if (set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_WANTED) != 0)
 		set_int(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_WANTED);
 	if (getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &granted, &len) < 0)

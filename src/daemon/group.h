@@ -65,9 +65,6 @@ void adv_group_deactivate(int fd);
  * bytes, as the kernel counts it. */
 uint32_t adv_group_activate(int fd);
 
-/* Reads and drops queued packets, at most `limit`. Returns their number. */
-unsigned adv_group_drain(int fd, unsigned limit);
-
 /* Joins or leaves a multicast group (IPv4-mapped or IPv6). 0 or errno. */
 int adv_group_member(int fd, const struct adv_gid *group, uint32_t ifindex, bool join);
 

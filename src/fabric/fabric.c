@@ -509,9 +509,3 @@ void adv_fabric_outside(const struct adv_fabric *f, uint64_t *frames, uint64_t *
 		if (f->host[i].input)
 			count_frames(f->host[i].input->waiting.head, frames, bytes);
 }
-
-uint64_t adv_fabric_memory(const struct adv_fabric *f)
-{
-	return f->pool.room * sizeof(struct adv_packet) +
-	       adv_calendar_count(f->calendar) * sizeof(struct adv_calendar_event);
-}

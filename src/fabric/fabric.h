@@ -214,7 +214,6 @@ uint64_t adv_fabric_lost(const struct adv_fabric *f); /* frames dropped by adv_f
 /* Counts the data frames on wires and in hosts, and their bytes. Frames in switches are not
  * counted: adv_switch_used() returns their bytes. */
 void adv_fabric_outside(const struct adv_fabric *f, uint64_t *frames, uint64_t *bytes);
-uint64_t adv_fabric_memory(const struct adv_fabric *f); /* memory of packets and events, bytes */
 
 enum adv_fabric_event_kind {
 	ADV_FABRIC_SWITCH,	/* a switch reported `what`; node: switch number */

@@ -68,13 +68,3 @@ bool adv_pages_in(void *addr, uint64_t length, bool to_write)
 {
 	return adv_pages_populate(addr, length, to_write) == 0;
 }
-
-int adv_pages_mapped(const void *addr, size_t length)
-{
-	uintptr_t start;
-	size_t whole;
-
-	if (!round_to_pages(addr, length, &start, &whole))
-		return EINVAL;
-	return is_mapped(start, whole) ? 0 : EFAULT;
-}

@@ -18,8 +18,4 @@ int adv_pages_populate(const void *addr, size_t length, bool to_write);
 /* As adv_pages_populate(), for adv_engine_config.page_in. True if it succeeds. */
 bool adv_pages_in(void *addr, uint64_t length, bool to_write);
 
-/* Checks that the whole range is mapped. Populates no page. 0; EFAULT: part of the range is not
- * mapped; EINVAL: the range wraps. */
-int adv_pages_mapped(const void *addr, size_t length);
-
 #endif

@@ -236,13 +236,3 @@ int adv_rdma_ask(struct adv_rdma_connection *c, struct adv_ucma_message *m, int 
 		adv_sys_close(received);
 	return m->result;
 }
-
-int adv_rdma_ask_unlocked(struct adv_rdma_connection *c, struct adv_ucma_message *m)
-{
-	int err;
-
-	adv_rdma_lock(c);
-	err = adv_rdma_ask(c, m, NULL);
-	adv_rdma_unlock(c);
-	return err;
-}

@@ -61,7 +61,4 @@ void adv_rdma_request(struct adv_ucma_message *m, enum adv_ucma_command type, ui
  */
 int adv_rdma_ask(struct adv_rdma_connection *c, struct adv_ucma_message *m, int *fd);
 
-/* As adv_rdma_ask(), without the lock held. */
-int adv_rdma_ask_unlocked(struct adv_rdma_connection *c, struct adv_ucma_message *m);
-
 #endif

@@ -9,8 +9,9 @@
 #include "rdmacm/cqs.h"
 #include "rdmacm/export.h"
 
-int adv_rdma_qp_attr(struct adv_rdma_id *id, enum ibv_qp_state state, struct ibv_qp_attr *attr,
-		     int *mask)
+/* Fills in the attributes for `state` and their mask, as rdma_init_qp_attr(3). */
+static int qp_attr_for(struct adv_rdma_id *id, enum ibv_qp_state state, struct ibv_qp_attr *attr,
+		       int *mask)
 {
 	struct adv_ucma_message m;
 	int err;
@@ -30,7 +31,7 @@ ADV_EXPORT int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr
 {
 	if (!id || !attr || !mask)
 		return adv_rdma_result(adv_reason(EINVAL, "an argument is NULL"), __func__, id);
-	return adv_rdma_result(adv_rdma_qp_attr(adv_rdma_id_of(id), attr->qp_state, attr, mask),
+	return adv_rdma_result(qp_attr_for(adv_rdma_id_of(id), attr->qp_state, attr, mask),
 			       __func__, id);
 }
 
@@ -62,12 +63,12 @@ static int init_qp(struct adv_rdma_id *id, struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr;
 	int mask;
-	int err = adv_rdma_qp_attr(id, IBV_QPS_INIT, &attr, &mask);
+	int err = qp_attr_for(id, IBV_QPS_INIT, &attr, &mask);
 
 	return err ? err : modify_qp(qp, &attr, mask);
 }
 
-int adv_rdma_qp_to_init(struct adv_rdma_id *id)
+static int qp_to_init(struct adv_rdma_id *id)
 {
 	return id->id.qp ? init_qp(id, id->id.qp) : 0;
 }
@@ -80,9 +81,9 @@ int adv_rdma_qp_to_rtr(struct adv_rdma_id *id, uint8_t responder_resources)
 	if (!id->id.qp)
 		return 0;
 	/* The peer's request determines the access flags, so the QP is modified to INIT again. */
-	err = adv_rdma_qp_to_init(id);
+	err = qp_to_init(id);
 	if (!err)
-		err = adv_rdma_qp_attr(id, IBV_QPS_RTR, &attr, &mask);
+		err = qp_attr_for(id, IBV_QPS_RTR, &attr, &mask);
 	if (err)
 		return err;
 	if (responder_resources != RDMA_MAX_RESP_RES)
@@ -97,7 +98,7 @@ int adv_rdma_qp_to_rts(struct adv_rdma_id *id, uint8_t initiator_depth)
 
 	if (!id->id.qp)
 		return 0;
-	err = adv_rdma_qp_attr(id, IBV_QPS_RTS, &attr, &mask);
+	err = qp_attr_for(id, IBV_QPS_RTS, &attr, &mask);
 	if (err)
 		return err;
 	if (initiator_depth != RDMA_MAX_INIT_DEPTH)

@@ -6,13 +6,8 @@
 #include "rdmacm/id_state.h"
 
 /* Modify the id's QP with the attributes that the daemon knows. Without a QP they do nothing. */
-int adv_rdma_qp_to_init(struct adv_rdma_id *id);
 int adv_rdma_qp_to_rtr(struct adv_rdma_id *id, uint8_t responder_resources);
 int adv_rdma_qp_to_rts(struct adv_rdma_id *id, uint8_t initiator_depth);
 int adv_rdma_qp_to_error(struct adv_rdma_id *id);
-
-/* Fills in the attributes for `state` and their mask, as rdma_init_qp_attr(3). */
-int adv_rdma_qp_attr(struct adv_rdma_id *id, enum ibv_qp_state state, struct ibv_qp_attr *attr,
-		     int *mask);
 
 #endif

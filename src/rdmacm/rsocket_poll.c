@@ -8,14 +8,15 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/select.h>
 
 #include "base/array.h"
 #include "base/sys.h"
 #include "rdmacm/export.h"
 #include "rdmacm/rsocket_config.h"
-#include "rdmacm/rsocket_poll.h"
 #include "rdmacm/rsocket_state.h"
 #include "rdmacm/rsocket_table.h"
 #include "rdmacm/rsocket_wait.h"
@@ -211,7 +212,9 @@ ADV_EXPORT int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
 	return ret;
 }
 
-int adv_rs_sets_to_poll(struct pollfd *fds, int n, const fd_set *readfds, const fd_set *writefds,
+/* Fills fds with the descriptors below n that the sets contain. fds has room for n entries. Returns
+ * the number of entries. */
+static int sets_to_poll(struct pollfd *fds, int n, const fd_set *readfds, const fd_set *writefds,
 			const fd_set *exceptfds)
 {
 	int count = 0;
@@ -227,7 +230,9 @@ int adv_rs_sets_to_poll(struct pollfd *fds, int n, const fd_set *readfds, const 
 	return count;
 }
 
-int adv_rs_poll_to_sets(const struct pollfd *fds, int count, fd_set *readfds, fd_set *writefds,
+/* Reduces the sets to the members that have the requested events. Any set may be NULL. Returns the
+ * number of members left; or -1 if a descriptor was not open. */
+static int poll_to_sets(const struct pollfd *fds, int count, fd_set *readfds, fd_set *writefds,
 			fd_set *exceptfds, int n)
 {
 	fd_set *sets[] = {readfds, writefds, exceptfds};
@@ -275,10 +280,10 @@ ADV_EXPORT int rselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exce
 	fds = calloc((size_t)nfds + 1, sizeof(*fds));
 	if (!fds)
 		return -1;
-	count = adv_rs_sets_to_poll(fds, nfds, readfds, writefds, exceptfds);
+	count = sets_to_poll(fds, nfds, readfds, writefds, exceptfds);
 	ret = rpoll(fds, (nfds_t)count, to_milliseconds(timeout));
 	if (ret >= 0) {
-		ret = adv_rs_poll_to_sets(fds, count, readfds, writefds, exceptfds, nfds);
+		ret = poll_to_sets(fds, count, readfds, writefds, exceptfds, nfds);
 		if (ret < 0)
 			errno = EBADF;
 	}

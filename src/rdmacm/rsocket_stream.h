@@ -166,9 +166,6 @@ struct adv_rsocket *adv_rs_stream_accept(struct adv_rsocket *rs);
  */
 void adv_rs_stream_renumber(struct adv_rsocket *rs);
 int adv_rs_stream_connect(struct adv_rsocket *rs, const struct sockaddr *addr, socklen_t len);
-/* Waits until the stream has connected or has failed. Returns 0 if it is connected, or was; -1 and
- * ENOTCONN, or an errno of adv_rs_wait(). */
-int adv_rs_stream_need_connection(struct adv_rsocket *rs, int64_t deadline);
 
 /* Endpoint (rsocket_endpoint.c) */
 

@@ -32,7 +32,9 @@ static bool is_open(struct adv_rsocket *rs)
 	return !adv_rs_state_opening(rs->s.state);
 }
 
-int adv_rs_stream_need_connection(struct adv_rsocket *rs, int64_t deadline)
+/* Waits until the stream has connected or has failed. Returns 0 if it is connected, or was; -1 and
+ * ENOTCONN, or an errno of adv_rs_wait(). */
+static int need_connection(struct adv_rsocket *rs, int64_t deadline)
 {
 	if (adv_rs_state_opening(rs->s.state) && adv_rs_wait(rs, is_open, deadline))
 		return -1;
@@ -226,7 +228,7 @@ static ssize_t send_any(struct adv_rsocket *rs, const struct iovec *iov, size_t 
 	pthread_mutex_lock(&rs->send_lock);
 	pthread_mutex_lock(&rs->lock);
 	deadline = adv_rs_deadline(rs, flags, rs->options.send_timeout_us);
-	ret = adv_rs_stream_need_connection(rs, deadline);
+	ret = need_connection(rs, deadline);
 	if (ret == 0 && !rs->s.writable)
 		ret = not_writable(rs);
 	if (ret == 0)
@@ -336,7 +338,7 @@ ssize_t adv_rs_stream_recv(struct adv_rsocket *rs, const struct iovec *iov, size
 	pthread_mutex_lock(&rs->recv_lock);
 	pthread_mutex_lock(&rs->lock);
 	deadline = adv_rs_deadline(rs, flags, rs->options.recv_timeout_us);
-	ret = adv_rs_stream_need_connection(rs, deadline);
+	ret = need_connection(rs, deadline);
 	if (ret == 0 && total > 0)
 		ret = receive_loop(rs, &to, flags, deadline);
 	pthread_mutex_unlock(&rs->lock);

@@ -285,9 +285,6 @@ bool adv_engine_hasten_acks(struct adv_engine *e);
 
 const struct adv_engine_counters *adv_engine_counters(const struct adv_engine *e);
 
-/* Returns random bits for GUIDs, tests and tools. They cannot be guessed without the seed. */
-uint64_t adv_engine_random(struct adv_engine *e);
-
 /* ---- injected faults ---------------------------------------------------------------- */
 
 /* Points at which a fault can be injected, with the meaning of the injector's result. */

@@ -124,8 +124,3 @@ const struct adv_engine_counters *adv_engine_counters(const struct adv_engine *e
 {
 	return &e->counters;
 }
-
-uint64_t adv_engine_random(struct adv_engine *e)
-{
-	return adv_rng_secret(&e->rng, e->secret_key);
-}

@@ -36,7 +36,8 @@ static void fill_device_names(void)
 	snprintf(d->dev_path, sizeof(d->dev_path), "/sys/class/infiniband_verbs/%s", name);
 }
 
-struct ibv_device *adv_ibv_the_device(void)
+/* Returns the only device. */
+static struct ibv_device *only_device(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -73,7 +74,7 @@ ADV_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 	}
 	the_device.guid = table->node_guid;
 	free(table);
-	list[0] = adv_ibv_the_device();
+	list[0] = only_device();
 	return list;
 }
 

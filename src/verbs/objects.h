@@ -69,18 +69,6 @@ static inline void adv_ibv_leave(struct ibv_context *context)
 	adv_device_unlock(adv_ibv_context_of(context)->device);
 }
 
-/* True in a child of fork(). The caller then frees objects without calling the device. */
-static inline bool adv_ibv_is_foreign(struct ibv_context *context)
-{
-	return adv_device_is_foreign(adv_ibv_context_of(context)->device);
-}
-
-/* errno of the calls that fail in a child of fork(). */
-#define ADV_EFOREIGN EIO
-
-/* device.c: returns the only device. */
-struct ibv_device *adv_ibv_the_device(void);
-
 /* query.c: operations of the context. */
 int adv_ibv_query_device_ex(struct ibv_context *context,
 			    const struct ibv_query_device_ex_input *input,

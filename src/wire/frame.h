@@ -32,7 +32,7 @@ struct adv_frame {
 	uint16_t udp_checksum;	  /* UDP checksum of the frame, host order; 0: none */
 	const uint8_t *transport; /* first byte of the BTH */
 	size_t transport_len;	  /* BTH up to the ICRC, without it */
-	uint32_t icrc;		  /* ICRC of the frame, as returned by adv_icrc_end() */
+	uint32_t icrc;		  /* ICRC of the frame, comparable to adv_icrc_finish() */
 };
 
 enum adv_frame_error {

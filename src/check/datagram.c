@@ -2,6 +2,7 @@
 #include "check/datagram.h"
 
 #include "check/fault.h"
+#include "check/queries.h"
 
 #define QKEY_HIGH_BIT 0x80000000u
 #define GRH_LENGTH    40
@@ -41,7 +42,7 @@ void adv_check_datagram_send(struct adv_check_call *call, const struct adv_check
 	if (qp->qp->qp_type != IBV_QPT_UD)
 		return;
 	check_qkey(call, qp, wr);
-	if (w->length > ETHERNET_MOST)
+	if (w->length > ETHERNET_MOST && !adv_check_has_queried(ADV_CHECK_QUERY_PORT))
 		adv_check_fault(call, ADV_RULE_UD_OVER_ETHERNET_MTU, &qp->base,
 				"a message of %llu bytes is more than the %d bytes of one packet "
 				"with an Ethernet MTU of 1500",

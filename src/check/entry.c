@@ -14,6 +14,7 @@
 #include "check/modify.h"
 #include "check/order.h"
 #include "check/posting.h"
+#include "check/queries.h"
 #include "transport/names.h"
 
 static const char *const create_calls[ADV_CHECK_KINDS] = {
@@ -161,23 +162,13 @@ static void qp_modified(struct ibv_qp *ibv, enum ibv_qp_state from, const struct
 	adv_check_unlock();
 }
 
-static void gid_queried(void)
+static void queried(enum adv_check_query query)
 {
 	struct adv_check_call call;
 
-	adv_check_call_begin(&call, "ibv_query_gid");
+	adv_check_call_begin(&call, "a query");
 	if (!adv_check_call_stack(&call)->by_library)
-		adv_check_gid_queried();
-	adv_check_unlock();
-}
-
-static void device_queried(void)
-{
-	struct adv_check_call call;
-
-	adv_check_call_begin(&call, "ibv_query_device");
-	if (!adv_check_call_stack(&call)->by_library)
-		adv_check_limits_queried();
+		adv_check_query_made(query);
 	adv_check_unlock();
 }
 
@@ -341,8 +332,7 @@ __attribute__((visibility("default"))) const struct adv_check_observer adverb_ch
 	.async_event = async_event,
 	.async_acked = async_acked,
 	.fork_init = fork_init,
-	.gid_queried = gid_queried,
-	.device_queried = device_queried,
+	.queried = queried,
 	.cm_event = cm_event,
 	.cm_acked = cm_acked,
 	.cm_connecting = cm_connecting,

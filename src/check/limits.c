@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "check/fault.h"
+#include "check/queries.h"
 
 #define NAMES_LENGTH 160
 
@@ -22,20 +23,15 @@ static const struct {
 	{"AWS EFA", false, {[SGE] = 2, [INLINE] = 32}},
 };
 
-static bool is_queried; /* under the lock of report.h */
-
-void adv_check_limits_queried(void)
-{
-	is_queried = true;
-}
-
-/* Writes the cards that have less than `wanted`, with their limits. False: none has. */
+/* Writes the cards that have less than `wanted`, with their limits. False: none has, or only one
+ * that has no RC, on which few programs run anyway. */
 static bool lacking(const struct adv_check_qp *qp, enum limit limit, unsigned wanted,
 		    char names[NAMES_LENGTH])
 {
+	bool is_common = false;
 	size_t used = 0;
 
-	if (is_queried && limit != INLINE)
+	if (limit != INLINE && adv_check_has_queried(ADV_CHECK_QUERY_DEVICE))
 		return false;
 	names[0] = '\0';
 	for (size_t i = 0; i < ADV_ARRAY_SIZE(cards); i++) {
@@ -44,10 +40,11 @@ static bool lacking(const struct adv_check_qp *qp, enum limit limit, unsigned wa
 		if (!most || wanted <= most ||
 		    (!cards[i].connected && qp->qp->qp_type != IBV_QPT_UD))
 			continue;
+		is_common |= cards[i].connected;
 		used += (size_t)snprintf(names + used, NAMES_LENGTH - used, "%s%s %u",
 					 used ? ", " : "", cards[i].name, most);
 	}
-	return used > 0;
+	return is_common;
 }
 
 void adv_check_cap_limits(struct adv_check_call *call, const struct adv_check_qp *qp)

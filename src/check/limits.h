@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Rules on what common cards have less of than this device. The sources of the limits are in
- * docs/check.md. */
+ * docs/check.md. A program that has queried the device is taken to keep to those limits that it
+ * finds there. */
 #ifndef ADV_CHECK_LIMITS_H
 #define ADV_CHECK_LIMITS_H
 
 #include "check/call.h"
 #include "check/object.h"
-
-/* The application has queried the attributes of the device. It is then assumed to keep to those
- * limits that it finds there. */
-void adv_check_limits_queried(void);
 
 /* Checks the capabilities that a new queue pair was requested with. */
 void adv_check_cap_limits(struct adv_check_call *call, const struct adv_check_qp *qp);

@@ -6,19 +6,13 @@
 #include "check/fault.h"
 #include "check/limits.h"
 #include "check/peer.h"
+#include "check/queries.h"
 #include "transport/names.h"
 #include "transport/qp_transition.h"
 
 #define PSN_MASK      0xffffff
 #define QKEY_HIGH_BIT 0x80000000u
 #define RNR_FOREVER   7 /* rnr_retry: retries without end, IBTA 9.7.5.2.8 */
-
-static bool gid_queried; /* under the lock of report.h */
-
-void adv_check_gid_queried(void)
-{
-	gid_queried = true;
-}
 
 /* ---- refused calls ---- */
 
@@ -140,9 +134,11 @@ static void check_values(struct adv_check_call *call, const struct adv_check_qp 
 			 const struct ibv_qp_attr *attr, int mask)
 {
 	check_timers(call, qp, attr, mask);
-	if (mask & IBV_QP_SQ_PSN && qp->qp->qp_type != IBV_QPT_UD)
+	if (mask & IBV_QP_SQ_PSN &&
+	    (qp->qp->qp_type == IBV_QPT_RC || qp->qp->qp_type == IBV_QPT_UC))
 		check_first_psn(call, qp, attr->sq_psn);
-	if (mask & IBV_QP_AV && attr->ah_attr.is_global && !gid_queried)
+	if (mask & IBV_QP_AV && attr->ah_attr.is_global &&
+	    !adv_check_has_queried(ADV_CHECK_QUERY_GID))
 		adv_check_fault(call, ADV_RULE_GID_INDEX_CONSTANT, &qp->base,
 				"ah_attr.grh.sgid_index %u: the program has queried no GID",
 				attr->ah_attr.grh.sgid_index);

@@ -21,7 +21,4 @@ struct adv_check_change {
 void adv_check_modified(struct adv_check_call *call, struct adv_check_qp *qp,
 			const struct adv_check_change *change);
 
-/* The application has queried a GID: it knows which GIDs its indices stand for. */
-void adv_check_gid_queried(void);
-
 #endif

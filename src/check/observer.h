@@ -43,6 +43,14 @@ enum adv_check_kind {
 	ADV_CHECK_KINDS,
 };
 
+/* Queries of the application. */
+enum adv_check_query {
+	ADV_CHECK_QUERY_DEVICE,
+	ADV_CHECK_QUERY_PORT,
+	ADV_CHECK_QUERY_GID,
+	ADV_CHECK_QUERIES,
+};
+
 struct adv_check_mr_attr {
 	uint64_t iova;
 	int access;
@@ -122,9 +130,7 @@ struct adv_check_observer {
 	void (*async_acked)(const struct ibv_async_event *event);
 	/* ibv_fork_init() */
 	void (*fork_init)(void);
-	/* The application has queried GIDs, or the attributes of the device. */
-	void (*gid_queried)(void);
-	void (*device_queried)(void);
+	void (*queried)(enum adv_check_query query);
 
 	/* rdma_get_cm_event() delivered an event; rdma_ack_cm_event() acknowledges it. */
 	void (*cm_event)(const struct rdma_cm_event *event);

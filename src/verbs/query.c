@@ -62,6 +62,12 @@ struct adv_gid_table *adv_ibv_gids_of(struct ibv_context *context)
 	return table;
 }
 
+static void watch_query(enum adv_check_query query)
+{
+	if (adv_ibv_observer)
+		adv_ibv_observer->queried(query);
+}
+
 int adv_ibv_query_device_ex(struct ibv_context *context,
 			    const struct ibv_query_device_ex_input *input,
 			    struct ibv_device_attr_ex *attr, size_t attr_size)
@@ -71,8 +77,7 @@ int adv_ibv_query_device_ex(struct ibv_context *context,
 	const uint32_t odp = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV;
 	struct ibv_device_attr_ex full = {.orig_attr = device_attr};
 
-	if (adv_ibv_observer)
-		adv_ibv_observer->device_queried();
+	watch_query(ADV_CHECK_QUERY_DEVICE);
 	if (input && input->comp_mask)
 		return adv_ibv_refuse(adv_reason(EINVAL,
 						 "comp_mask 0x%x of the input: no bit is defined",
@@ -179,6 +184,7 @@ int adv_ibv_query_port(struct ibv_context *context, uint8_t port_num, struct ibv
 	struct adv_gid_table *table;
 	int err = adv_ibv_gids_of_port(context, port_num, "ibv_query_port", &table);
 
+	watch_query(ADV_CHECK_QUERY_PORT);
 	if (err)
 		return err;
 	fill_port(table, &full);
@@ -221,12 +227,6 @@ static void copy_gid_entry(void *out, const struct ibv_gid_entry *entry, size_t 
 	memcpy(out, entry, entry_size);
 }
 
-static void watch_gid_query(void)
-{
-	if (adv_ibv_observer)
-		adv_ibv_observer->gid_queried();
-}
-
 ADV_EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t index,
 				 struct ibv_gid_entry *out, uint32_t flags, size_t entry_size)
 {
@@ -237,7 +237,7 @@ ADV_EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num,
 	if (flags)
 		return adv_ibv_refuse(adv_reason(EOPNOTSUPP, "flags 0x%x: none is defined", flags),
 				      "ibv_query_gid_ex()");
-	watch_gid_query();
+	watch_query(ADV_CHECK_QUERY_GID);
 	err = adv_ibv_gids_of_port(context, port_num, "ibv_query_gid_ex", &table);
 	if (err)
 		return err;
@@ -265,7 +265,7 @@ ADV_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_
 		return adv_ibv_refuse_negative(
 			adv_reason(EOPNOTSUPP, "flags 0x%x: none is defined", flags),
 			"ibv_query_gid_table()");
-	watch_gid_query();
+	watch_query(ADV_CHECK_QUERY_GID);
 	table = adv_ibv_gids_of(context);
 	if (!table)
 		return adv_ibv_refuse_negative(ENOMEM, "ibv_query_gid_table()");

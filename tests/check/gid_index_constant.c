@@ -4,7 +4,7 @@
 
 int main(void)
 {
-	struct lab l = {.no_gid_query = !MENDED};
+	struct lab l = {.no_queries = !MENDED};
 
 	lab_device(&l);
 	lab_qps(&l);

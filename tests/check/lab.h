@@ -40,7 +40,7 @@ struct lab {
 	struct ibv_port_attr port;
 	union ibv_gid gid;
 	uint8_t gid_index;
-	int no_gid_query; /* set before lab_device(): the GID is taken to be 127.0.0.1, index 0 */
+	int no_queries; /* set before lab_device(): the port is not queried, the GID is 127.0.0.1 */
 	struct ibv_pd *pd;
 	struct ibv_cq *cq; /* of all queues of a and b */
 	struct ibv_mr *mr; /* of buffer, with all access */

@@ -7,7 +7,7 @@ int main(void)
 	const uint32_t length = MENDED ? 1024 : 2048;
 	struct ibv_send_wr wr;
 	struct ibv_sge sge;
-	struct lab l = {0};
+	struct lab l = {.no_queries = !MENDED};
 	struct ibv_ah *ah;
 
 	lab_open_ud(&l);

@@ -12,10 +12,13 @@ import adverbd
 from adverbd import Daemon, wait_for
 
 
-def doctor(build, *arguments, **options):
+def doctor(build, *arguments, **environment):
     """Returns the exit status and {check: finding}."""
+    # librdmacm keeps its device open until the process ends, in memory that LeakSanitizer does not read.
+    sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
     done = subprocess.run([str(build / "adverb"), "doctor", "--json", *arguments], capture_output=True, text=True,
-                          check=False, timeout=120, **options)
+                          check=False, timeout=120,
+                          env=dict(os.environ, ASAN_OPTIONS=sanitizer, **environment))
     report = json.loads(done.stdout)
     assert report["bad"] == sum(f["verdict"] == "bad" for f in report["findings"])
     assert done.returncode == (1 if report["bad"] else 0), done
@@ -92,7 +95,7 @@ def the_port_is_taken(build):
 
 
 def another_daemon_program(build):
-    status, found = doctor(build, env=dict(os.environ, ADVERB_DAEMON="/bin/true"))
+    status, found = doctor(build, ADVERB_DAEMON="/bin/true")
     assert status == 1 and found["adverbd"]["verdict"] == "bad", found
     no_daemon()
     with Daemon(build):

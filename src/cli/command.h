@@ -6,6 +6,7 @@
 #include <argp.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "host/control.h"
@@ -63,11 +64,18 @@ int adv_devinfo_main(int argc, char **argv);
 int adv_gids_main(int argc, char **argv);
 int adv_status_main(int argc, char **argv);
 int adv_doctor_main(int argc, char **argv);
+int adv_res_main(int argc, char **argv);
 int adv_explain_main(int argc, char **argv);
 int adv_fault_main(int argc, char **argv);
 int adv_plan_main(int argc, char **argv);
 int adv_frame_main(int argc, char **argv);
 int adv_sim_main(int argc, char **argv);
+
+struct argp_state;
+
+/* Returns the decimal or (0x...) hexadecimal number in arg, 1 to 2^31 - 1. Otherwise prints a usage
+ * error that names `what`, and exits. */
+uint32_t adv_cli_number(struct argp_state *state, const char *what, const char *arg);
 
 /* Reads a file ("-": standard input) and adds a 0 byte. If the file is longer than `most`, returns
  * its first most + 1 bytes; the caller then refuses the file. If the file cannot be read, prints an

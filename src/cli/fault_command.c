@@ -53,16 +53,6 @@ static const struct argp_option argp_options[] = {
 	{0},
 };
 
-static uint32_t read_number(const char *arg, const char *what, struct argp_state *state)
-{
-	char *end;
-	unsigned long n = strtoul(arg, &end, 10);
-
-	if (end == arg || *end || n == 0 || n > INT32_MAX)
-		argp_error(state, "%s: '%s' is not a number from 1", what, arg);
-	return (uint32_t)n;
-}
-
 static bool has_target(const struct options *o)
 {
 	return o->has_pid || o->has_slot || o->cm || o->all;
@@ -99,11 +89,11 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'p':
 		o->has_pid = true;
-		o->pid = read_number(arg, "--pid", state);
+		o->pid = adv_cli_number(state, "--pid", arg);
 		return 0;
 	case 's':
 		o->has_slot = true;
-		o->slot = read_number(arg, "--slot", state);
+		o->slot = adv_cli_number(state, "--slot", arg);
 		return 0;
 	case 'c':
 		o->cm = true;

@@ -14,6 +14,7 @@ static const struct adv_command commands[] = {
 	{"gids", "Show the GID table and which index to use", adv_gids_main},
 	{"status", "Show the daemon and the processes that use it", adv_status_main},
 	{"doctor", "Check this machine and the way to another one", adv_doctor_main},
+	{"res", "List the objects of running programs", adv_res_main},
 	{"explain", "Explain an error, and what to do", adv_explain_main},
 	{"fault", "Inject faults into running programs", adv_fault_main},
 	{"plan", "Plan buffers, thresholds and bandwidth of a lossless Ethernet", adv_plan_main},

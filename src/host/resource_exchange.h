@@ -15,8 +15,8 @@
 #include "transport/resources.h"
 
 #define ADV_RESOURCE_EXCHANGE_MAGIC   0x41445652u /* "ADVR" */
-#define ADV_RESOURCE_EXCHANGE_VERSION 1
-#define ADV_RESOURCE_EXCHANGE_MOST    256 /* objects in an answer */
+#define ADV_RESOURCE_EXCHANGE_VERSION 2
+#define ADV_RESOURCE_EXCHANGE_MOST    128 /* objects in an answer */
 
 /* Request and answer. Objects after the first `count` are not sent. */
 struct adv_resource_message {

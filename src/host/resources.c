@@ -18,9 +18,8 @@
 
 struct query {
 	struct adv_control *control;
+	const struct adv_resource_query *wanted;
 	enum adv_resource_kind kind;
-	adv_resource_fn *fn;
-	void *user;
 	uint64_t deadline_ms;
 	bool enough;
 	struct adv_resource_message message;
@@ -105,9 +104,18 @@ static void report_objects(struct query *q, uint32_t slot, uint32_t pid)
 		r->slot = slot;
 		if (q->kind != ADV_RESOURCE_CM_ID)
 			r->pid = pid;
+		if (q->wanted->pid && q->wanted->pid != r->pid)
+			continue;
 		make_numbers_unique(r, q->kind);
-		q->enough = !q->fn(q->user, r);
+		q->enough = !q->wanted->fn(q->wanted->user, r);
 	}
+}
+
+static void report_silence(const struct query *q, uint32_t pid, int error)
+{
+	adv_info("process %u does not list its objects: %s", pid, strerror(error));
+	if (q->wanted->silent && error != EPERM && error != ECONNRESET)
+		q->wanted->silent(q->wanted->user, pid, error);
 }
 
 /* Lists all objects of one process, or of adverbd. If a request fails, skips the remaining objects.
@@ -120,10 +128,10 @@ static int query_target(struct query *q, const struct adv_control_fault *target,
 		uint64_t from = q->message.from;
 		int error = query_once(q, target);
 
-		if (error)
-			adv_info("process %u does not list its objects: %s", pid, strerror(error));
-		if (error)
+		if (error) {
+			report_silence(q, pid, error);
 			return error == ECONNRESET ? error : 0;
+		}
 		/* A device with several slots lists all its objects at its first slot only. */
 		if (slot && q->message.slot != slot)
 			return 0;
@@ -142,7 +150,7 @@ static int query_processes(struct query *q)
 	while (!error && !q->enough && (error = adv_control_list(q->control, e.slot, &e)) == 0) {
 		const struct adv_control_fault target = {ADV_CONTROL_FAULT_SLOT, e.slot};
 
-		if (e.connected)
+		if (e.connected && (!q->wanted->pid || q->wanted->pid == e.pid))
 			error = query_target(q, &target, e.slot, e.pid);
 		e.slot++;
 	}
@@ -156,15 +164,15 @@ static int query_adverbd(struct query *q)
 	return query_target(q, &target, 0, 0);
 }
 
-int adv_resources_each(struct adv_control *c, enum adv_resource_kind kind, adv_resource_fn *fn,
-		       void *user)
+int adv_resources_each(struct adv_control *c, const struct adv_resource_query *query)
 {
+	enum adv_resource_kind kind = query->kind;
 	struct query *q = calloc(1, sizeof(*q));
 	int error = q ? 0 : ENOMEM;
 
 	if (!q)
 		return error;
-	*q = (struct query){.control = c, .kind = kind, .fn = fn, .user = user};
+	*q = (struct query){.control = c, .wanted = query, .kind = kind};
 	q->deadline_ms = adv_clock_ms() + ALL_MS;
 	if (kind != ADV_RESOURCE_CM_ID)
 		error = query_processes(q);
@@ -172,7 +180,7 @@ int adv_resources_each(struct adv_control *c, enum adv_resource_kind kind, adv_r
 		error = query_adverbd(q);
 	for (uint8_t i = 0; !error && kind == ADV_RESOURCE_SUMMARY && i < ADV_RESOURCE_KINDS; i++) {
 		q->sum[i].type = i;
-		if (!fn(user, &q->sum[i]))
+		if (!query->fn(query->user, &q->sum[i]))
 			break;
 	}
 	free(q);

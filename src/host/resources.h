@@ -11,6 +11,18 @@
 /* Handles one object. Returns false if no more objects are needed. */
 typedef bool adv_resource_fn(void *user, const struct adv_object *r);
 
+/* Handles a process that may be queried but does not answer. error: ETIMEDOUT: it is stopped or too
+ * busy; EPIPE: it ended, or uses an older version of Adverb; others. */
+typedef void adv_resource_silent_fn(void *user, uint32_t pid, int error);
+
+struct adv_resource_query {
+	enum adv_resource_kind kind;
+	uint32_t pid; /* lists the objects of this process only; 0: of all processes */
+	adv_resource_fn *fn;
+	adv_resource_silent_fn *silent; /* NULL: such processes are only logged */
+	void *user;			/* argument of fn and silent */
+};
+
 /*
  * Calls fn for each object of a kind, in all processes that the caller may query: those of its
  * user, or all if it is root. For ADV_RESOURCE_SUMMARY, calls fn once for each kind, with the sums.
@@ -19,7 +31,6 @@ typedef bool adv_resource_fn(void *user, const struct adv_object *r);
  * seconds. 0, or errno: ECONNRESET: the connection to adverbd is lost; ENOMEM. No other thread may
  * use the connection during the call.
  */
-int adv_resources_each(struct adv_control *c, enum adv_resource_kind kind, adv_resource_fn *fn,
-		       void *user);
+int adv_resources_each(struct adv_control *c, const struct adv_resource_query *query);
 
 #endif

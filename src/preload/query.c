@@ -32,7 +32,8 @@ bool adv_query_contents(struct adv_contents *c)
 int adv_query_resources(enum adv_resource_kind kind, adv_resource_fn *fn, void *user)
 {
 	struct adv_control *control = connect_control();
-	int error = control ? adv_resources_each(control, kind, fn, user) : ENODEV;
+	const struct adv_resource_query query = {.kind = kind, .fn = fn, .user = user};
+	int error = control ? adv_resources_each(control, &query) : ENODEV;
 
 	adv_control_close(control);
 	return error;

@@ -36,7 +36,7 @@ static void request_lost_responses(struct adv_qp *qp, uint64_t now)
 {
 	if (qp->req.gap_asked || qp->req.rnr_wait || qp->state == IBV_QPS_ERR)
 		return;
-	qp->engine->counters.implied_nak_seq_err++;
+	adv_qp_count(qp, &qp->engine->counters.implied_nak_seq_err);
 	adv_retransmit_lost(qp, qp->req.una_psn, ADV_ERR_RESPONSES_LOST, now);
 	qp->req.gap_asked = true;
 }
@@ -93,11 +93,11 @@ static void handle_rnr_nak(struct adv_qp *qp, uint8_t timer, uint64_t now)
 {
 	struct adv_requester *req = &qp->req;
 
-	qp->engine->counters.rnr_nak_retry_err++;
+	adv_qp_count(qp, &qp->engine->counters.rnr_nak_retry_err);
 	if (req->rnr_wait)
 		return;
 	if (req->rnr_left == 0) {
-		qp->engine->counters.req_rnr_retries_exceeded++;
+		adv_qp_count(qp, &qp->engine->counters.req_rnr_retries_exceeded);
 		adv_qp_fail_send(qp, IBV_WC_RNR_RETRY_EXC_ERR, ADV_ERR_RNR_RETRIES, now);
 		return;
 	}
@@ -111,11 +111,11 @@ static void fail_by_nak(struct adv_qp *qp, uint8_t code, uint64_t now)
 {
 	switch (code) {
 	case ADV_NAK_INVALID_REQUEST:
-		qp->engine->counters.req_remote_invalid_request++;
+		adv_qp_count(qp, &qp->engine->counters.req_remote_invalid_request);
 		adv_qp_fail_send(qp, IBV_WC_REM_INV_REQ_ERR, ADV_ERR_NAK_INVALID_REQUEST, now);
 		break;
 	case ADV_NAK_REMOTE_ACCESS_ERROR:
-		qp->engine->counters.req_remote_access_errors++;
+		adv_qp_count(qp, &qp->engine->counters.req_remote_access_errors);
 		adv_qp_fail_send(qp, IBV_WC_REM_ACCESS_ERR, ADV_ERR_NAK_ACCESS, now);
 		break;
 	case ADV_NAK_REMOTE_OPERATIONAL_ERROR:
@@ -143,7 +143,7 @@ static void handle_nak(struct adv_qp *qp, uint8_t syndrome, uint32_t psn, uint64
 			fail_by_nak(qp, value, now);
 		return;
 	}
-	qp->engine->counters.packet_seq_err++;
+	adv_qp_count(qp, &qp->engine->counters.packet_seq_err);
 	if (!acknowledge_before(qp, psn, now) || qp->req.rnr_wait ||
 	    (qp->req.nak_heard && qp->engine->recovery->nak_counts_once))
 		return;
@@ -165,7 +165,7 @@ static void handle_acknowledgement(struct adv_qp *qp, const struct adv_incoming 
 		handle_nak(qp, in->h->aeth.syndrome, psn, now);
 		break;
 	default:
-		qp->engine->counters.rx_malformed++;
+		adv_qp_count(qp, &qp->engine->counters.rx_malformed);
 	}
 }
 

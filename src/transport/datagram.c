@@ -103,7 +103,7 @@ static void fail_datagram(struct adv_qp *qp, struct adv_recv_wqe *recv, enum ibv
 	struct ibv_wc wc = {.status = status, .vendor_err = why, .opcode = IBV_WC_RECV};
 
 	if (status == IBV_WC_LOC_LEN_ERR)
-		qp->engine->counters.resp_local_length_error++;
+		adv_qp_count(qp, &qp->engine->counters.resp_local_length_error);
 	adv_qp_complete_recv(qp, recv, &wc, false, now);
 	adv_qp_enter_error(qp, now);
 }
@@ -135,13 +135,13 @@ void adv_datagram_rx(struct adv_qp *qp, uint64_t now, const struct adv_incoming 
 	struct adv_recv_wqe *recv;
 
 	if (in->payload_len > qp->mtu) {
-		qp->engine->counters.rx_malformed++;
+		adv_qp_count(qp, &qp->engine->counters.rx_malformed);
 		return;
 	}
 	recv = adv_qp_take_recv(qp);
 	if (!recv) {
-		qp->engine->counters.out_of_buffer++;
-		qp->engine->counters.uc_drops++;
+		adv_qp_count(qp, &qp->engine->counters.out_of_buffer);
+		adv_qp_count(qp, &qp->engine->counters.uc_drops);
 		return;
 	}
 	if (recv->length < ADV_GRH_LEN + in->payload_len) {

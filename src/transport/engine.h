@@ -133,6 +133,8 @@ struct adv_engine_counters {
 	uint64_t out_of_memory; /* packets treated as lost, and CNPs ignored, for lack of memory */
 };
 
+#define ADV_ENGINE_COUNTERS (sizeof(struct adv_engine_counters) / sizeof(uint64_t))
+
 /* Work that the caller of an engine may have after any call, a set of bits. */
 enum adv_todo {
 	ADV_TODO_TX = 1,    /* adv_engine_tx() may have packets */

@@ -96,7 +96,7 @@ static void emit_cnp(struct adv_qp *qp, struct adv_tx_batch *batch)
 	f->cnp_path.tclass = (uint8_t)(p->cnp_dscp << DSCP_SHIFT);
 	f->cnp_path.sl = (uint8_t)p->cnp_802p_prio;
 	adv_outgoing_add(qp->engine, &f->cnp_path, batch, &h)->ecn = ADV_ECN_NOT_ECT;
-	qp->engine->counters.np_cnp_sent++;
+	adv_qp_count(qp, &qp->engine->counters.np_cnp_sent);
 }
 
 void adv_flow_send_cnp(struct adv_qp *qp, struct adv_tx_batch *batch)
@@ -142,10 +142,10 @@ void adv_flow_on_cnp(struct adv_qp *qp, uint64_t now)
 	f = e->cc.algorithm == ADV_CC_NONE ? NULL : flow_of(qp);
 	if (!f) {
 		e->counters.out_of_memory += e->cc.algorithm != ADV_CC_NONE;
-		e->counters.rp_cnp_ignored++;
+		adv_qp_count(qp, &e->counters.rp_cnp_ignored);
 		return;
 	}
-	e->counters.rp_cnp_handled++;
+	adv_qp_count(qp, &e->counters.rp_cnp_handled);
 	before = adv_flow_rate(qp, now);
 	adv_dcqcn_on_cnp(&f->dcqcn, &e->cc.params, line_rate_of(e), now);
 	if (before)

@@ -260,6 +260,7 @@ void adv_qp_clear(struct adv_qp *qp)
 	memset(&qp->resp, 0, sizeof(qp->resp));
 	qp->req.timer = timer;
 	qp->last_wqe_reported = false;
+	memset(&qp->error, 0, sizeof(qp->error));
 	qp->state = IBV_QPS_RESET;
 }
 

@@ -7,6 +7,7 @@
 #include "transport/inject.h"
 #include "transport/names.h"
 #include "transport/qp_complete.h"
+#include "transport/resources.h"
 #include "transport/responder_ack.h"
 #include "transport/srq.h"
 #include "transport/unusual.h"
@@ -50,6 +51,20 @@ static __attribute__((cold)) void log_failure(const struct adv_qp *qp, const str
 		 wc->vendor_err, adv_cause(wc->vendor_err)->text, (int)wc->status, wc->vendor_err);
 }
 
+/* Keeps a failed request as the newest error, for tools. */
+static __attribute__((cold)) void note_failure(struct adv_qp *qp, enum adv_qp_error_kind kind,
+					       const struct ibv_wc *wc, uint8_t opcode,
+					       uint64_t now)
+{
+	if (wc->status != IBV_WC_WR_FLUSH_ERR)
+		qp->error = (struct adv_qp_error){.at = now,
+						  .wr_id = wc->wr_id,
+						  .kind = (uint8_t)kind,
+						  .status = (uint8_t)wc->status,
+						  .cause = (uint8_t)wc->vendor_err,
+						  .opcode = opcode};
+}
+
 void adv_qp_complete_send(struct adv_qp *qp, enum ibv_wc_status status, enum adv_vendor_err why,
 			  uint64_t now)
 {
@@ -78,7 +93,8 @@ void adv_qp_complete_send(struct adv_qp *qp, enum ibv_wc_status status, enum adv
 	cqe.wc.byte_len = wqe->length;
 	cqe.wc.qp_num = qp->qpn;
 	if (status != IBV_WC_SUCCESS) {
-		qp->engine->counters.req_cqe_error++;
+		adv_qp_count(qp, &qp->engine->counters.req_cqe_error);
+		note_failure(qp, ADV_QP_ERROR_SEND, &cqe.wc, wqe->opcode, now);
 		log_failure(qp, &cqe.wc, "send");
 	}
 	if (!adv_cq_push(qp->send_cq, &cqe, false, now) && qp->state != IBV_QPS_ERR)
@@ -113,7 +129,8 @@ void adv_qp_complete_recv(struct adv_qp *qp, struct adv_recv_wqe *wqe, struct ib
 	if (qp->srq)
 		adv_srq_release(qp->srq, wqe);
 	if (wc->status != IBV_WC_SUCCESS) {
-		qp->engine->counters.resp_cqe_error++;
+		adv_qp_count(qp, &qp->engine->counters.resp_cqe_error);
+		note_failure(qp, ADV_QP_ERROR_RECV, wc, 0, now);
 		log_failure(qp, wc, "receive");
 	}
 	if (!adv_cq_push(qp->recv_cq, &cqe, solicited, now) && qp->state != IBV_QPS_ERR)
@@ -189,6 +206,10 @@ void adv_qp_fatal(struct adv_qp *qp, enum ibv_event_type type, enum adv_vendor_e
 {
 	if (qp->state == IBV_QPS_ERR)
 		return;
+	qp->error = (struct adv_qp_error){.at = now,
+					  .kind = ADV_QP_ERROR_EVENT,
+					  .status = (uint8_t)type,
+					  .cause = (uint8_t)why};
 	adv_affiliated_raise(qp->engine, &qp->events, type, why);
 	adv_qp_enter_error(qp, now);
 }

@@ -185,6 +185,16 @@ struct adv_fast {
 
 /* ---- the queue pair ---- */
 
+/* The newest failed request or asynchronous error of a QP. Flushed requests do not count. */
+struct adv_qp_error {
+	uint64_t at;	/* time, ns of the engine's clock */
+	uint64_t wr_id; /* of a failed request */
+	uint8_t kind;	/* enum adv_qp_error_kind */
+	uint8_t status; /* enum ibv_wc_status or enum ibv_event_type, by kind */
+	uint8_t cause;	/* enum adv_vendor_err */
+	uint8_t opcode; /* send request: enum ibv_wr_opcode */
+};
+
 struct adv_qp {
 	struct adv_engine *engine;
 	/* XRC_RECV has no pd, send_cq, recv_cq and srq of its own. The SRQ of the current request
@@ -220,7 +230,18 @@ struct adv_qp {
 	struct adv_requester req;
 	struct adv_responder resp;
 	struct adv_flow *flow; /* see flow.h; NULL: no CE mark and no CNP has arrived */
+	struct adv_qp_error error;
+	/* Share of the QP in each counter of the engine, by position, since the QP was created,
+	 * modulo 2^32. Counters that the fast path increments have no share. */
+	uint32_t share[ADV_ENGINE_COUNTERS];
 };
+
+/* Increments a counter of the QP's engine, and the QP's share of it. */
+static inline void adv_qp_count(struct adv_qp *qp, uint64_t *counter)
+{
+	++*counter;
+	qp->share[counter - (uint64_t *)(void *)&qp->engine->counters]++;
+}
 
 static inline struct adv_send_wqe *adv_send_wqe_at(const struct adv_qp *qp, uint32_t index)
 {

@@ -6,6 +6,8 @@
 #include "base/array.h"
 #include "transport/cq.h"
 #include "transport/domain.h"
+#include "transport/flight.h"
+#include "transport/mr.h"
 #include "transport/srq.h"
 
 #define MR_SLOTS_A_CALL 16384 /* most slots of the table of keys that one call reads */
@@ -20,6 +22,42 @@ static uint32_t number_of_cq(const struct adv_cq *cq)
 	return cq ? cq->number : 0;
 }
 
+static void describe_requester(const struct adv_qp *qp, struct adv_object_qp *out)
+{
+	out->sq_psn = qp->req.next_psn;
+	out->una_psn = qp->req.una_psn;
+	if (qp->reliable) {
+		out->window = qp->req.cwnd;
+		out->in_flight = adv_flight_psns(qp);
+	}
+	out->send_room = qp->sq.size;
+	out->send_posted = qp->sq.head;
+	out->send_done = qp->sq.tail;
+	if (qp->sq.head != qp->sq.tail) {
+		const struct adv_send_wqe *oldest = adv_send_wqe_at(qp, qp->sq.tail);
+
+		out->request = oldest->opcode;
+		out->request_length = oldest->length;
+	}
+	out->flags = (uint8_t)((qp->req.rnr_wait ? ADV_QP_RNR_WAIT : 0) |
+			       (qp->req.unanswered ? ADV_QP_UNANSWERED : 0) |
+			       (qp->peer_is_here ? ADV_QP_LOCAL_PEER : 0));
+	out->timeout = qp->attr.timeout;
+	out->retry_cnt = qp->attr.retry_cnt;
+	out->retry_left = qp->req.retry_left;
+	out->rnr_retry = qp->attr.rnr_retry;
+	out->rnr_left = qp->req.rnr_left;
+}
+
+static void describe_path(const struct adv_qp *qp, struct adv_object_qp *out)
+{
+	out->remote = qp->attr.dest_qp_num;
+	out->mtu = qp->mtu;
+	out->sgid_index = qp->path.sgid_index;
+	memcpy(out->sgid, qp->path.sgid.raw, sizeof(out->sgid));
+	memcpy(out->dgid, qp->path.dgid.raw, sizeof(out->dgid));
+}
+
 static const void *describe_qp(const struct adv_list *n, struct adv_object *out)
 {
 	const struct adv_qp *qp = adv_container_of(n, struct adv_qp, node);
@@ -30,12 +68,23 @@ static const void *describe_qp(const struct adv_list *n, struct adv_object *out)
 	out->state = (uint8_t)qp->state;
 	out->path_mig_state = (uint8_t)qp->attr.path_mig_state;
 	out->port = qp->attr.port_num;
-	out->qp.remote = qp->attr.dest_qp_num;
+	describe_path(qp, &out->qp);
+	describe_requester(qp, &out->qp);
 	out->qp.rq_psn = qp->resp.epsn;
-	out->qp.sq_psn = qp->req.next_psn;
+	out->qp.msn = qp->resp.msn;
 	out->qp.send_cq = number_of_cq(qp->send_cq);
 	out->qp.recv_cq = number_of_cq(qp->recv_cq);
 	out->qp.srq = qp->srq ? qp->srq->id : 0;
+	out->qp.recv_room = qp->rq.size;
+	out->qp.recv_posted = qp->rq.head;
+	out->qp.recv_done = qp->rq.next;
+	out->qp.error_at = qp->error.at;
+	out->qp.error_wr_id = qp->error.wr_id;
+	out->qp.error_kind = qp->error.kind;
+	out->qp.error_status = qp->error.status;
+	out->qp.error_cause = qp->error.cause;
+	out->qp.error_opcode = qp->error.opcode;
+	memcpy(out->qp.share, qp->share, sizeof(out->qp.share));
 	return qp->xrcd ? qp->xrcd->owner : qp->pd->owner;
 }
 
@@ -46,6 +95,8 @@ static const void *describe_cq(const struct adv_list *n, struct adv_object *out)
 	out->number = cq->number;
 	out->users = cq->users;
 	out->cq.cqe = cq->room;
+	out->cq.waiting = adv_cq_waiting(cq);
+	out->cq.overrun = cq->overrun;
 	return cq->owner;
 }
 
@@ -66,6 +117,8 @@ static const void *describe_srq(const struct adv_list *n, struct adv_object *out
 	out->pd = number_of_pd(srq->pd);
 	out->type = srq->xrcd ? IBV_SRQT_XRC : IBV_SRQT_BASIC;
 	out->srq.cq = number_of_cq(srq->cq);
+	out->srq.room = srq->max_wr;
+	out->srq.posted = srq->fifo_head - srq->fifo_tail;
 	return srq->pd->owner;
 }
 
@@ -77,6 +130,7 @@ static void describe_mr(const struct adv_mr *mr, struct adv_object *out)
 	out->mr.rkey = mr->key;
 	out->mr.iova = mr->iova;
 	out->mr.length = mr->length;
+	out->mr.access = (uint32_t)mr->granted & ~(uint32_t)ADV_ACCESS_LOCAL_READ;
 }
 
 /* Describes objects of a list. *from: number of objects that earlier calls reported. */

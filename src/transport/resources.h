@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 
+#include "transport/engine.h"
+
 struct adv_engine;
 
 enum adv_resource_kind {
@@ -23,6 +25,62 @@ enum adv_resource_kind {
 
 #define ADV_RESOURCE_SOCKADDR 28 /* bytes of struct sockaddr_in6 */
 
+/* Kind of a queue pair's newest error. */
+enum adv_qp_error_kind {
+	ADV_QP_ERROR_NONE,
+	ADV_QP_ERROR_SEND,  /* a send request failed; status: enum ibv_wc_status */
+	ADV_QP_ERROR_RECV,  /* a receive request failed; status: enum ibv_wc_status */
+	ADV_QP_ERROR_EVENT, /* an asynchronous error; status: enum ibv_event_type */
+};
+
+/* Bits of adv_object_qp.flags */
+enum adv_qp_flag {
+	ADV_QP_RNR_WAIT = 1,   /* the requester waits for the RNR NAK timer */
+	ADV_QP_UNANSWERED = 2, /* nothing was acknowledged since the last timeout */
+	ADV_QP_LOCAL_PEER = 4, /* the peer has an address of this machine */
+};
+
+/* Numbers of requests and packets are free running, modulo the size of the member. */
+struct adv_object_qp {
+	uint32_t remote; /* QP number of the peer; RC, UC, XRC */
+	uint32_t rq_psn; /* next expected PSN */
+	uint32_t sq_psn; /* PSN of the next packet */
+	uint32_t send_cq;
+	uint32_t recv_cq;
+	uint32_t srq;
+	uint32_t una_psn;	 /* oldest unacknowledged PSN */
+	uint32_t mtu;		 /* path MTU, bytes */
+	uint32_t window;	 /* most packets in flight; RC, XRC */
+	uint32_t in_flight;	 /* packets that are not acknowledged; RC, XRC */
+	uint32_t send_room;	 /* size of the send queue */
+	uint32_t send_posted;	 /* send requests posted since the QP left RESET */
+	uint32_t send_done;	 /* of these: completed */
+	uint32_t recv_room;	 /* size of the receive queue */
+	uint32_t recv_posted;	 /* receive requests posted since the QP left RESET */
+	uint32_t recv_done;	 /* of these: used by a message */
+	uint32_t msn;		 /* messages received, 24 bits; RC, XRC */
+	uint32_t request_length; /* oldest outstanding request, bytes */
+	uint8_t request;	 /* its enum ibv_wr_opcode, if send_posted != send_done */
+	uint8_t flags;		 /* enum adv_qp_flag */
+	uint8_t timeout;	 /* Local ACK Timeout, as in struct ibv_qp_attr */
+	uint8_t retry_cnt;
+	uint8_t retry_left;
+	uint8_t rnr_retry; /* 7: no limit */
+	uint8_t rnr_left;
+	uint8_t sgid_index;
+	uint8_t sgid[16];
+	uint8_t dgid[16];     /* address of the peer */
+	uint64_t error_at;    /* time of the newest error, ns of CLOCK_MONOTONIC on a device */
+	uint64_t error_wr_id; /* wr_id of the failed request */
+	uint8_t error_kind;   /* enum adv_qp_error_kind */
+	uint8_t error_status; /* by kind */
+	uint8_t error_cause;  /* enum adv_vendor_err */
+	uint8_t error_opcode; /* send request: enum ibv_wr_opcode */
+	/* The QP's share of each counter of struct adv_engine_counters, in its order. Counters that
+	 * the fast path increments have no share: tx_packets, rx_packets, rx_write_requests. */
+	uint32_t share[ADV_ENGINE_COUNTERS];
+};
+
 /* Description of one object. All numbers are in host order. The number of a QP is its QP number.
  * The engine numbers other objects from 1; 0: none. */
 struct adv_object {
@@ -38,25 +96,23 @@ struct adv_object {
 	uint8_t path_mig_state; /* QP: enum ibv_mig_state */
 	uint8_t port;		/* QP, CM_ID: 0: not set yet */
 	union {
-		struct {
-			uint32_t remote; /* QP number of the peer; RC, UC, XRC */
-			uint32_t rq_psn; /* next expected PSN */
-			uint32_t sq_psn; /* PSN of the next packet */
-			uint32_t send_cq;
-			uint32_t recv_cq;
-			uint32_t srq;
-		} qp;
+		struct adv_object_qp qp;
 		struct {
 			uint32_t cqe;
+			uint32_t waiting; /* completions that are not polled yet */
+			uint32_t overrun; /* 1: the CQ was full when a completion was added */
 		} cq;
 		struct {
 			uint32_t lkey;
 			uint32_t rkey;
 			uint64_t iova;
 			uint64_t length;
+			uint32_t access; /* enum ibv_access_flags */
 		} mr;
 		struct {
-			uint32_t cq; /* CQ of an SRQ in an XRC domain */
+			uint32_t cq;	 /* CQ of an SRQ in an XRC domain */
+			uint32_t room;	 /* max_wr */
+			uint32_t posted; /* receive requests that no message uses yet */
 		} srq;
 		struct {
 			uint32_t port_space;		       /* enum rdma_port_space */
@@ -65,11 +121,11 @@ struct adv_object {
 			uint8_t remote[ADV_RESOURCE_SOCKADDR]; /* both as struct sockaddr_in or
 								  sockaddr_in6 */
 		} cm_id;
-		uint8_t room[64];
+		uint8_t room[352];
 	};
 };
 
-_Static_assert(sizeof(struct adv_object) == 96, "fixed by the protocol of host/resources.h");
+_Static_assert(sizeof(struct adv_object) == 384, "fixed by the protocol of host/resources.h");
 
 #define ADV_RESOURCES_END UINT64_MAX
 

@@ -52,9 +52,9 @@ static void refuse_with(struct adv_qp *qp, enum adv_vendor_err why, struct adv_r
 	struct ibv_wc wc = {.status = r.status, .vendor_err = why, .opcode = IBV_WC_RECV};
 
 	if (r.nak == ADV_NAK_REMOTE_ACCESS_ERROR)
-		qp->engine->counters.resp_remote_access_errors++;
+		adv_qp_count(qp, &qp->engine->counters.resp_remote_access_errors);
 	if (r.status == IBV_WC_LOC_LEN_ERR)
-		qp->engine->counters.resp_local_length_error++;
+		adv_qp_count(qp, &qp->engine->counters.resp_local_length_error);
 	adv_responder_ack_queue(qp, (uint8_t)(ADV_AETH_NAK | r.nak), resp->epsn);
 	resp->dead = true;
 	resp->recv = NULL;
@@ -105,8 +105,8 @@ static void send_rnr_nak(struct adv_qp *qp)
 {
 	struct adv_engine_counters *c = &qp->engine->counters;
 
-	c->out_of_buffer++;
-	c->rnr_nak_sent++;
+	adv_qp_count(qp, &c->out_of_buffer);
+	adv_qp_count(qp, &c->rnr_nak_sent);
 	qp->engine->recovery->drop_unfinished(qp);
 	adv_responder_ack_queue(qp, ADV_AETH_RNR_NAK | qp->attr.min_rnr_timer, qp->resp.epsn);
 	qp->resp.nak_sent = true;
@@ -120,7 +120,7 @@ static void rx_ahead(struct adv_qp *qp)
 {
 	struct adv_responder *resp = &qp->resp;
 
-	qp->engine->counters.out_of_sequence++;
+	adv_qp_count(qp, &qp->engine->counters.out_of_sequence);
 	qp->engine->recovery->drop_unfinished(qp);
 	if (!resp->nak_sent)
 		adv_responder_ack_queue(qp, ADV_AETH_NAK | ADV_NAK_PSN_SEQUENCE_ERROR, resp->epsn);
@@ -295,7 +295,7 @@ static enum adv_vendor_err do_read(struct adv_qp *qp, const struct adv_incoming 
 	res->rkey = in->h->reth.rkey;
 	res->length = in->h->reth.length;
 	res->end = res->length;
-	qp->engine->counters.rx_read_requests++;
+	adv_qp_count(qp, &qp->engine->counters.rx_read_requests);
 	return ADV_ERR_NONE;
 }
 
@@ -334,7 +334,7 @@ static enum adv_vendor_err do_atomic(struct adv_qp *qp, const struct adv_incomin
 		return ADV_ERR_TOO_MANY_RD_ATOMIC;
 	res->atomic = true;
 	res->original = execute_atomic((uint64_t *)(void *)p, in);
-	qp->engine->counters.rx_atomic_requests++;
+	adv_qp_count(qp, &qp->engine->counters.rx_atomic_requests);
 	return ADV_ERR_NONE;
 }
 
@@ -398,7 +398,7 @@ static void rx_answered(struct adv_qp *qp, uint64_t now, const struct adv_incomi
 	}
 	/* The packet counts as lost: the peer retransmits it. */
 	if (!make_resources(&qp->resp)) {
-		qp->engine->counters.out_of_memory++;
+		adv_qp_count(qp, &qp->engine->counters.out_of_memory);
 		return;
 	}
 	switch (in->h->bth.opcode & ADV_OP_MASK) {
@@ -477,7 +477,7 @@ static void repeat_answer(struct adv_qp *qp, const struct adv_incoming *in)
 
 static void rx_duplicate(struct adv_qp *qp, const struct adv_incoming *in)
 {
-	qp->engine->counters.duplicate_request++;
+	adv_qp_count(qp, &qp->engine->counters.duplicate_request);
 	if (in->info->flags & (ADV_PKT_SEND | ADV_PKT_WRITE)) {
 		if (in->h->bth.ackreq)
 			adv_responder_ack_queue(qp, ADV_AETH_ACK | ADV_AETH_NO_CREDITS,

@@ -91,7 +91,7 @@ static void refuse_rest(struct adv_qp *qp, struct adv_resource *res, uint32_t ps
 	resource_done(resp, res);
 	resp->res_pending = 0;
 	adv_responder_ack_forget(qp);
-	qp->engine->counters.resp_remote_access_errors++;
+	adv_qp_count(qp, &qp->engine->counters.resp_remote_access_errors);
 	adv_responder_ack_queue(qp, ADV_AETH_NAK | ADV_NAK_REMOTE_ACCESS_ERROR, psn);
 	resp->dead = true;
 	adv_qp_fatal(qp, IBV_EVENT_QP_ACCESS_ERR, adv_mr_remote_cause(why), now);

@@ -20,7 +20,7 @@ static void uc_drop(struct adv_qp *qp, uint64_t now)
 	struct adv_recv_wqe *recv = qp->resp.recv;
 
 	qp->resp.message = ADV_MSG_SKIP;
-	qp->engine->counters.uc_drops++;
+	adv_qp_count(qp, &qp->engine->counters.uc_drops);
 	if (!recv || !qp->srq)
 		return;
 	qp->resp.recv = NULL;
@@ -59,7 +59,7 @@ static void uc_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *
 		if (!resp->recv)
 			resp->recv = adv_qp_take_recv(qp);
 		if (!resp->recv) {
-			qp->engine->counters.out_of_buffer++;
+			adv_qp_count(qp, &qp->engine->counters.out_of_buffer);
 			uc_drop(qp, now);
 			return;
 		}
@@ -91,7 +91,7 @@ static void uc_write(struct adv_qp *qp, uint64_t now, const struct adv_incoming 
 	if (imm && !resp->recv)
 		resp->recv = adv_qp_take_recv(qp);
 	if (imm && !resp->recv) {
-		qp->engine->counters.out_of_buffer++;
+		adv_qp_count(qp, &qp->engine->counters.out_of_buffer);
 		uc_drop(qp, now);
 		return;
 	}
@@ -116,7 +116,7 @@ void adv_responder_uc_rx(struct adv_qp *qp, uint64_t now, const struct adv_incom
 	/* A packet with any PSN is accepted, and its PSN sets the next expected PSN. A gap damages
 	 * the message in progress. */
 	if (in->h->bth.psn != resp->epsn) {
-		qp->engine->counters.out_of_sequence++;
+		adv_qp_count(qp, &qp->engine->counters.out_of_sequence);
 		if (resp->message != ADV_MSG_NONE)
 			uc_drop(qp, now);
 		resp->epsn = in->h->bth.psn;

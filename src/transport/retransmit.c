@@ -171,7 +171,7 @@ void adv_retransmit_lost(struct adv_qp *qp, uint32_t psn, enum adv_vendor_err wh
 		return;
 	}
 	if (req->retry_left == 0) {
-		qp->engine->counters.req_transport_retries_exceeded++;
+		adv_qp_count(qp, &qp->engine->counters.req_transport_retries_exceeded);
 		adv_qp_fail_send(qp, IBV_WC_RETRY_EXC_ERR, why, now);
 		return;
 	}
@@ -189,7 +189,7 @@ static void timed_out(struct adv_qp *qp, uint64_t now)
 	struct adv_requester *req = &qp->req;
 	uint8_t ticks = req->ticks + timer_ticks(qp), most = qp->engine->timeout_ticks;
 
-	qp->engine->counters.local_ack_timeout_err++;
+	adv_qp_count(qp, &qp->engine->counters.local_ack_timeout_err);
 	/* The timeout itself requests missing responses again. Responses that arrive late must not
 	 * cause another request. */
 	note_cursor(qp);

@@ -65,7 +65,7 @@ static void answers(void **state)
 	struct fixture *f = *state;
 
 	f->m.kind = ADV_RESOURCE_PD;
-	f->m.from = 254;
+	f->m.from = ADV_RESOURCE_EXCHANGE_MOST - 2;
 	assert_false(adv_resource_is_asked(f->answers));
 	assert_int_equal(adv_resource_send(f->asks, &f->m), 0);
 	assert_true(adv_resource_is_asked(f->answers));
@@ -75,7 +75,8 @@ static void answers(void **state)
 	assert_int_equal(f->m.slot, 7);
 	assert_int_equal(f->m.count, ADV_RESOURCE_EXCHANGE_MOST);
 	assert_true(f->m.from == ADV_RESOURCES_END);
-	assert_int_equal(f->m.object[255].number, ADV_RESOURCE_PD * 1000 + 255);
+	assert_int_equal(f->m.object[ADV_RESOURCE_EXCHANGE_MOST - 1].number,
+			 ADV_RESOURCE_PD * 1000 + ADV_RESOURCE_EXCHANGE_MOST - 1);
 	assert_int_equal(adv_resource_receive(f->asks, &f->m), EAGAIN);
 }
 

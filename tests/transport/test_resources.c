@@ -212,6 +212,74 @@ static void stands_changes(void **state)
 	}
 }
 
+static void mute(struct net *net, struct wire *w)
+{
+	w->copies = 0;
+}
+
+/* Describes the QP of an end. */
+static void describe(struct end *end, struct adv_object *out)
+{
+	const void *owner;
+	uint64_t from = 0;
+
+	assert_int_equal(adv_engine_resources(end->node->e, ADV_RESOURCE_QP, &from, out, &owner, 1),
+			 1);
+	assert_int_equal(out->number, adv_qp_num(end->qp));
+}
+
+static uint32_t share_of(const struct adv_object *o, size_t offset)
+{
+	return o->qp.share[offset / sizeof(uint64_t)];
+}
+
+/* A request without an answer: outstanding, then retried, then failed. */
+static void tells_a_silent_peer(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct net *net = net_open(2, 5);
+	struct adv_object seen;
+	struct region *from;
+	struct end *a, *b;
+
+	pair_open(net, &o, &a, &b);
+	from = region_open(&net->node[0], 8192, ALL_ACCESS);
+	net->hook = mute;
+	describe(a, &seen);
+	assert_int_equal(seen.qp.remote, adv_qp_num(b->qp));
+	assert_memory_equal(seen.qp.dgid, a->qp->path.dgid.raw, 16);
+	assert_int_equal(seen.qp.mtu, a->qp->mtu);
+	assert_int_equal(seen.qp.send_posted - seen.qp.send_done, 0);
+	assert_int_equal(seen.qp.error_kind, ADV_QP_ERROR_NONE);
+	end_op(a, IBV_WR_SEND, 77, from, 0, 3000, NULL, 0);
+	net_run(net, 100 * US);
+	describe(a, &seen);
+	assert_int_equal(seen.qp.send_posted - seen.qp.send_done, 1);
+	assert_int_equal(seen.qp.request, IBV_WR_SEND);
+	assert_int_equal(seen.qp.request_length, 3000);
+	assert_int_equal(seen.qp.in_flight, (3000 + a->qp->mtu - 1) / a->qp->mtu);
+	assert_int_equal(seen.qp.retry_left, seen.qp.retry_cnt);
+	assert_false(seen.qp.flags & ADV_QP_UNANSWERED);
+	net_run(net, 100 * SEC);
+	describe(a, &seen);
+	assert_int_equal(seen.state, IBV_QPS_ERR);
+	assert_int_equal(seen.qp.retry_left, 0);
+	assert_int_equal(seen.qp.error_kind, ADV_QP_ERROR_SEND);
+	assert_int_equal(seen.qp.error_status, IBV_WC_RETRY_EXC_ERR);
+	assert_int_equal(seen.qp.error_cause, ADV_ERR_TIMEOUT);
+	assert_int_equal(seen.qp.error_opcode, IBV_WR_SEND);
+	assert_int_equal(seen.qp.error_wr_id, 77);
+	assert_true(seen.qp.error_at > 0 && seen.qp.error_at <= net->now);
+	assert_true(share_of(&seen, offsetof(struct adv_engine_counters, local_ack_timeout_err)) >
+		    seen.qp.retry_cnt);
+	assert_int_equal(share_of(&seen, offsetof(struct adv_engine_counters,
+						  req_transport_retries_exceeded)),
+			 1);
+	assert_int_equal(share_of(&seen, offsetof(struct adv_engine_counters, rnr_nak_retry_err)),
+			 0);
+	net_abandon(net);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -220,6 +288,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(tells_the_rest, setup, teardown),
 		cmocka_unit_test_setup_teardown(tells_owners, setup, teardown),
 		cmocka_unit_test_setup_teardown(stands_changes, setup, teardown),
+		cmocka_unit_test(tells_a_silent_peer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/errors.h"
+#include "cli/explain_live.h"
 #include "transport/cause.h"
 
 #define STATUS_PREFIX "IBV_WC_"
@@ -17,9 +18,13 @@
 struct arguments {
 	char *what;
 	bool markdown;
+	uint32_t pid;
+	uint32_t qpn;
 };
 
 static const struct argp_option options[] = {
+	{"pid", 'p', "PID", 0, "Explain the state of this running process", 0},
+	{"qp", 'q', "QPN", 0, "With --pid: explain this queue pair only", 0},
 	{"markdown", 'm', NULL, 0, "List all errors as the tables of " ADV_DOC_DIR "/errors.md", 0},
 	{0},
 };
@@ -31,6 +36,18 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'm':
 		a->markdown = true;
+		return 0;
+	case 'p':
+		a->pid = adv_cli_number(state, "--pid", arg);
+		return 0;
+	case 'q':
+		a->qpn = adv_cli_number(state, "--qp", arg);
+		return 0;
+	case ARGP_KEY_END:
+		if (a->qpn && !a->pid)
+			argp_error(state, "--qp needs --pid");
+		if (a->pid && a->what)
+			argp_error(state, "--pid takes no argument '%s'", a->what);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (a->what)
@@ -295,6 +312,8 @@ int adv_explain_main(int argc, char **argv)
 
 	if (adv_command_parse(&argp, argc, argv, 0, &a) != 0)
 		return ADV_EXIT_USAGE;
+	if (a.pid)
+		return adv_explain_process(a.pid, a.qpn);
 	if (!a.what) {
 		if (a.markdown)
 			print_markdown();

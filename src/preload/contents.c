@@ -13,7 +13,7 @@
 #include "base/array.h"
 #include "base/sys.h"
 #include "host/identity.h"
-#include "preload/hw_counters.h"
+#include "host/hw_counters.h"
 #include "preload/uverbs_node.h"
 
 #define PATH_ROOM 256
@@ -330,50 +330,17 @@ static void write_gids(struct adv_files *f, const struct adv_gid_table *t)
 
 /* ---- counters ---- */
 
-static void write_counter(struct adv_files *f, const char *name, uint64_t value)
-{
-	char path[PATH_ROOM];
-
-	snprintf(path, sizeof(path), PORT "/counters/%s", name);
-	adv_files_text(f, path, "%" PRIu64 "\n", value);
-}
-
-/*
- * Writes IBTA's PortCounters; data counters are in units of four octets. Some counters are always
- * 0: there is no physical link, no switch and no virtual lane 15.
- */
-static void write_port_counters(struct adv_files *f, const struct adv_counters *c)
-{
-	static const char *const never[] = {
-		"symbol_error",
-		"link_error_recovery",
-		"port_rcv_remote_physical_errors",
-		"port_rcv_switch_relay_errors",
-		"port_xmit_constraint_errors",
-		"port_rcv_constraint_errors",
-		"local_link_integrity_errors",
-		"VL15_dropped",
-	};
-
-	for (size_t i = 0; i < ADV_ARRAY_SIZE(never); i++)
-		write_counter(f, never[i], 0);
-	write_counter(f, "port_rcv_errors", c->link.rx_icrc_errors + c->link.rx_malformed);
-	write_counter(f, "port_xmit_discards", c->link.tx_dropped);
-	write_counter(f, "port_xmit_data", c->link.tx_bytes / 4);
-	write_counter(f, "port_rcv_data", c->link.rx_bytes / 4);
-	write_counter(f, "port_xmit_packets", c->link.tx_packets);
-	write_counter(f, "port_rcv_packets", c->link.rx_packets);
-}
-
 static void write_counters(struct adv_files *f, const struct adv_counters *c)
 {
+	char path[PATH_ROOM];
 	const char *name;
 	uint64_t value;
 
-	write_port_counters(f, c);
+	for (unsigned i = 0; (name = adv_port_counter(c, i, &value)); i++) {
+		snprintf(path, sizeof(path), PORT "/counters/%s", name);
+		adv_files_text(f, path, "%" PRIu64 "\n", value);
+	}
 	for (unsigned i = 0; (name = adv_hw_counter(c, i, &value)); i++) {
-		char path[PATH_ROOM];
-
 		snprintf(path, sizeof(path), PORT "/hw_counters/%s", name);
 		adv_files_text(f, path, "%" PRIu64 "\n", value);
 	}

@@ -13,7 +13,7 @@
 
 #include "base/array.h"
 #include "host/identity.h"
-#include "preload/hw_counters.h"
+#include "host/hw_counters.h"
 #include "preload/nldev_request.h"
 #include "preload/nldev_resources.h"
 #include "preload/uverbs_node.h"

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What an operator asks: `adverb res` on running programs."""
+"""What an operator asks of running programs: `adverb res`, `adverb explain --pid`."""
 
 import json
 import os
+import re
 import shutil
 import signal
 
 from cases_device import NOBODY, as_nobody
 from cases_netlink import rdma, rping_pair
+from cases_netns import gid_index, two_hosts
 from cases_sysfs import same
 from harness import Failure, case, need_tool
 
@@ -109,3 +111,149 @@ def users(lab):
     same("the user's", [q["pid"] for q in mine], 3 * [other.pid])
     same("root's", sorted(q["pid"] for q in res(lab, "qp")), sorted(5 * [root.pid] + 3 * [other.pid]))
     daemon.kill()
+
+
+# ---- adverb explain --pid ----
+
+def findings(lab, process, *words):
+    """Returns the branches that `adverb explain --pid` names, in order, and its output."""
+    text = adverb(lab, "explain", "--pid", str(process.pid), *words)
+    return re.findall(r"^    \d+\. ([a-z -]+): ", text, re.M), text
+
+
+def expect_first(lab, process, branch, *texts, seconds=30):
+    """Waits until the command sees trouble. Fails unless the branch is first, and the texts are shown."""
+    shown = []
+
+    def has_trouble():
+        shown[:] = findings(lab, process)
+        return shown[0] and shown[0][0] != "no trouble"
+    lab.wait_until(has_trouble, seconds, "trouble is seen")
+    same("first branch", shown[0][0], branch)
+    for text in texts:
+        if not re.search(text, shown[1]):
+            raise Failure(f"the output lacks '{text}':\n{shown[1]}")
+    return shown[1]
+
+
+def trouble(lab, mode, there=None, faults=None):
+    """Starts the program `trouble` at both ends, the server in a second namespace if given."""
+    program = lab.client("trouble")
+    host, gid = ("10.77.0.2", "0") if there else ("127.0.0.1", "0")
+    if there:
+        gid = gid_index(lab.run(["ibv_devinfo", "-v"]), "10.77.0.1")
+        far = gid_index(lab.run(["ibv_devinfo", "-v"], prefix=there), "10.77.0.2")
+    server = lab.start([program, far if there else gid, "7000"], prefix=there or ())
+    run = [lab.adverb, "run", *(["--fault", faults] if faults else []), "--"]
+    client = lab.start([*run, program, gid, "7000", host, mode], adverb=False)
+    lab.wait_until(lambda: "ready" in client.output() or not client.running(), 30, "connected")
+    return server, client
+
+
+@case("operator", "explain-works")
+def explain_works(lab):
+    """Of two programs that work, the command reports the state and no trouble."""
+    server, client = trouble(lab, "write")
+    [there] = res(lab, "qp", "--pid", str(server.pid))
+    branches, text = findings(lab, client)
+    same("branches", branches, ["no trouble"])
+    for wanted in (r"RC, state RTS, of process \d+ \(trouble\)", rf"queue pair 0x{there['lqpn']:06x}",
+                   "path MTU 4096", r"retries   7 of 7 left, timeout 18 \(1074 ms\)",
+                   rf"process {server.pid} \(trouble\) of this machine\n", r"sent +\d{2,} packets/s"):
+        if not re.search(wanted, text):
+            raise Failure(f"the output lacks '{wanted}':\n{text}")
+    [here] = res(lab, "qp", "--pid", str(client.pid))
+    same("one", findings(lab, client, "--qp", hex(here["lqpn"]))[0], ["no trouble"])
+    adverb(lab, "explain", "--pid", str(client.pid), "--qp", hex(there["lqpn"]), status=1)
+    adverb(lab, "explain", "--pid", "1", status=1)
+    adverb(lab, "explain", "--qp", "17", status=2)
+
+
+@case("operator", "explain-stopped-here")
+def explain_stopped_here(lab):
+    """A stopped peer on the same machine; perftest. The stopped program itself is named, too."""
+    server, client = perftest_pair(lab, "-u", "18")
+    os.kill(server.pid, signal.SIGSTOP)
+    expect_first(lab, client, "peer application", rf"process {server.pid} \(ib_write_bw\).*, stopped")
+    same("the program itself", findings(lab, server)[0], ["local application"])
+
+
+@case("operator", "explain-stopped-there")
+def explain_stopped_there(lab):
+    """A stopped peer on another host, whose connection manager still answers."""
+    server, client = trouble(lab, "write", two_hosts(lab, 9000))
+    os.kill(server.pid, signal.SIGSTOP)
+    expect_first(lab, client, "peer application", "port 4791.: answered", "as the path MTU: answered")
+
+
+@case("operator", "explain-gone")
+def explain_gone(lab):
+    """A peer that has exited."""
+    server, client = trouble(lab, "write")
+    server.kill()
+    expect_first(lab, client, "peer application", "has no queue pair with the peer's number")
+
+
+@case("operator", "explain-firewall")
+def explain_firewall(lab):
+    """A firewall at the peer drops, or rejects, packets to UDP port 4791."""
+    nft = need_tool("nft")
+    there = two_hosts(lab, 9000)
+    server, client = trouble(lab, "write", there)
+    enter = " ".join(there)
+    lab.system(f"{enter} {nft} 'add table inet t; add chain inet t in {{ type filter hook input priority 0; }}; "
+               "add rule inet t in udp dport 4791 drop'")
+    expect_first(lab, client, "fabric", "port 4791.: no answer", "short: answered",
+                 "UDP port 4791 does not get through")
+    same("server runs", server.running(), True)
+
+
+@case("operator", "explain-path-mtu")
+def explain_path_mtu(lab):
+    """Packets of the path MTU are dropped on the way, shorter ones pass."""
+    nft = need_tool("nft")
+    there = two_hosts(lab, 9000)
+    server, client = trouble(lab, "write", there)
+    enter = " ".join(there)
+    lab.system(f"{enter} {nft} 'add table inet t; add chain inet t in {{ type filter hook input priority 0; }}; "
+               "add rule inet t in meta length > 1500 drop'")
+    expect_first(lab, client, "set-up", "port 4791.: answered", "short: answered; as long as the path MTU: no answer",
+                 "path MTU 4096")
+    same("server runs", server.running(), True)
+
+
+@case("operator", "explain-rnr")
+def explain_rnr(lab):
+    """A receiver without receive requests; from its side, too."""
+    server, client = trouble(lab, "send")
+    expect_first(lab, client, "peer application", "no receive request posted", r"rnr_nak_retry_err \d")
+    expect_first(lab, server, "local application", r"out_of_buffer \d")
+
+
+@case("operator", "explain-rkey")
+def explain_rkey(lab):
+    """A wrong R_Key; from the side of the memory, too."""
+    server, client = trouble(lab, "rkey")
+    lab.wait_until(lambda: "failed remote access error" in client.output(), 20, "the request fails")
+    expect_first(lab, client, "set-up", "IBV_WC_REM_ACCESS_ERR", "cause 11 NAK_ACCESS", "compare rkey")
+    expect_first(lab, server, "set-up", "IBV_EVENT_QP_ACCESS_ERR", "cause 33 RKEY", "of this process was refused")
+
+
+@case("operator", "explain-loss")
+def explain_loss(lab):
+    """A lossy link by --fault, under perftest."""
+    program = ["ib_write_bw", "-F", "-D", "60"]
+    server = lab.start(program)
+    lab.wait_listening(server, 18515)
+    client = lab.start([lab.adverb, "run", "--fault", "drop=2%", "--", *program, "127.0.0.1"], adverb=False)
+    lab.wait_until(lambda: "RTS" in [q["state"] for q in res(lab, "qp")], 30, "connected")
+    expect_first(lab, client, "fabric", "packets are lost", "a fault plan of this program is in force",
+                 r"(packet_seq_err|local_ack_timeout_err) \d+ \(\+\d+\)")
+    expect_first(lab, server, "fabric", r"(out_of_sequence|duplicate_request) \d+")
+
+
+@case("operator", "explain-unpolled")
+def explain_unpolled(lab):
+    """A program that does not poll its completion queue."""
+    _, client = trouble(lab, "unpolled")
+    expect_first(lab, client, "local application", "1 completions are not polled yet")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The names are from the Linux kernel's drivers/infiniband/hw/mlx5/counters.c, except
  * out_of_memory. */
-#include "preload/hw_counters.h"
+#include "host/hw_counters.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -51,4 +51,49 @@ const char *adv_hw_counter(const struct adv_counters *c, unsigned i, uint64_t *v
 		return NULL;
 	memcpy(value, (const char *)c + counters[i].offset, sizeof(*value));
 	return counters[i].name;
+}
+
+bool adv_hw_counter_of_qp(const uint32_t share[ADV_ENGINE_COUNTERS], unsigned i, uint64_t *value)
+{
+	size_t at;
+
+	if (i >= ADV_ARRAY_SIZE(counters))
+		return false;
+	at = counters[i].offset;
+	/* The fast path counts WRITEs for the whole engine only. */
+	if (at >= sizeof(struct adv_engine_counters) ||
+	    at == offsetof(struct adv_counters, engine.rx_write_requests))
+		return false;
+	*value = share[at / sizeof(uint64_t)];
+	return true;
+}
+
+const char *adv_port_counter(const struct adv_counters *c, unsigned i, uint64_t *value)
+{
+	/* Some counters are always 0: there is no physical link, no switch and no virtual lane 15.
+	 */
+	const struct {
+		const char *name;
+		uint64_t value;
+	} all[] = {
+		{"symbol_error", 0},
+		{"link_error_recovery", 0},
+		{"port_rcv_remote_physical_errors", 0},
+		{"port_rcv_switch_relay_errors", 0},
+		{"port_xmit_constraint_errors", 0},
+		{"port_rcv_constraint_errors", 0},
+		{"local_link_integrity_errors", 0},
+		{"VL15_dropped", 0},
+		{"port_rcv_errors", c->link.rx_icrc_errors + c->link.rx_malformed},
+		{"port_xmit_discards", c->link.tx_dropped},
+		{"port_xmit_data", c->link.tx_bytes / 4},
+		{"port_rcv_data", c->link.rx_bytes / 4},
+		{"port_xmit_packets", c->link.tx_packets},
+		{"port_rcv_packets", c->link.rx_packets},
+	};
+
+	if (i >= ADV_ARRAY_SIZE(all))
+		return NULL;
+	*value = all[i].value;
+	return all[i].name;
 }

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "cli/triage.h"
+
+#include <infiniband/verbs.h>
+
+#define COUNTER(field) offsetof(struct adv_engine_counters, field)
+
+struct findings {
+	struct adv_finding *out;
+	unsigned count;
+};
+
+static void add(struct findings *f, enum adv_branch branch, const char *what, const char *remedy)
+{
+	if (f->count < ADV_FINDINGS)
+		f->out[f->count++] = (struct adv_finding){branch, what, remedy};
+}
+
+const char *adv_branch_name(enum adv_branch branch)
+{
+	static const char *const names[] = {
+		[ADV_BRANCH_FABRIC] = "fabric",		  [ADV_BRANCH_PEER] = "peer application",
+		[ADV_BRANCH_LOCAL] = "local application", [ADV_BRANCH_SET_UP] = "set-up",
+		[ADV_BRANCH_NONE] = "no trouble",
+	};
+
+	return names[branch];
+}
+
+/* ---- counters ---- */
+
+uint32_t adv_triage_total(const struct adv_triage_facts *f, size_t offset)
+{
+	return f->now->qp.share[offset / sizeof(uint64_t)];
+}
+
+uint32_t adv_triage_recent(const struct adv_triage_facts *f, size_t offset)
+{
+	return f->now->qp.share[offset / sizeof(uint64_t)] -
+	       f->before->qp.share[offset / sizeof(uint64_t)];
+}
+
+static uint32_t sum(const struct adv_triage_facts *f, const size_t *offsets, size_t count,
+		    uint32_t (*of)(const struct adv_triage_facts *f, size_t offset))
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < count; i++)
+		n += of(f, offsets[i]);
+	return n;
+}
+
+/* Counters that lost packets increment, at either end. */
+static const size_t losses[] = {
+	COUNTER(packet_seq_err),	COUNTER(implied_nak_seq_err), COUNTER(out_of_sequence),
+	COUNTER(local_ack_timeout_err), COUNTER(duplicate_request),
+};
+#define LOSSES (sizeof(losses) / sizeof(losses[0]))
+
+/* ---- the peer does not answer ---- */
+
+static bool failed_with(const struct adv_object *qp, enum adv_vendor_err cause)
+{
+	return qp->qp.error_kind != ADV_QP_ERROR_NONE && qp->qp.error_cause == cause;
+}
+
+bool adv_triage_is_silent(const struct adv_object *before, const struct adv_object *now)
+{
+	const size_t timeouts = COUNTER(local_ack_timeout_err) / sizeof(uint64_t);
+
+	if (failed_with(now, ADV_ERR_TIMEOUT))
+		return true;
+	if (now->qp.flags & ADV_QP_RNR_WAIT)
+		return false;
+	/* Nothing was acknowledged between the readings, and a timeout has passed. */
+	return now->qp.send_posted != now->qp.send_done && before->qp.una_psn == now->qp.una_psn &&
+	       ((now->qp.flags & ADV_QP_UNANSWERED) || now->qp.retry_left < now->qp.retry_cnt ||
+		now->qp.share[timeouts] != before->qp.share[timeouts]);
+}
+
+/* The peer's process is on this machine, and explains the silence. */
+static bool add_peer_process(struct findings *f, enum adv_peer_process peer)
+{
+	switch (peer) {
+	case ADV_PEER_STOPPED:
+		add(f, ADV_BRANCH_PEER, "the peer's process, on this machine, is stopped",
+		    "let it continue (kill -CONT), or find out who stopped it: a debugger, a "
+		    "signal, a frozen container");
+		return true;
+	case ADV_PEER_NO_QP:
+		add(f, ADV_BRANCH_PEER, "this machine has no queue pair with the peer's number",
+		    "the peer's process has ended, or has destroyed its queue pair: see its log");
+		return true;
+	case ADV_PEER_NOT_READY:
+		add(f, ADV_BRANCH_PEER, "the peer's queue pair is in a state that does not receive",
+		    "see the peer: adverb explain --pid with its process; a failed queue pair must "
+		    "be set up again");
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void add_silence(struct findings *f, const struct adv_triage_facts *t)
+{
+	if (add_peer_process(f, t->peer))
+		return;
+	if (t->cm == ADV_PROBE_ANSWERED &&
+	    (t->echo_long == ADV_PROBE_TOO_LONG ||
+	     (t->echo == ADV_PROBE_ANSWERED && t->echo_long == ADV_PROBE_SILENT))) {
+		add(f, ADV_BRANCH_SET_UP,
+		    "short packets reach the peer, packets of the path MTU do not",
+		    "lower path_mtu in ibv_modify_qp at both ends (perftest: -m), or raise the MTU "
+		    "of each interface and switch on the way");
+		add(f, ADV_BRANCH_FABRIC, "a switch or firewall may drop long packets",
+		    "ping -M do -s SIZE finds the length that passes");
+	} else if (t->cm == ADV_PROBE_ANSWERED) {
+		add(f, ADV_BRANCH_PEER,
+		    "the peer's host answers at UDP port 4791, its queue pair does not",
+		    "is the peer's process stopped, frozen or gone? look at it there (ps, its "
+		    "log)");
+		add(f, ADV_BRANCH_SET_UP,
+		    "the queue pair number or the GID may be another queue pair's",
+		    "compare them at both ends: adverb res qp");
+	} else if (t->cm == ADV_PROBE_REFUSED || t->echo == ADV_PROBE_ANSWERED) {
+		add(f, ADV_BRANCH_FABRIC,
+		    "the peer's host can be reached, but UDP port 4791 does not get through",
+		    "look for a firewall (nft list ruleset, iptables -L) here, at the peer and in "
+		    "between; without one, no RDMA device uses the address any more");
+		add(f, ADV_BRANCH_PEER, "the peer's host may have no RDMA device (no adverbd)",
+		    "run adverb status there");
+	} else {
+		add(f, ADV_BRANCH_FABRIC, "the peer's host does not answer at all",
+		    "check link, route and neighbour (ip -s link, ip route get, ip neigh), the "
+		    "switches' drop counters, and firewalls for UDP port 4791");
+		add(f, ADV_BRANCH_PEER, "the peer's host may be down", "look at it there");
+	}
+}
+
+/* ---- errors ---- */
+
+static void add_error_event(struct findings *f, const struct adv_object_qp *q)
+{
+	if (q->error_status == IBV_EVENT_QP_ACCESS_ERR)
+		add(f, ADV_BRANCH_SET_UP,
+		    "the peer's request for memory of this process was refused",
+		    "compare rkey, address, length and access flags of the region with what the "
+		    "peer uses");
+	else if (q->error_cause == ADV_ERR_CQ_OVERRUN)
+		add(f, ADV_BRANCH_LOCAL, "a completion queue was full",
+		    "make it larger, or poll more often");
+	else
+		add(f, ADV_BRANCH_PEER, "the peer's request was refused as invalid",
+		    "see the cause above");
+}
+
+static void add_failed_request(struct findings *f, const struct adv_object_qp *q)
+{
+	switch (q->error_status) {
+	case IBV_WC_RETRY_EXC_ERR:
+		add(f, ADV_BRANCH_FABRIC, "packets were lost until the retries were used up",
+		    "compare the drop counters at both ends and of the switches; check PFC and "
+		    "ECN");
+		break;
+	case IBV_WC_RNR_RETRY_EXC_ERR:
+		add(f, ADV_BRANCH_PEER, "the peer had no receive request posted",
+		    "post receives earlier at the peer; the network is innocent");
+		break;
+	case IBV_WC_REM_ACCESS_ERR:
+		add(f, ADV_BRANCH_SET_UP, "the peer refused access to its memory",
+		    "compare rkey, address, length and access flags with the peer's region (adverb "
+		    "res mr --details); is the region still registered?");
+		break;
+	case IBV_WC_REM_INV_REQ_ERR:
+		add(f, ADV_BRANCH_SET_UP, "the peer refused the request as invalid",
+		    "is its receive request long enough, and are its qp_access_flags right? its "
+		    "log has the cause (ADVERB_LOG=warn)");
+		break;
+	case IBV_WC_REM_OP_ERR:
+		add(f, ADV_BRANCH_PEER, "the peer could not carry out the request",
+		    "see its receive completion");
+		break;
+	case IBV_WC_BAD_RESP_ERR:
+		add(f, ADV_BRANCH_SET_UP, "the peer's response does not fit the request",
+		    "is the path MTU the same at both ends? capture UDP port 4791");
+		break;
+	default:
+		add(f, ADV_BRANCH_LOCAL,
+		    "a request of this program failed before it was sent, or "
+		    "its receive request did",
+		    "see the cause above: lkey, address and length of each scatter/gather entry");
+	}
+}
+
+static void add_error(struct findings *f, const struct adv_triage_facts *t)
+{
+	const struct adv_object_qp *q = &t->now->qp;
+
+	/* adv_triage_is_silent() has handled a timeout. */
+	if (q->error_kind == ADV_QP_ERROR_NONE || failed_with(t->now, ADV_ERR_TIMEOUT))
+		return;
+	if (q->error_kind == ADV_QP_ERROR_EVENT)
+		add_error_event(f, q);
+	else
+		add_failed_request(f, q);
+}
+
+/* ---- a connection that works ---- */
+
+static void add_rnr(struct findings *f, const struct adv_triage_facts *t)
+{
+	if ((t->now->qp.flags & ADV_QP_RNR_WAIT) ||
+	    adv_triage_recent(t, COUNTER(rnr_nak_retry_err)))
+		add(f, ADV_BRANCH_PEER, "the peer has no receive request posted (RNR NAKs)",
+		    "post receives earlier and more of them at the peer; the network is innocent");
+	if (adv_triage_recent(t, COUNTER(out_of_buffer)))
+		add(f, ADV_BRANCH_LOCAL,
+		    "messages arrive for which this program has posted no receive request",
+		    "post receives earlier and more of them, or use a shared receive queue");
+}
+
+static void add_losses(struct findings *f, const struct adv_triage_facts *t)
+{
+	if (sum(t, losses, LOSSES, adv_triage_recent))
+		add(f, ADV_BRANCH_FABRIC,
+		    t->faults ? "packets are lost or arrive out of order; a fault plan of this "
+				"program is in force (adverb fault show)"
+			      : "packets are lost or arrive out of order",
+		    "compare port counters at both ends and of the switches: drops, PFC pauses, "
+		    "ICRC errors; see port_xmit_discards and rx_icrc_encapsulated above");
+	if (adv_triage_recent(t, COUNTER(np_cnp_sent)) ||
+	    adv_triage_recent(t, COUNTER(rp_cnp_handled)))
+		add(f, ADV_BRANCH_FABRIC, "the network marks packets: a queue is congested",
+		    "look for incast and for the switch port that marks (ECN counters)");
+}
+
+static void add_application(struct findings *f, const struct adv_triage_facts *t)
+{
+	if (t->cq_stuck)
+		add(f, ADV_BRANCH_LOCAL,
+		    "completions wait in the completion queue, and are not polled",
+		    "does the program still call ibv_poll_cq? with events: is the queue armed "
+		    "again after each event?");
+}
+
+static void add_state(struct findings *f, const struct adv_object *qp)
+{
+	if (qp->type == IBV_QPT_UD || qp->qp.error_kind != ADV_QP_ERROR_NONE)
+		return;
+	if (qp->state == IBV_QPS_RESET || qp->state == IBV_QPS_INIT)
+		add(f, ADV_BRANCH_SET_UP, "the queue pair is not connected yet",
+		    "the program has to bring it to RTR and RTS with the peer's QP number, GID and "
+		    "PSN; adverb res cm_id shows the connection manager's ids");
+	else if (qp->state == IBV_QPS_ERR)
+		add(f, ADV_BRANCH_LOCAL, "the program or a disconnect moved the queue pair to ERR",
+		    "see the program's log; the connection manager does this at DISCONNECTED");
+}
+
+/* Earlier trouble that is over now. */
+static void add_past(struct findings *f, const struct adv_triage_facts *t)
+{
+	if (f->count)
+		return;
+	if (adv_triage_total(t, COUNTER(rnr_nak_retry_err)))
+		add(f, ADV_BRANCH_PEER, "earlier, the peer had no receive request posted at times",
+		    "post more receives at the peer");
+	if (adv_triage_total(t, COUNTER(out_of_buffer)))
+		add(f, ADV_BRANCH_LOCAL,
+		    "earlier, this program had no receive request posted at times",
+		    "post more receives");
+	if (sum(t, losses, LOSSES, adv_triage_total))
+		add(f, ADV_BRANCH_FABRIC, "earlier, packets were lost or late",
+		    "compare the drop counters at both ends and of the switches");
+}
+
+unsigned adv_triage(const struct adv_triage_facts *t, struct adv_finding out[ADV_FINDINGS])
+{
+	struct findings f = {out, 0};
+
+	if (t->stopped)
+		add(&f, ADV_BRANCH_LOCAL, "the process itself is stopped",
+		    "let it continue (kill -CONT), or find out who stopped it");
+	add_error(&f, t);
+	if (adv_triage_is_silent(t->before, t->now))
+		add_silence(&f, t);
+	else
+		add_losses(&f, t);
+	add_rnr(&f, t);
+	add_application(&f, t);
+	add_state(&f, t->now);
+	add_past(&f, t);
+	if (!f.count)
+		add(&f, ADV_BRANCH_NONE, "the queue pair works, or has nothing to do",
+		    "if the program waits, see the queue pair of the other end, and the program's "
+		    "own logic");
+	return f.count;
+}

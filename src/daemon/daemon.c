@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/carrier.h"
+#include "daemon/counters_file.h"
 #include "daemon/descriptors.h"
 #include "daemon/gid_publish.h"
 #include "daemon/given.h"
@@ -218,6 +219,7 @@ int adv_daemon_create(struct adv_daemon *d, char *why, size_t why_len)
 		error = adv_daemon_make_tables(d, why, why_len);
 	if (error)
 		return error;
+	adv_counters_file_load(d->listener, d->ledger->counted);
 	adv_gid_publish(d->gids);
 	error = adv_group_create(d->socket, d->gids, why, why_len);
 	if (error)

@@ -17,6 +17,7 @@
 #include "daemon/carrier.h"
 #include "daemon/client.h"
 #include "daemon/client_notice.h"
+#include "daemon/counters_file.h"
 #include "daemon/daemon.h"
 #include "daemon/detach.h"
 #include "daemon/gid_publish.h"
@@ -209,6 +210,17 @@ static void end_grace(struct worker *w)
 		}
 }
 
+/* Leaves the counters to the next daemon. If clients take over the estate, the ledger has them. */
+static void keep_counters(const struct adv_daemon *d)
+{
+	uint64_t value[ADV_COUNTERS];
+
+	if (atomic_load(&d->ledger->handed))
+		return;
+	adv_slots_counters(d, value);
+	adv_counters_file_save(d->listener, value);
+}
+
 /* Decides whether the worker exits: sets, keeps or clears leave_at, the time of the exit. */
 static void consider_leaving(struct worker *w, uint64_t now)
 {
@@ -362,6 +374,7 @@ int adv_worker_run(struct adv_daemon *d, int keeper)
 	    adv_carrier_queue(d) >= 0)
 		atomic_store(&d->ledger->handed, 1);
 	atomic_store(&d->ledger->leaving, 1);
+	keep_counters(d);
 	if (!atomic_load(&d->ledger->handed))
 		say_farewell(&w);
 	return 0;

@@ -15,7 +15,6 @@
 #define HOLD_TRIES   200 /* number of tries, 1 ms apart */
 #define DEPTH_MAX    16	 /* most levels of nested folders to remove */
 #define LISTING_ROOM 4096
-#define PLACES	     5
 #define HOLD_FILE    ".hold"
 #define OLD_SUFFIX   ".old"
 #define OLD_SECONDS  3600 /* age at which folders of other namespaces are removed */
@@ -29,14 +28,13 @@ uint64_t adv_sysfs_network(void)
 		       : 0;
 }
 
-/* Returns the i-th possible parent folder, in order of preference; NULL: it is not defined. */
-static const char *parent_folder(unsigned i, char room[64])
+const char *adv_sysfs_root_parent(unsigned i, char room[ADV_SYSFS_PARENT_LEN])
 {
 	static const char *const fixed[] = {"/run", "/dev/shm", "/tmp"};
 	const char *path = i >= 2 ? fixed[i - 2] : secure_getenv("XDG_RUNTIME_DIR");
 
 	if (i == 1) {
-		snprintf(room, 64, "/run/user/%u", (unsigned)geteuid());
+		snprintf(room, ADV_SYSFS_PARENT_LEN, "/run/user/%u", (unsigned)geteuid());
 		path = room;
 	}
 	return path && path[0] == '/' ? path : NULL;
@@ -46,8 +44,8 @@ static const char *parent_folder(unsigned i, char room[64])
  * the path is too long. */
 static bool root_path(unsigned i, uint64_t net, char root[PATH_MAX])
 {
-	char room[64];
-	const char *folder = parent_folder(i, room);
+	char room[ADV_SYSFS_PARENT_LEN];
+	const char *folder = adv_sysfs_root_parent(i, room);
 
 	return folder && snprintf(root, PATH_MAX, "%s" ADV_SYSFS_ROOT_PREFIX "%u-%llu", folder,
 				  (unsigned)geteuid(), (unsigned long long)net) < PATH_MAX / 2;
@@ -80,7 +78,7 @@ int adv_sysfs_root_open(char root[PATH_MAX])
 {
 	uint64_t net = adv_sysfs_network();
 
-	for (unsigned i = 0; i < PLACES; i++) {
+	for (unsigned i = 0; i < ADV_SYSFS_PARENTS; i++) {
 		int fd = root_path(i, net, root) ? open_root(root, true) : -1;
 
 		if (fd >= 0)
@@ -98,7 +96,7 @@ bool adv_sysfs_root_is(const char *path)
 	if (syscall(SYS_newfstatat, AT_FDCWD, path, &other, AT_SYMLINK_NOFOLLOW) != 0 ||
 	    other.st_uid != geteuid())
 		return false;
-	for (unsigned i = 0; i < PLACES; i++)
+	for (unsigned i = 0; i < ADV_SYSFS_PARENTS; i++)
 		if (root_path(i, net, root) &&
 		    syscall(SYS_newfstatat, AT_FDCWD, root, &mine, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    mine.st_dev == other.st_dev && mine.st_ino == other.st_ino)
@@ -230,8 +228,8 @@ void adv_sysfs_root_remove(void)
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	for (unsigned i = 0; i < PLACES; i++) {
-		const char *folder = parent_folder(i, room);
+	for (unsigned i = 0; i < ADV_SYSFS_PARENTS; i++) {
+		const char *folder = adv_sysfs_root_parent(i, room);
 
 		if (root_path(i, net, root))
 			remove_unused_root(root, INT64_MAX);

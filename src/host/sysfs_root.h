@@ -27,6 +27,13 @@ uint64_t adv_sysfs_network(void);
  */
 int adv_sysfs_root_open(char root[PATH_MAX]);
 
+#define ADV_SYSFS_PARENTS    5
+#define ADV_SYSFS_PARENT_LEN 64
+
+/* Returns the i-th of the places above, of ADV_SYSFS_PARENTS; NULL: it is not defined. The path may
+ * be in room[]. */
+const char *adv_sysfs_root_parent(unsigned i, char room[ADV_SYSFS_PARENT_LEN]);
+
 /* True if the path leads to that folder. False if the last component of the path is a symbolic
  * link. */
 bool adv_sysfs_root_is(const char *path);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What an operator asks of running programs: `adverb res`, `adverb explain --pid`."""
+"""What an operator asks of running programs: `adverb res`, `adverb explain --pid`, `adverb stat`."""
 
 import json
 import os
@@ -10,8 +10,8 @@ import signal
 from cases_device import NOBODY, as_nobody
 from cases_netlink import rdma, rping_pair
 from cases_netns import gid_index, two_hosts
-from cases_sysfs import same
-from harness import Failure, case, need_tool
+from cases_sysfs import counters, same
+from harness import Failure, case, daemons, need_tool
 
 
 def adverb(lab, *words, status=0, **how):
@@ -30,7 +30,7 @@ def perftest_pair(lab, *words, server_words=()):
     server = lab.start([*program, *server_words])
     lab.wait_listening(server, 18515)
     client = lab.start([*program, "127.0.0.1"])
-    lab.wait_until(lambda: [q["pid"] for q in res(lab, "qp") if q["state"] == "RTS"], 30,
+    lab.wait_until(lambda: client.pid in [q["pid"] for q in res(lab, "qp") if q["state"] == "RTS"], 30,
                    "the client is connected")
     return server, client
 
@@ -257,3 +257,101 @@ def explain_unpolled(lab):
     """A program that does not poll its completion queue."""
     _, client = trouble(lab, "unpolled")
     expect_first(lab, client, "local application", "1 completions are not polled yet")
+
+
+# ---- adverb stat ----
+
+def stat(lab, *words):
+    """Returns the parsed reports of `adverb stat --json`, one for each line."""
+    return [json.loads(line) for line in adverb(lab, "stat", *words, "--json").splitlines()]
+
+
+def port_counters(lab):
+    [[port]] = stat(lab)
+    return port["counters"]
+
+
+@case("operator", "stat")
+def statistics(lab):
+    """The port's counters agree with perftest and sysfs; rates agree with totals."""
+    program = ["ib_write_bw", "-F", "-n", "500", "-s", "65536"]
+    lab.pair(program, [*program, "127.0.0.1"])
+    total = port_counters(lab)
+    same("WRITEs", total["rx_write_requests"], 500)
+    payload = 500 * 65536
+    if not payload <= 4 * total["port_xmit_data"] <= 1.01 * payload:
+        raise Failure(f"{4 * total['port_xmit_data']} bytes were sent for {payload} of payload")
+    same("received", (total["port_rcv_data"], total["port_rcv_errors"]), (total["port_xmit_data"], 0))
+    files = counters(lab)
+    same("as sysfs", {name: files[name] for name in total}, total)
+    server, client = perftest_pair(lab, "-s", "65536")
+    first, second = (r[0] for r in stat(lab, "-i", "0.5", "-c", "2"))
+    grown = second["counters"]["port_xmit_data"] - first["counters"]["port_xmit_data"]
+    rate = second["rates"]["port_xmit_data"]
+    if not grown > 0 or not 0.3 * grown < rate * 0.5 < 1.1 * grown:
+        raise Failure(f"{grown} in half a second, but a rate of {rate}/s")
+    text = adverb(lab, "stat", "-i", "0.1", "-c", "1")
+    if not re.search(r"^  port_xmit_packets +\d+ +[\d.]+/s$", text, re.M):
+        raise Failure(f"no rates:\n{text}")
+    [[one]] = stat(lab, "--pid", str(client.pid), "-i", "0.3", "-c", "1")
+    [qp] = res(lab, "qp", "--pid", str(client.pid))
+    same("queue pair", (one["lqpn"], one["pid"], one["comm"]), (qp["lqpn"], client.pid, "ib_write_bw"))
+    same("requests complete", one["rates"]["send_completed"] > 0 and one["counters"]["send_completed"] > 0, True)
+    same("by number", stat(lab, "--qp", hex(qp["lqpn"]))[0][0]["pid"], client.pid)
+    same("both ends", {q["pid"] for q in stat(lab, "--pid", str(server.pid))[0]}, {server.pid})
+    for words, status in ((("--qp", "7"), 1), (("--pid", "1"), 1), (("-c", "3"), 2), (("-i", "x"), 2)):
+        adverb(lab, "stat", *words, status=status)
+
+
+@case("operator", "stat-queue-pairs")
+def statistics_of_queue_pairs(lab):
+    """Each queue pair has its own share of the port's counters."""
+    server, client = trouble(lab, "send")
+    lab.wait_until(lambda: stat(lab, "--pid", str(client.pid))[0][0]["counters"]["rnr_nak_retry_err"] > 2, 20,
+                   "RNR NAKs arrive")
+    other_server, other = perftest_pair(lab)
+    same("another queue pair", stat(lab, "--pid", str(other.pid))[0][0]["counters"]["rnr_nak_retry_err"], 0)
+    os.kill(client.pid, signal.SIGSTOP)
+    lab.wait_until(lambda: port_counters(lab)["out_of_buffer"] ==
+                   stat(lab, "--pid", str(server.pid))[0][0]["counters"]["out_of_buffer"], 20,
+                   "the port's counter is that of the only receiver")
+    same("still run", [p.running() for p in (server, other_server, other)], 3 * [True])
+
+
+@case("operator", "stat-outlives")
+def statistics_outlive(lab):
+    """The counters outlive programs and adverbd; a damaged or foreign file is not taken over."""
+    program = ["ib_write_bw", "-F", "-n", "100", "-s", "4096"]
+
+    def run_and_leave():
+        lab.pair(program, [*program, "127.0.0.1"])
+        lab.wait_until(lambda: not daemons(), 20, "adverbd ends")
+
+    run_and_leave()
+    [kept] = [name for name in os.listdir(lab.dir) if name.startswith("adverb-counters-")]
+    file = lab.dir / kept
+    same("mode", file.stat().st_mode & 0o777, 0o600)
+    run_and_leave()
+    same("two runs", port_counters(lab)["rx_write_requests"], 200)
+    lab.wait_until(lambda: not daemons(), 20, "adverbd ends")
+    same("as sysfs", counters(lab)["rx_write_requests"], 200)
+    lab.wait_until(lambda: not daemons(), 20, "adverbd ends")
+    whole = file.read_bytes()
+    for broken in (b"", whole[:1000], b"x" + whole[1:], os.urandom(len(whole))):
+        file.write_bytes(broken)
+        same("damaged", port_counters(lab)["rx_write_requests"], 0)
+        lab.wait_until(lambda: not daemons(), 20, "adverbd ends")
+    file.write_bytes(whole)
+    _, there = lab.namespace()
+    lab.system(f"{' '.join(there)} ip link set lo up")
+    [[port]] = [json.loads(line) for line in adverb(lab, "stat", "--json", prefix=there).splitlines()]
+    same("another namespace", port["counters"]["rx_write_requests"], 0)
+    same("this one", port_counters(lab)["rx_write_requests"], 200)
+    lab.wait_until(lambda: not daemons(), 20, "adverbd ends")
+    file.unlink()
+    target = lab.dir / "target"
+    target.write_bytes(whole)
+    file.symlink_to(target)
+    same("a link is not followed", port_counters(lab)["rx_write_requests"], 0)
+    lab.wait_until(lambda: not daemons(), 20, "adverbd ends")
+    same("nor written to", target.read_bytes() == whole, True)

@@ -3,8 +3,11 @@
 #include "cli/command.h"
 
 #include <argp.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <rdma/rdma_cma.h>
 
 #include "cli/errors.h"
 #include "cli/explain_live.h"
@@ -13,6 +16,7 @@
 #define STATUS_PREFIX "IBV_WC_"
 #define EVENT_PREFIX  "IBV_EVENT_"
 #define CAUSE_PREFIX  "ADV_ERR_"
+#define CM_PREFIX     "RDMA_CM_EVENT_"
 #define NEVER	      "only a fault plan reports it"
 
 struct arguments {
@@ -62,11 +66,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	options,
 	parse_option,
-	"[STATUS|VENDOR_ERR|EVENT|STATUS/VENDOR_ERR]",
-	"Explain a completion's status, its vendor_err, or an asynchronous event, and what to do. "
-	"The argument is a number, a name or a text of ibv_wc_status_str(): 12/7, "
-	"IBV_WC_RETRY_EXC_ERR, \"transport retry counter exceeded\". Without an argument, list all "
-	"errors.",
+	"[STATUS|VENDOR_ERR|EVENT|STATUS/VENDOR_ERR|EVENT/STATUS|CALL|CALL/ERRNO]",
+	"Explain a completion's status, its vendor_err, an asynchronous event, an event of the "
+	"connection manager, or the errno of a call, and what to do. The argument is a number, a "
+	"name or a text of ibv_wc_status_str(): 12/7, IBV_WC_RETRY_EXC_ERR, \"transport retry "
+	"counter exceeded\", RDMA_CM_EVENT_REJECTED/8, ibv_modify_qp/EINVAL. With --pid, explain "
+	"the state of a running program. Without an argument, list all errors.",
 	NULL,
 	NULL,
 	NULL};
@@ -102,7 +107,7 @@ static long find_text(const char *what, text_fn *text, const char *prefix)
 		return text((uint32_t)n) ? n : -1;
 	for (uint32_t i = 0; (t = text(i)) != NULL; i++)
 		if (is_called(what, prefix, t->name + strlen(prefix)) ||
-		    strcasecmp(what, t->string) == 0)
+		    (t->string[0] && strcasecmp(what, t->string) == 0))
 			return i;
 	return -1;
 }
@@ -125,6 +130,25 @@ static long find_cause(const char *what)
 		return adv_cause((uint32_t)n) ? n : -1;
 	for (uint32_t i = 0; adv_cause(i); i++)
 		if (is_called(what, CAUSE_PREFIX, adv_cause(i)->name))
+			return i;
+	return -1;
+}
+
+/* As find_text(), but finds names only: a number is a status, a cause or an event of the device. */
+static long find_cm_event(const char *what)
+{
+	return number_of(what) >= 0 ? -1 : find_text(what, adv_cm_event_text, CM_PREFIX);
+}
+
+/* Finds a reason of a REJ by its number or its name. -1: there is none. */
+static long find_reject(const char *what)
+{
+	long n = number_of(what);
+
+	if (n >= 0)
+		return adv_reject_text((uint32_t)n) ? n : -1;
+	for (uint32_t i = 0; i < adv_reject_reasons(); i++)
+		if (adv_reject_text(i) && is_called(what, "IB_CM_REJ_", adv_reject_text(i)->name))
 			return i;
 	return -1;
 }
@@ -208,6 +232,55 @@ static void print_cause(long number)
 	each_status_and_event(c, print_with);
 }
 
+/* ---- the connection manager and the calls ---- */
+
+static void print_cm_event(long event)
+{
+	const struct adv_error_text *t = adv_cm_event_text((uint32_t)event);
+
+	printf("%s (event %ld of the connection manager)\n", t->name, event);
+	print_advice(t->text, t->advice);
+}
+
+static void print_reject(long reason)
+{
+	const struct adv_error_text *t = adv_reject_text((uint32_t)reason);
+
+	printf("IB_CM_REJ_%s (reject reason %ld)\n", t->name, reason);
+	print_advice(t->text, t->advice);
+}
+
+static void print_call_error(const struct adv_call_error *e)
+{
+	printf("%s, errno %d (%s): %s\n", e->call, e->error, strerror(e->error), e->text);
+}
+
+/* Prints the errnos of a call (error 0: all of them), or the calls with an errno (call NULL).
+ * Returns how many there are. */
+static unsigned print_call_errors(const char *call, int error)
+{
+	const struct adv_call_error *e;
+	unsigned count = 0;
+
+	for (uint32_t i = 0; (e = adv_call_error(i)) != NULL; i++) {
+		if ((call && strcmp(e->call, call) != 0) || (error && e->error != error))
+			continue;
+		print_call_error(e);
+		count++;
+	}
+	return count;
+}
+
+static bool is_call(const char *what)
+{
+	const struct adv_call_error *e;
+
+	for (uint32_t i = 0; (e = adv_call_error(i)) != NULL; i++)
+		if (strcmp(e->call, what) == 0)
+			return true;
+	return false;
+}
+
 static int report_unknown_error(const char *what)
 {
 	fprintf(stderr,
@@ -217,12 +290,49 @@ static int report_unknown_error(const char *what)
 	return ADV_EXIT_USAGE;
 }
 
+/* Explains an event of the connection manager with its status. */
+static int explain_cm_pair(long event, const char *status_text)
+{
+	char *end;
+	long status = strtol(status_text, &end, 10), reject = find_reject(status_text);
+
+	print_cm_event(event);
+	if (event == RDMA_CM_EVENT_REJECTED && reject >= 0) {
+		print_reject(reject);
+		return 0;
+	}
+	if (event != RDMA_CM_EVENT_REJECTED && end != status_text && !*end && status < 0 &&
+	    status > INT16_MIN) {
+		printf("status %ld: %s\n", status, strerror((int)-status));
+		return 0;
+	}
+	fprintf(stderr, "adverb explain: '%s' is no status of this event\n", status_text);
+	return ADV_EXIT_USAGE;
+}
+
+/* Explains CALL/ERRNO. */
+static int explain_call_error(const char *call, const char *error_text)
+{
+	long number = number_of(error_text);
+	int error = number > 0 ? (int)number : adv_errno_of(error_text);
+
+	if (error && print_call_errors(call, error))
+		return 0;
+	fprintf(stderr, "adverb explain: '%s' is no errno of %s; adverb explain %s lists them\n",
+		error_text, call, call);
+	return ADV_EXIT_USAGE;
+}
+
 /* Explains STATUS/VENDOR_ERR, as programs print it. */
 static int explain_pair(char *status_text, char *cause_text)
 {
 	long status = find_status(status_text);
 	long cause = find_cause(cause_text);
 
+	if (find_cm_event(status_text) >= 0)
+		return explain_cm_pair(find_cm_event(status_text), cause_text);
+	if (is_call(status_text))
+		return explain_call_error(status_text, cause_text);
 	if (status < 0)
 		return report_unknown_error(status_text);
 	print_status(status, cause < 0);
@@ -242,14 +352,22 @@ static int explain_pair(char *status_text, char *cause_text)
 static int explain_single(const char *what)
 {
 	long status = find_status(what), cause = find_cause(what), event = find_event(what);
+	long cm_event = find_cm_event(what), reject = number_of(what) < 0 ? find_reject(what) : -1;
+	bool known = status >= 0 || cause >= 0 || event >= 0 || cm_event >= 0 || reject >= 0;
 
+	if (is_call(what) || adv_errno_of(what))
+		return print_call_errors(is_call(what) ? what : NULL, adv_errno_of(what)) ? 0 : 1;
+	if (cm_event >= 0)
+		print_cm_event(cm_event);
+	if (reject >= 0)
+		print_reject(reject);
 	if (status >= 0)
 		print_status(status, true);
 	if (cause >= 0)
 		print_cause(cause);
 	if (event >= 0)
 		print_event(event);
-	return status < 0 && cause < 0 && event < 0 ? report_unknown_error(what) : 0;
+	return known ? 0 : report_unknown_error(what);
 }
 
 /* ---- all errors ---- */
@@ -272,6 +390,15 @@ static void list_errors(void)
 		printf("%5u  %-30s %s\n", i, adv_cause(i)->name, adv_cause(i)->text);
 	printf("\n");
 	list_texts("EVENT", adv_event_text);
+	printf("\n");
+	list_texts("EVENT OF THE CONNECTION MANAGER", adv_cm_event_text);
+	printf("\nREJECT REASON\n");
+	for (uint32_t i = 0; i < adv_reject_reasons(); i++)
+		if (adv_reject_text(i))
+			printf("%5u  %-30s %s\n", i, adv_reject_text(i)->name,
+			       adv_reject_text(i)->text);
+	printf("\nERRNO OF A CALL\n");
+	(void)print_call_errors(NULL, 0);
 }
 
 static void print_table(const char *title, text_fn *text)
@@ -303,6 +430,17 @@ static void print_markdown(void)
 	}
 	printf("\n");
 	print_table("event", adv_event_text);
+	printf("\n");
+	print_table("event of the connection manager", adv_cm_event_text);
+	printf("\n| reason | name | what it means | what to do |\n| --- | --- | --- | --- |\n");
+	for (uint32_t i = 0; i < adv_reject_reasons(); i++)
+		if (adv_reject_text(i))
+			printf("| %u | `%s` | %s | %s |\n", i, adv_reject_text(i)->name,
+			       adv_reject_text(i)->text, adv_reject_text(i)->advice);
+	printf("\n| call | errno | what it means |\n| --- | --- | --- |\n");
+	for (uint32_t i = 0; adv_call_error(i); i++)
+		printf("| `%s` | `%s` | %s |\n", adv_call_error(i)->call,
+		       strerrorname_np(adv_call_error(i)->error), adv_call_error(i)->text);
 }
 
 int adv_explain_main(int argc, char **argv)

@@ -139,7 +139,7 @@ int adv_res_main(int argc, char **argv)
 	struct adv_control *c;
 	bool good;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &a) != 0)
+	if (adv_command_parse(&argp, argc, argv, 0, &a) != 0)
 		return ADV_EXIT_USAGE;
 	c = adv_cli_connect(false);
 	if (!c)

@@ -311,7 +311,7 @@ int adv_stat_main(int argc, char **argv)
 	struct adv_control *control;
 	int status;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &a) != 0)
+	if (adv_command_parse(&argp, argc, argv, 0, &a) != 0)
 		return ADV_EXIT_USAGE;
 	/* Starts adverbd if it does not run: it has the counters of ended programs. */
 	control = adv_cli_connect(true);

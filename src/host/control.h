@@ -253,8 +253,8 @@ int adv_control_list(struct adv_control *c, uint32_t from, struct adv_control_en
 
 struct adv_counters;
 
-/* Reads the sums of the counters of all slots, including those of ended processes and, if their file
- * was kept, of earlier daemons of the network namespace. Blocks. 0 or errno. */
+/* Reads the sums of the counters of all slots, including those of ended processes and, if their
+ * file was kept, of earlier daemons of the network namespace. Blocks. 0 or errno. */
 int adv_control_counters(struct adv_control *c, struct adv_counters *sum);
 
 /*

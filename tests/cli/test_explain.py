@@ -16,6 +16,7 @@ from limits import PATIENCE
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 VERBS_H = pathlib.Path("/usr/include/infiniband/verbs.h")
+CMA_H = pathlib.Path("/usr/include/rdma/rdma_cma.h")
 ADVERB = sys.argv[1]
 LIBIBVERBS = sys.argv[2] if len(sys.argv) > 2 else None
 NEVER = "only a fault plan reports it"
@@ -40,7 +41,7 @@ def enumerators(path, enum):
 
 
 TABLES = explain("--markdown")[1].strip().split("\n\n")
-STATUSES, CAUSES, EVENTS = (rows(table) for table in TABLES)
+STATUSES, CAUSES, EVENTS, CM_EVENTS, REJECTS, CALLS = (rows(table) for table in TABLES)
 
 
 def bare(name):
@@ -63,6 +64,28 @@ class Tables(unittest.TestCase):
                              [[row[0], bare(row[1])] for row in table])
         self.assertEqual(len(CAUSES), len(enumerators(ROOT / "src/transport/cause.h",
                                                       "adv_vendor_err")))
+
+    def test_events_of_the_connection_manager_are_those_of_the_headers(self):
+        body = re.search(r"enum rdma_cm_event_type \{(.*?)\};", CMA_H.read_text(), re.S).group(1)
+        names = re.findall(r"(RDMA_CM_EVENT_\w+)", body)[:len(CM_EVENTS)]
+        self.assertEqual([[str(i), f"`{n}`"] for i, n in enumerate(names)], [row[:2] for row in CM_EVENTS])
+        self.assertEqual(len(CM_EVENTS), 16)
+        text = (ROOT / "src/wire/cm_message.h").read_text()
+        self.assertEqual([row[:2] for row in REJECTS],
+                         [[n, f"`{name}`"] for name, n in re.findall(r"ADV_CM_REJ_([A-Z_]+) = (\d+)", text)])
+
+    def test_errnos_of_calls_are_those_that_the_tests_provoke(self):
+        """tests/verbs/errno_calls.c makes calls fail; where the table has the call, it has the errno."""
+        text = (ROOT / "tests/verbs/errno_calls.c").read_text()
+        known = {}
+        for call, error, _ in CALLS:
+            known.setdefault(call.strip("`"), set()).add(error.strip("`"))
+        provoked = re.findall(r'\{"(?:ibv_)?(\w+)", \w+, (E\w+),', text)
+        checked = [(call, error) for call, error in provoked
+                   if "ibv_" + call in known and error != "EIO"]  # EIO: in a child of fork()
+        self.assertGreater(len(checked), 12)
+        for call, error in checked:
+            self.assertIn(error, known["ibv_" + call], call)
 
     def test_what_is_reported_has_a_cause(self):
         """Each status and event that can occur belongs to a cause. tests/transport/test_cause.c makes
@@ -124,6 +147,28 @@ class Command(unittest.TestCase):
         _, out, _ = explain("2")
         for name in ("IBV_WC_LOC_QP_OP_ERR", "ADV_ERR_LKEY", "IBV_EVENT_QP_REQ_ERR"):
             self.assertIn(name, out)
+
+    def test_connection_manager(self):
+        status, out, _ = explain("RDMA_CM_EVENT_REJECTED/8")
+        self.assertEqual(status, 0)
+        self.assertIn("IB_CM_REJ_INVALID_SERVICE_ID (reject reason 8)", out)
+        self.assertEqual(explain("rejected/invalid_service_id")[1], out)
+        self.assertIn(explain("INVALID_SERVICE_ID")[1], out)
+        status, out, _ = explain("RDMA_CM_EVENT_UNREACHABLE/-110")
+        self.assertEqual(status, 0)
+        self.assertIn("status -110: Connection timed out", out)
+        self.assertIn("firewall for UDP port 4791", explain("UNREACHABLE")[1])
+        for wrong in ("REJECTED/34", "REJECTED/-1", "REJECTED/x", "UNREACHABLE/8", "UNREACHABLE/-"):
+            self.assertEqual(explain(wrong)[0], 2, wrong)
+
+    def test_calls(self):
+        status, out, _ = explain("ibv_post_send")
+        self.assertEqual((status, len(out.splitlines())), (0, 2))
+        self.assertIn("the send queue is full", explain("ibv_post_send/ENOMEM")[1])
+        self.assertEqual(explain("ibv_post_send/12"), explain("ibv_post_send/ENOMEM"))
+        self.assertIn("ibv_destroy_cq, errno 16", explain("EBUSY")[1])
+        for wrong in ("ibv_post_send/EBUSY", "ibv_post_send/", "ibv_post_send/x", "EXYZ"):
+            self.assertEqual(explain(wrong)[0], 2, wrong)
 
     def test_unknown(self):
         for name in ("nothing", "", "-1", "9999999999999999999999", "12/", "/7", "nothing/7", "7x"):

@@ -11,7 +11,7 @@ from cases_device import NOBODY, as_nobody
 from cases_netlink import rdma, rping_pair
 from cases_netns import gid_index, two_hosts
 from cases_sysfs import counters, same
-from harness import Failure, case, daemons, need_tool
+from harness import HERE, Failure, case, daemons, need_tool
 
 
 def adverb(lab, *words, status=0, **how):
@@ -355,3 +355,19 @@ def statistics_outlive(lab):
     same("a link is not followed", port_counters(lab)["rx_write_requests"], 0)
     lab.wait_until(lambda: not daemons(), 20, "adverbd ends")
     same("nor written to", target.read_bytes() == whole, True)
+
+
+@case("operator", "documentation")
+def documentation(lab):
+    """Each command of the table in docs/operating.md works on running programs."""
+    server, client = perftest_pair(lab)
+    [qp] = res(lab, "qp", "--pid", str(client.pid))
+    text = (HERE.parent.parent / "docs" / "operating.md").read_text()
+    table = text.split("## Questions and commands")[1].split("\n## ")[0]
+    commands = re.findall(r"\| `adverb ([^`]+)` \|$", table, re.M)
+    same("commands", len(commands) > 15, True)
+    for command in commands:
+        words = command.replace("PID", str(client.pid)).replace("QPN", hex(qp["lqpn"])).split()
+        if not adverb(lab, *words) and words != ["res", "cm_id"]:
+            raise Failure(f"adverb {command} prints nothing")
+    same("still run", (server.running(), client.running()), (True, True))

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * trouble GID PORT: accepts one connection, posts no receive requests, waits until it is killed.
- * trouble GID PORT HOST MODE: connects to it, posts requests by MODE until one fails, and then waits
- * until it is killed:
- *	write	WRITEs of 8 KiB, one after another
- *	send	SENDs of 64 bytes, one after another
- *	rkey	one WRITE with an R_Key that the peer does not have
- *	unpolled	one WRITE, whose completion the program never polls
- * Prints "ready" after it is connected, and "failed STATUS" for a failed request.
+ * trouble GID PORT HOST MODE: connects to it, posts requests by MODE until one fails, and then
+ *waits until it is killed: write	WRITEs of 8 KiB, one after another send	SENDs of 64 bytes,
+ *one after another rkey	one WRITE with an R_Key that the peer does not have unpolled	one
+ *WRITE, whose completion the program never polls Prints "ready" after it is connected, and "failed
+ *STATUS" for a failed request.
  */
 #include <stdbool.h>
 #include <stdio.h>

@@ -10,6 +10,7 @@
 #include "host/hw_counters.h"
 #include "transport/cause.h"
 #include "transport/names.h"
+#include "wire/gid.h"
 
 #define SECOND_NS	  1000000000u
 #define TIMEOUT_UNIT	  4.096e-3 /* ms: a Local ACK Timeout is 4.096 us x 2^timeout */
@@ -17,7 +18,7 @@
 
 static void print_path(const struct adv_object *r)
 {
-	char local[ADV_GID_TEXT + 8], peer[ADV_GID_TEXT + 8];
+	char local[ADV_GID_TEXT_LENGTH], peer[ADV_GID_TEXT_LENGTH];
 	struct adv_gid gid;
 
 	if (!adv_object_has_peer(r)) {
@@ -25,9 +26,9 @@ static void print_path(const struct adv_object *r)
 		return;
 	}
 	memcpy(gid.raw, r->qp.sgid, sizeof(gid.raw));
-	adv_format_address(local, &gid);
+	adv_gid_text(&gid, local);
 	memcpy(gid.raw, r->qp.dgid, sizeof(gid.raw));
-	adv_format_address(peer, &gid);
+	adv_gid_text(&gid, peer);
 	printf("  path      %s (GID %u) to %s, queue pair 0x%06x, path MTU %u\n", local,
 	       r->qp.sgid_index, peer, r->qp.remote, r->qp.mtu);
 }

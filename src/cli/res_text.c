@@ -9,6 +9,7 @@
 #include "cli/res.h"
 #include "transport/cause.h"
 #include "transport/names.h"
+#include "wire/gid.h"
 
 static void print_owner(const struct adv_object *r)
 {
@@ -36,9 +37,9 @@ static void print_error(const struct adv_object_qp *q)
 static void print_qp_details(const struct adv_object *r)
 {
 	const struct adv_object_qp *q = &r->qp;
-	char gid[ADV_GID_TEXT + 8];
+	char gid[ADV_GID_TEXT_LENGTH];
 
-	adv_format_address(gid, (const struct adv_gid *)(const void *)q->sgid);
+	adv_gid_text((const struct adv_gid *)(const void *)q->sgid, gid);
 	if (adv_object_has_peer(r))
 		printf("    local %s gid-index %u port %u\n", gid, q->sgid_index, r->port);
 	printf("    pdn %u send-cqn %u recv-cqn %u srqn %u ctxn %u\n", r->pd, q->send_cq,
@@ -57,10 +58,10 @@ static void print_qp_details(const struct adv_object *r)
 static void print_qp(const struct adv_object *r, bool details)
 {
 	const struct adv_object_qp *q = &r->qp;
-	char peer[ADV_GID_TEXT + 8] = "-", remote[16] = "-";
+	char peer[ADV_GID_TEXT_LENGTH] = "-", remote[16] = "-";
 
 	if (adv_object_has_peer(r)) {
-		adv_format_address(peer, (const struct adv_gid *)(const void *)q->dgid);
+		adv_gid_text((const struct adv_gid *)(const void *)q->dgid, peer);
 		snprintf(remote, sizeof(remote), "0x%06x", q->remote);
 	}
 	printf("0x%06x  %-8s  %-5s  %-15s  %-8s  %-5u  %-8u  %-8u  ", r->number,

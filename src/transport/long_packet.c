@@ -34,8 +34,9 @@ uint32_t adv_long_payload_here(const struct adv_qp *qp, const struct adv_send_wq
 	const struct adv_engine *e = qp->engine;
 	uint32_t most, packets;
 
-	/* After a timeout, each packet finds out how far the peer is. A rate counts packets. */
-	if (qp->req.unanswered || qp->flow || !is_memory_firm(qp, wqe))
+	/* After a timeout, each packet finds out how far the peer is. After a NAK, the payload of
+	 * another long packet might not be readable either. A rate counts packets. */
+	if (qp->req.unanswered || qp->req.nak_heard || qp->flow || !is_memory_firm(qp, wqe))
 		return qp->mtu;
 	most = e->long_payload(e->long_user, &qp->path, qp->attr.dest_qp_num, wqe->length);
 	packets = most / qp->mtu;

@@ -100,6 +100,7 @@ struct adv_requester {
 	bool far; /* at the timeout, a READ or atomic was in flight and the cursor was at max_psn */
 	uint32_t far_head; /* rd_head at that timeout */
 	uint32_t far_end;  /* rd_end of the oldest READ or atomic at that timeout */
+	uint32_t long_end; /* if long_sent: PSN after the newest long packet */
 	bool long_sent;	   /* a long packet was sent: its payload may still be read */
 	bool rnr_wait;	   /* rnr_nak_timer runs; no request is sent */
 	/* At most one of these timers runs at a time, so they share memory and the place in the

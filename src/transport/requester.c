@@ -157,6 +157,7 @@ static bool emit_data(struct adv_qp *qp, struct adv_tx_batch *batch, const struc
 	if (packets > 1) {
 		qp->engine->counters.tx_packets += packets - 1;
 		qp->req.long_sent = true;
+		qp->req.long_end = adv_psn_add(qp->req.next_psn, packets);
 	}
 	if (qp->reliable)
 		qp->req.since_ackreq = h.bth.ackreq ? 0 : qp->req.since_ackreq + packets;

@@ -159,6 +159,16 @@ static void send_again(struct adv_qp *qp, uint32_t psn, enum adv_vendor_err why)
 	adv_timer_cancel(&qp->req.retransmit_timer);
 }
 
+/* True if a long packet that ends after psn was sent. Its payload may have been unreadable, which
+ * is no failure of the network. */
+static bool is_long_lost(const struct adv_qp *qp, uint32_t psn)
+{
+	const struct adv_requester *req = &qp->req;
+
+	return req->long_sent &&
+	       ((req->long_end - psn - 1) & ADV_PSN_MASK) < ((req->max_psn - psn) & ADV_PSN_MASK);
+}
+
 void adv_retransmit_lost(struct adv_qp *qp, uint32_t psn, enum adv_vendor_err why, uint64_t now)
 {
 	struct adv_requester *req = &qp->req;
@@ -167,6 +177,12 @@ void adv_retransmit_lost(struct adv_qp *qp, uint32_t psn, enum adv_vendor_err wh
 	 * repeated without limit. */
 	if (!qp->engine->recovery->nak_costs_retry && why != ADV_ERR_TIMEOUT) {
 		req->retry_left = qp->attr.retry_cnt;
+		send_again(qp, psn, why);
+		return;
+	}
+	/* Until una_psn moves no further long packet is sent (adv_long_payload()) and no further
+	 * NAK counts, so this does not repeat without progress or a timeout. */
+	if (why == ADV_ERR_SEQUENCE_RETRIES && is_long_lost(qp, psn)) {
 		send_again(qp, psn, why);
 		return;
 	}

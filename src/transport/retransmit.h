@@ -15,7 +15,8 @@ void adv_retransmit_arm(struct adv_qp *qp, uint64_t now);
 /* Sets the cursor to psn. Everything from psn on is sent again. */
 void adv_retransmit_from(struct adv_qp *qp, uint32_t psn);
 /* Handles a loss whose first packet is psn: uses one retry and sends everything from psn on again.
- * If no retry is left, fails the oldest request and the QP. */
+ * If no retry is left, fails the oldest request and the QP. A NAK uses no retry if a long packet
+ * may be lost. */
 void adv_retransmit_lost(struct adv_qp *qp, uint32_t psn, enum adv_vendor_err why, uint64_t now);
 /* Requests an acknowledgement when no packet will follow the newest one. If the newest packet did
  * not request one, sends the packets in flight again, now with a request. */

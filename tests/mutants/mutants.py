@@ -26,6 +26,7 @@ FLIGHT = "src/transport/flight.c"
 FLIGHT_H = "src/transport/flight.h"
 FLOW = "src/transport/flow.c"
 HEADERS = "src/wire/headers.h"
+LONG_PACKET = "src/transport/long_packet.c"
 MCAST = "src/transport/mcast.c"
 MESSAGE = "src/transport/message.c"
 MESSAGE_H = "src/transport/message.h"
@@ -65,6 +66,12 @@ MUTANTS = [
      "\tif (in->info->flags & ADV_PKT_START)\n\t\tqp->resp.message = ADV_MSG_NONE;\n\trx_ahead", "\trx_ahead"),
     ("long-recall", "requests are flushed while the peer may still read their memory", FLIGHT,
      "if (qp->req.long_sent && qp->engine->withdraw)", "if (!qp)"),
+    ("long-retry", "payload that could not be read uses a retry", RETRANSMIT,
+     "&& is_long_lost(qp, psn)) {", "&& is_long_lost(qp, psn) && !req) {"),
+    ("long-free", "no NAK uses a retry once a long packet was sent", RETRANSMIT,
+     "return req->long_sent &&", "return req->long_sent ||"),
+    ("long-again", "payload that could not be read is sent away again at once", LONG_PACKET,
+     "qp->req.unanswered || qp->req.nak_heard ||", "qp->req.unanswered ||"),
     ("long-region", "a region is deregistered while the peer may still read it", MR,
      "mr->windows);\n\twithdraw_region(mr);", "mr->windows);"),
     ("psn-wrap", "PSNs are compared without regard to wrap-around", HEADERS,

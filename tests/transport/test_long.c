@@ -15,12 +15,13 @@ static struct {
 	struct net *net;
 	struct end *a, *b;
 	struct region *ra, *rb;
-	bool away;	  /* payload stays at the sender */
-	unsigned refuse;  /* pulls that fail */
-	unsigned pulls;	  /* pulls that succeeded */
-	unsigned packets; /* packets from a to b */
-	unsigned longs;	  /* of these, long ones */
-	unsigned drop;	  /* long packets to drop */
+	bool away;	     /* payload stays at the sender */
+	unsigned refuse;     /* pulls that fail */
+	unsigned pulls;	     /* pulls that succeeded */
+	unsigned packets;    /* packets from a to b */
+	unsigned longs;	     /* of these, long ones */
+	unsigned drop;	     /* long packets to drop */
+	unsigned drop_short; /* other packets from a to b to drop */
 	unsigned recalls;
 	struct adv_headers last; /* headers of the newest packet from b to a */
 } all;
@@ -104,6 +105,8 @@ static unsigned carry(struct end *from, struct end *to)
 		all.longs += from == all.a && pkt->more;
 		if (pkt->more && all.drop)
 			all.drop--;
+		else if (from == all.a && !pkt->more && all.drop_short)
+			all.drop_short--;
 		else
 			deliver(to, pkt);
 	}
@@ -119,12 +122,13 @@ static void carry_all(void)
 	end_poll(all.b);
 }
 
-static int open_ends(void **state, enum ibv_qp_type type)
+static int open_ends(void **state, enum ibv_qp_type type, uint8_t retry_cnt)
 {
 	struct adv_engine_config c = {.seed = {1}, .window = 256, .local_memory = true};
 	struct options o = options_default(type);
 
 	memset(&all, 0, sizeof(all));
+	o.retry_cnt = retry_cnt;
 	o.mtu = IBV_MTU_4096;
 	all.net = net_open_config(2, &c);
 	all.ra = region_open(&all.net->node[0], ROOM, ALL_ACCESS);
@@ -138,7 +142,12 @@ static int open_ends(void **state, enum ibv_qp_type type)
 
 static int open_rc(void **state)
 {
-	return open_ends(state, IBV_QPT_RC);
+	return open_ends(state, IBV_QPT_RC, 7);
+}
+
+static int open_without_retries(void **state)
+{
+	return open_ends(state, IBV_QPT_RC, 0);
 }
 
 static int close_ends(void **state)
@@ -220,6 +229,43 @@ static void test_unreadable(void **state)
 		memset(all.rb->buf, 0, ROOM);
 	}
 	assert_int_equal(all.b->recv_count, 2);
+}
+
+/* Payload that cannot be read costs no retry. The packets that are sent in its place are not long,
+ * so that a second failure cannot follow before the peer has received something. */
+static void test_unreadable_without_retries(void **state)
+{
+	static const int opcodes[] = {IBV_WR_RDMA_WRITE, IBV_WR_SEND};
+
+	all.away = true;
+	all.refuse = UINT32_MAX;
+	for (unsigned i = 0; i < 2; i++) {
+		if (i)
+			end_recv(all.b, i, all.rb, 0, ROOM);
+		all.longs = 0;
+		end_op(all.a, opcodes[i], i, all.ra, 0, 256 * KIB, all.rb, 0);
+		carry_all();
+		expect_send(all.a, i, i, IBV_WC_SUCCESS);
+		expect_pattern(all.rb, 0, 256 * KIB, 1, 0);
+		assert_int_equal(all.longs, 1);
+		assert_int_equal(counters_of(all.a)->packet_seq_err, i + 1);
+		memset(all.rb->buf, 0, ROOM);
+	}
+	assert_int_equal(counters_of(all.a)->local_ack_timeout_err, 0);
+}
+
+/* Any other NAK uses a retry, also of a QP that has sent long packets. */
+static void test_loss_without_retries(void **state)
+{
+	end_op(all.a, IBV_WR_RDMA_WRITE, 1, all.ra, 0, 64 * KIB, all.rb, 0);
+	carry_all();
+	assert_int_equal(all.longs, 1);
+	expect_send(all.a, 0, 1, IBV_WC_SUCCESS);
+	all.drop_short = 1;
+	end_op(all.a, IBV_WR_RDMA_WRITE, 2, all.ra, 0, 8, all.rb, 0);
+	end_op(all.a, IBV_WR_RDMA_WRITE, 3, all.ra, 0, 8, all.rb, 0);
+	carry_all();
+	expect_send(all.a, 1, 2, IBV_WC_RETRY_EXC_ERR);
 }
 
 /* The requester cuts a message differently when it sends it again. The responder has the first part
@@ -341,7 +387,7 @@ static void test_recalled(void **state)
 static void test_never_long(void **state)
 {
 	close_ends(state);
-	open_ends(state, IBV_QPT_UC);
+	open_ends(state, IBV_QPT_UC, 7);
 	end_op(all.a, IBV_WR_RDMA_WRITE, 1, all.ra, 0, 64 * KIB, all.rb, 0);
 	carry_all();
 	assert_int_equal(all.packets, 16);
@@ -362,6 +408,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_one_packet, open_rc, close_ends),
 		cmocka_unit_test_setup_teardown(test_scattered, open_rc, close_ends),
 		cmocka_unit_test_setup_teardown(test_unreadable, open_rc, close_ends),
+		cmocka_unit_test_setup_teardown(test_unreadable_without_retries,
+						open_without_retries, close_ends),
+		cmocka_unit_test_setup_teardown(test_loss_without_retries, open_without_retries,
+						close_ends),
 		cmocka_unit_test_setup_teardown(test_partly_received, open_rc, close_ends),
 		cmocka_unit_test_setup_teardown(test_lost_in_the_middle, open_rc, close_ends),
 		cmocka_unit_test_setup_teardown(test_refused, open_rc, close_ends),

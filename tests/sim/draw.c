@@ -206,6 +206,7 @@ static void draw_subjects(struct sim *s)
 	s->withdraws = chance(s, WITHDRAWING, 300);
 	s->overruns = chance(s, OVERRUNS, 150);
 	s->groups = chance(s, GROUPS, 500);
+	longs_draw(s);
 	for (unsigned i = 0; i < s->connection_count; i++) {
 		struct connection *c = &s->connection[i];
 
@@ -250,6 +251,8 @@ static void take_fingerprint(struct sim *s)
 	 * other seeds do not change. */
 	if (s->ack_delay)
 		mix(s, s->ack_delay);
+	if (s->longs)
+		mix(s, (uint64_t)s->away_min << 32 | s->copy_most << 10 | s->unreadable);
 }
 
 void draw(struct sim *s, const struct run *run)

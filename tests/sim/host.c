@@ -186,18 +186,31 @@ void queue_shrink(struct host *h, struct queue *q)
 	q->shrunk = true;
 }
 
+/* Returns the IPv6 or IPv4 address of the host with this index. */
+static struct adv_gid gid_of(unsigned index, bool ipv4)
+{
+	uint8_t last = (uint8_t)(index + 1);
+
+	if (ipv4)
+		return (struct adv_gid){{[10] = 0xff, [11] = 0xff, [12] = 10, [15] = last}};
+	return (struct adv_gid){{[0] = 0xfd, [3] = 1, [15] = last}};
+}
+
+/* Sets the GID table: the host's own addresses, and with long packets those of all hosts behind
+ * them, as all are processes of one machine. */
 static void set_gids(struct host *h)
 {
-	struct adv_engine_gid gids[2];
-	uint8_t last = (uint8_t)(h->index + 1);
-	uint8_t v6[16] = {0xfd, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last};
-	uint8_t v4[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, last};
+	struct sim *s = h->sim;
+	struct adv_engine_gid gids[2 + 2 * SIM_HOSTS];
+	unsigned count = 0;
 
-	memcpy(h->gid[0].raw, v6, 16);
-	memcpy(h->gid[1].raw, v4, 16);
-	for (int i = 0; i < 2; i++)
-		gids[i] = (struct adv_engine_gid){h->gid[i], 4096};
-	REQUIRE(h->sim, adv_engine_set_gids(h->e, gids, 2) == 0, "no GIDs");
+	for (unsigned i = 0; i < 2; i++) {
+		h->gid[i] = gid_of(h->index, i);
+		gids[count++] = (struct adv_engine_gid){h->gid[i], 4096};
+	}
+	for (unsigned i = 0; s->longs && i < 2 * s->host_count; i++)
+		gids[count++] = (struct adv_engine_gid){gid_of(i / 2, i % 2), 4096};
+	REQUIRE(s, adv_engine_set_gids(h->e, gids, count) == 0, "no GIDs");
 }
 
 static void open_srqs(struct host *h)
@@ -241,7 +254,8 @@ void host_open(struct host *h)
 		.total_window = s->total_window,
 		.timeout_ticks = s->timeout_ticks,
 		.ack_delay = s->ack_delay,
-		.local_credit = s->seed & 1,
+		.local_credit = (s->seed & 1) && !s->longs,
+		.local_memory = s->longs,
 		.no_fast_path = s->no_fast_path,
 	};
 
@@ -252,6 +266,7 @@ void host_open(struct host *h)
 	if (s->injects)
 		adv_engine_set_injector(h->e, inject, h);
 	set_gids(h);
+	longs_open(h);
 	h->pd = adv_pd_create(h->e);
 	h->xrcd = adv_xrcd_create(h->e);
 	for (unsigned i = 0; i < SIM_CQS; i++) {
@@ -294,6 +309,7 @@ static void note_counters(struct host *h)
 void host_crash(struct host *h)
 {
 	manager_crash(h);
+	longs_crash(h);
 	note_counters(h);
 	adv_engine_destroy(h->e);
 	h->e = NULL;

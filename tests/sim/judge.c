@@ -77,6 +77,7 @@ static void succeeded(struct stream *st, uint64_t number)
 	q->expected = NULL;
 	if (consumes(q->opcode))
 		st->consuming_done++;
+	longs_reuse(st, number);
 	st->done = number + 1;
 	st->from->host->sim->total.operations++;
 }
@@ -87,6 +88,7 @@ static void not_done(struct stream *st, uint64_t number)
 
 	free(q->expected);
 	q->expected = NULL;
+	longs_reuse(st, number);
 	st->done = number + 1;
 	st->from->host->sim->total.operations++;
 }

@@ -210,6 +210,7 @@ struct host {
 	struct adv_fault_state fault;
 	struct adv_fault_queue held;
 	uint64_t link_free_at;
+	bool copies_from[SIM_HOSTS]; /* payload from that host must not be away */
 };
 
 struct end {

@@ -9,7 +9,7 @@
 #include "sim.h"
 #include "wire/mad.h"
 
-#define PACKET_MAX (ADV_HEADERS_MAX + 4096 + ADV_FAULT_LENGTH_MAX)
+#define PACKET_MAX (ADV_HEADERS_MAX + ADV_LONG_MAX + ADV_FAULT_LENGTH_MAX)
 
 /* ---- the heap of packets in flight ---- */
 
@@ -137,8 +137,8 @@ static struct flight *copy_of(const struct flight *from)
 	*f = *from;
 	/* The block has exactly the packet's size, so that a sanitizer detects a read past its end.
 	 */
-	f->data = xcalloc(1, f->len);
-	memcpy(f->data, from->data, f->len);
+	f->data = xcalloc(1, f->data_len);
+	memcpy(f->data, from->data, f->data_len);
 	return f;
 }
 
@@ -164,7 +164,8 @@ static void arrange(struct host *h, struct flight *f, const struct adv_fault_ver
 {
 	struct sim *s = h->sim;
 
-	if (v->mark)
+	/* A queue pair with a rate limit sends no long packets, and shared memory marks none. */
+	if (v->mark && !s->longs)
 		f->meta.tclass |= ADV_ECN_CE;
 	for (unsigned i = 0; i <= v->copies; i++) {
 		struct flight *c = copy_of(f);
@@ -192,22 +193,29 @@ void network_release(struct host *h)
 	}
 }
 
-/* Writes the packet's bytes like a link. Returns their number. */
-static uint32_t assemble(struct sim *s, const struct adv_tx_packet *pkt, uint8_t *data)
+/* Writes the packet's bytes like a link, without payload that is away. */
+static void assemble(struct sim *s, const struct adv_tx_packet *pkt, struct flight *f)
 {
 	uint32_t payload = 0, len = pkt->header_len;
 
-	memcpy(data, pkt->header, pkt->header_len);
+	memcpy(f->data, pkt->header, pkt->header_len);
 	for (unsigned i = 0; i < pkt->iov_count; i++) {
 		payload += (uint32_t)pkt->iov[i].iov_len;
-		REQUIRE(s, payload <= 4096, "a packet with more than 4 KiB");
-		memcpy(data + len, pkt->iov[i].iov_base, pkt->iov[i].iov_len);
+		REQUIRE(s, payload <= (pkt->more + 1) * 4096u, "a packet with %u bytes", payload);
+		if (f->longs.away)
+			continue;
+		memcpy(f->data + len, pkt->iov[i].iov_base, pkt->iov[i].iov_len);
 		len += (uint32_t)pkt->iov[i].iov_len;
 	}
 	REQUIRE(s, payload == pkt->payload_len && pkt->pad == (-payload & 3),
 		"a packet whose lengths disagree");
-	memset(data + len, 0, pkt->pad);
-	return len + pkt->pad;
+	f->len = pkt->header_len + payload + pkt->pad;
+	f->data_len = len;
+	f->longs.source = (struct adv_rx_source){longs_pull, payload};
+	if (f->longs.away)
+		return;
+	memset(f->data + len, 0, pkt->pad);
+	f->data_len += pkt->pad;
 }
 
 /* Sends a packet to one host. */
@@ -221,16 +229,19 @@ static void send_to(struct host *h, unsigned to, struct flight f, const struct a
 	REQUIRE(s, to < s->host_count, "a packet to nobody");
 	f.to = to;
 	s->total.packets++;
-	history_note(s, "a packet", f.data, f.len);
+	history_note(s, "a packet", f.data, f.data_len);
+	if (f.longs.more)
+		history_note(s, "a long packet's length", &f.len, sizeof(f.len));
 	history_note(s, "a packet's place", &leaves, sizeof(leaves));
 	s->total.bytes += f.len;
-	adv_fault_packet_read(&p, true, &f.meta.dgid, f.meta.tclass & ADV_ECN_MASK, f.data, f.len);
+	adv_fault_packet_read(&p, true, &f.meta.dgid, f.meta.tclass & ADV_ECN_MASK, f.data,
+			      f.data_len);
 	if (adv_fault_decide(&h->fault, leaves, &p, &v))
 		note_impaired(h, &headers->bth, f.to, &v);
 	if (s->trace)
 		trace(s, h, &f, headers, &v);
 	if (v.corrupt && v.icrc_right)
-		f.len = adv_fault_alter(&v, f.data, f.len, PACKET_MAX);
+		f.len = f.data_len = adv_fault_alter(&v, f.data, f.len, PACKET_MAX);
 	if (!v.drop && (!v.corrupt || v.icrc_right))
 		arrange(h, &f, &v, leaves);
 	if (!v.behind)
@@ -250,8 +261,9 @@ static void send_packet(struct host *h, const struct adv_tx_packet *pkt, uint64_
 				    .hop_limit = path->hop_limit}};
 	struct adv_headers headers;
 
-	f.len = assemble(s, pkt, data);
-	REQUIRE(s, adv_headers_decode(data, f.len, &headers) == pkt->header_len,
+	longs_send(h, pkt, &f);
+	assemble(s, pkt, &f);
+	REQUIRE(s, adv_headers_decode(data, f.data_len, &headers) == pkt->header_len,
 		"a packet that cannot be decoded");
 	if (!adv_gid_is_multicast(&path->dgid))
 		send_to(h, path->dgid.raw[15] - 1u, f, &headers, leaves);
@@ -266,6 +278,7 @@ void network_send(struct host *h, const struct adv_path *path, const uint8_t *da
 	uint8_t room[PACKET_MAX];
 	struct flight f = {.data = room,
 			   .len = len,
+			   .data_len = len,
 			   .meta = {.sgid = path->sgid,
 				    .dgid = path->dgid,
 				    .tclass = path->tclass,
@@ -312,7 +325,11 @@ void network_deliver(struct sim *s)
 {
 	struct flight *f = land(s);
 	struct host *h = &s->host[f->to];
-	struct adv_rx_packet pkt = {.meta = &f->meta, .data = f->data, .len = f->len};
+	struct adv_rx_packet pkt = {.meta = &f->meta,
+				    .data = f->data,
+				    .len = f->len,
+				    .more = f->longs.more,
+				    .source = f->longs.away ? &f->longs.source : NULL};
 	uint32_t qpn = (uint32_t)f->data[5] << 16 | (uint32_t)f->data[6] << 8 | f->data[7];
 	struct end *end;
 

@@ -31,6 +31,8 @@ static uint32_t random_length(struct sim *s, uint32_t mtu)
 {
 	uint64_t n;
 
+	if (s->longs && chance(s, LONGS, 300))
+		return 1 + (uint32_t)below(s, LONGS, s->max_len);
 	switch (below(s, REQUESTS, 8)) {
 	case 0:
 		n = below(s, REQUESTS, 5);

@@ -14,6 +14,7 @@
  *	windows.c	memory windows
  *	judge.c		checks completions
  *	datagram.c	UD
+ *	longs.c		long packets
  *	history.c	what happened, to compare two runs of a seed
  *	trouble.c	crashes and other trouble on purpose
  *	world.c		the loop over events, the end
@@ -24,6 +25,7 @@
 #include <setjmp.h>
 #include <stdio.h>
 
+#include "longs.h"
 #include "model.h"
 
 #define SIM_PLAN_TEXT 1024
@@ -58,6 +60,7 @@ enum subject {
 	MANAGER,     /* the connection manager */
 	GLANCES,     /* choice of the memory to check */
 	DELAYS,	     /* longest delay of ACKs */
+	LONGS,	     /* long packets */
 	SUBJECTS
 };
 
@@ -70,7 +73,9 @@ struct flight {
 	unsigned to;
 	struct adv_rx_meta meta;
 	uint32_t len;
+	uint32_t data_len; /* less than len if the payload is away */
 	uint8_t *data;
+	struct long_flight longs;
 };
 
 struct totals {
@@ -93,6 +98,9 @@ struct totals {
 	uint64_t grouped;   /* datagrams to multicast groups */
 	uint64_t managed;   /* connections made by the connection manager */
 	uint64_t mads;	    /* messages of the connection manager */
+	uint64_t longs;	    /* long packets */
+	uint64_t pulls;	    /* payloads read from the memory of their sender */
+	uint64_t unread;    /* payloads that could not be read */
 };
 
 /* What happened at a time, as a hash. */
@@ -150,6 +158,11 @@ struct sim {
 	bool withdraws; /* memory is deregistered under outstanding work */
 	bool overruns;	/* CQs become too small */
 	bool groups;	/* datagrams to multicast groups */
+	bool longs;	/* long packets between hosts */
+	/* Only with long packets: */
+	uint32_t away_min;   /* least bytes of a message whose payload is away */
+	uint32_t copy_most;  /* most bytes of a long packet whose payload is not away */
+	unsigned unreadable; /* per mille: copies of payload that fail */
 	struct adv_fault_plan plan;
 	char plan_text[SIM_PLAN_TEXT];
 

@@ -278,6 +278,9 @@ static void print_figures(const struct tally *t)
 	printf("%llu memory windows bound, %llu regions withdrawn, %llu CQs overrun\n",
 	       (unsigned long long)c->bound, (unsigned long long)c->withdrawn,
 	       (unsigned long long)c->overruns);
+	printf("%llu long packets; %llu payloads read from their sender, %llu could not be read\n",
+	       (unsigned long long)c->longs, (unsigned long long)c->pulls,
+	       (unsigned long long)c->unread);
 	printf("%u violations\n", t->violating);
 }
 

@@ -87,6 +87,8 @@ static void withdraw(struct connection *c)
 	} else if (kind == 1 && st->local->mr) {
 		region_withdraw(st->local);
 		st->local_gone = st->posted + 1;
+		for (uint64_t i = st->done; i < st->posted; i++)
+			longs_reuse(st, i);
 	} else if (kind == 2 && pool && pool->end == st->to && pool->r->mr) {
 		region_withdraw(pool->r);
 		st->pool_gone = st->posted + 1;

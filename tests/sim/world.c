@@ -110,6 +110,7 @@ static void tick(struct sim *s)
 		connection_manage(&s->connection[i]);
 	if (s->groups && s->datagram_count && chance(s, GROUPS, 20))
 		datagram_regroup(&s->datagram[below(s, GROUPS, s->datagram_count)]);
+	longs_turn(s);
 	post_receives(s, s->willing);
 	post_some(s);
 	if (before != s->total.posted + s->total.operations + s->total.received)

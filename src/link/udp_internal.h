@@ -37,7 +37,7 @@
 #define UDP_REFUSALS	  16
 #define UDP_FLOWS	  2048
 #define UDP_SOURCES	  64
-#define UDP_KNOWN_REPORTS 8
+#define UDP_KNOWN_REPORTS 16
 
 union udp_sockaddr {
 	struct sockaddr sa;
@@ -169,6 +169,9 @@ struct udp_known_report {
 	size_t control_len; /* SIZE_MAX: the entry is empty */
 	struct udp_source *source;
 	uint32_t segment_len; /* UINT32_MAX: the datagram is one packet */
+	/* Length of the last such datagram that was one packet; UINT32_MAX: none. */
+	uint32_t single_len;
+	adv_icrc_state single_icrc; /* adv_icrc_begin() for that length and Identification 0 */
 	uint8_t tclass;
 };
 

@@ -286,41 +286,75 @@ static bool read_new_report(struct udp_link *l, struct udp_known_report *k, stru
 	k->control_len = m->msg_controllen;
 	k->source = d->source;
 	k->segment_len = d->segment_len;
+	k->single_len = UINT32_MAX;
 	k->tclass = meta.tclass;
 	return true;
 }
 
-/* Reads the report of a datagram. Mostly it is known: equal to that of an earlier datagram of about
- * this length. False: the report is not complete. */
-static bool read_report(struct udp_link *l, struct datagram *d, struct msghdr *m)
+/* Returns the place of the report of a datagram. */
+static struct udp_known_report *report_at(struct udp_link *l, uint32_t len)
 {
-	struct udp_known_report *k = &l->rx.known[(d->len >> 4 ^ d->len >> 9) % UDP_KNOWN_REPORTS];
-
-	if (m->msg_controllen == k->control_len && m->msg_namelen == k->name_len &&
-	    memcmp(m->msg_name, &k->report, REPORT_LEN(k->control_len)) == 0) {
-		d->source = k->source;
-		d->segment_len = k->segment_len;
-	} else if (!read_new_report(l, k, d, m)) {
-		return false;
-	}
-	d->source->meta.tclass = k->tclass;
-	return true;
+	return &l->rx.known[(len >> 2 ^ len >> 9) % UDP_KNOWN_REPORTS];
 }
 
-/* Handles one datagram. This function and the next two are not inline, so that udp_receive() is
- * short when no datagram is queued. */
-static __attribute__((noinline)) unsigned receive_datagram(struct udp_link *l, struct mmsghdr *mmsg,
-							   adv_link_rx_fn *fn, void *user)
+/* True if the report of a datagram is equal to that of an earlier one. */
+static inline bool is_known(const struct udp_known_report *k, const struct msghdr *m)
+{
+	return m->msg_controllen == k->control_len && m->msg_namelen == k->name_len &&
+	       memcmp(m->msg_name, &k->report, REPORT_LEN(k->control_len)) == 0;
+}
+
+/* Handles a datagram of any kind. known: its report is known. */
+static __attribute__((noinline)) unsigned receive_any(struct udp_link *l, struct mmsghdr *mmsg,
+						      bool known, adv_link_rx_fn *fn, void *user)
 {
 	struct msghdr *m = &mmsg->msg_hdr;
 	struct datagram d = {.data = m->msg_iov->iov_base, .len = mmsg->msg_len};
+	struct udp_known_report *k = report_at(l, d.len);
 
-	if (d.len == 0 || m->msg_flags & (MSG_TRUNC | MSG_CTRUNC) || !read_report(l, &d, m)) {
+	d.source = k->source;
+	d.segment_len = k->segment_len;
+	if (d.len == 0 || m->msg_flags & (MSG_TRUNC | MSG_CTRUNC) ||
+	    (!known && !read_new_report(l, k, &d, m))) {
 		l->link.counters.rx_packets++;
 		l->link.counters.rx_malformed++;
 		return 1;
 	}
+	d.source->meta.tclass = k->tclass;
+	if (d.len <= d.segment_len && is_packet_len(d.len)) {
+		k->single_len = d.len;
+		k->single_icrc = d.source->icrc ^ udp_length_effect(l, d.source->ipv4, d.len);
+	}
 	return deliver_packets(l, &d, fn, user);
+}
+
+/*
+ * Handles one datagram. Mostly it is one packet as long as the last one with an equal report, and
+ * its Identification is 0: then the first state of its ICRC is known, too. This function and the
+ * two around it are not inline, so that udp_receive() is short when no datagram is queued.
+ */
+static __attribute__((noinline)) unsigned receive_datagram(struct udp_link *l, struct mmsghdr *mmsg,
+							   adv_link_rx_fn *fn, void *user)
+{
+	struct msghdr *m = &mmsg->msg_hdr;
+	struct udp_known_report *k = report_at(l, mmsg->msg_len);
+	const bool known = is_known(k, m);
+	struct adv_rx_packet pkt = {.data = m->msg_iov->iov_base};
+	uint32_t found;
+
+	if (!known || mmsg->msg_len != k->single_len || m->msg_flags & (MSG_TRUNC | MSG_CTRUNC))
+		return receive_any(l, mmsg, known, fn, user);
+	pkt.len = k->single_len - ADV_ICRC_LEN;
+	memcpy(&found, pkt.data + pkt.len, sizeof(found));
+	if (adv_icrc_finish(k->single_icrc, pkt.data, pkt.len) != le32toh(found) ||
+	    !is_accepted_qpn(l, pkt.data))
+		return receive_any(l, mmsg, known, fn, user);
+	k->source->meta.tclass = k->tclass;
+	pkt.meta = &k->source->meta;
+	l->link.counters.rx_packets++;
+	l->link.counters.rx_bytes += k->single_len;
+	fn(user, &pkt);
+	return 1;
 }
 
 /* Restores the headers that the kernel changed in the previous call. */

@@ -379,6 +379,77 @@ static void test_random_datagrams(void **state)
 	close_link(b);
 }
 
+/* Datagrams of one packet whose report is known, and whose length may be. */
+static void test_known_lengths(void **state)
+{
+	struct adv_link *b = open_link_for("127.0.0.2", 0x030000, 0x10000);
+	struct store *store = fresh_store();
+	int fd = plain_socket("127.0.0.1", 0xc900);
+	uint8_t longer[128], shorter[64], other[64];
+
+	assert_int_equal(make_packet(longer, "127.0.0.1", 0xc900, "127.0.0.2", 0, 0x030000, 1, 112),
+			 sizeof(longer));
+	make_packet(shorter, "127.0.0.1", 0xc900, "127.0.0.2", 0, 0x030000, 2, 48);
+	make_packet(other, "127.0.0.1", 0xc900, "127.0.0.2", 0, 0x040000, 3, 48);
+	for (unsigned i = 0; i < 4; i++) {
+		send_plain(fd, "127.0.0.2", longer, sizeof(longer), 0);
+		send_plain(fd, "127.0.0.2", shorter, sizeof(shorter), 0);
+		send_plain(fd, "127.0.0.2", shorter, sizeof(shorter), 0);
+		receive_all(b, store, 3 * (i + 1));
+	}
+	assert_int_equal(store->count, 12);
+	for (unsigned i = 0; i < 12; i++)
+		check_packet(&store->packet[i], 0x030000, i % 3 ? 2 : 1, i % 3 ? 48 : 112);
+	send_plain(fd, "127.0.0.2", other, sizeof(other), 0);
+	receive_counted(b, store, 13);
+	assert_int_equal(b->counters.rx_misdelivered, 1);
+	/* The first bytes of the packet before. */
+	send_plain(fd, "127.0.0.2", longer, sizeof(longer), 0);
+	receive_counted(b, store, 14);
+	send_plain(fd, "127.0.0.2", longer, sizeof(shorter), 0);
+	receive_counted(b, store, 15);
+	assert_int_equal(b->counters.rx_icrc_errors, 1);
+	assert_int_equal(store->count, 13);
+	close(fd);
+	close_link(b);
+}
+
+/* No packet has a length of 66 or 0. */
+static void test_no_known_length(void **state)
+{
+	struct adv_link *b = open_link("127.0.0.2");
+	struct store *store = fresh_store();
+	int fd = plain_socket("127.0.0.1", 0xc900);
+	uint8_t p[66] = {0};
+
+	send_plain(fd, "127.0.0.2", p, sizeof(p), 0);
+	send_plain(fd, "127.0.0.2", p, 0, 0);
+	receive_counted(b, store, 2);
+	assert_int_equal(b->counters.rx_malformed, 2);
+	close(fd);
+	close_link(b);
+}
+
+/* Datagrams of one packet with two lengths, each with a traffic class of its own. */
+static void test_known_classes(void **state)
+{
+	struct adv_link *a = open_sender("127.0.0.1"), *b = open_link("127.0.0.2");
+	struct store *store = fresh_store();
+	struct adv_path path;
+
+	path_between(&path, "127.0.0.1", "127.0.0.2", 0xc001);
+	for (unsigned i = 0; i < 8; i++) {
+		add_packet(&batch, &path, 1, i, 48 + i / 2 % 2 * 4)->ecn =
+			i / 2 % 2 ? ADV_ECN_CE : ADV_ECN_ECT0;
+		send_batch(a);
+		receive_all(b, store, i + 1);
+		assert_int_equal(store->packet[i].meta.tclass,
+				 i / 2 % 2 ? ADV_ECN_CE : ADV_ECN_ECT0);
+	}
+	close_link(a);
+	close_link(b);
+}
+
 static void test_other_slots_packets_are_dropped(void **state)
 {
 	struct adv_link *a = open_link("127.0.0.1");
@@ -518,6 +589,9 @@ int main(void)
 		cmocka_unit_test(test_identification_from_own_address),
 		cmocka_unit_test(test_identification_from_elsewhere),
 		cmocka_unit_test(test_random_datagrams),
+		cmocka_unit_test(test_known_lengths),
+		cmocka_unit_test(test_no_known_length),
+		cmocka_unit_test(test_known_classes),
 		cmocka_unit_test(test_other_slots_packets_are_dropped),
 		cmocka_unit_test(test_more_qpns),
 		cmocka_unit_test(test_impossible_paths),

@@ -14,7 +14,8 @@ struct poll {
 
 /* Ends a turn, takes completions and releases the lock. *crowded: the CQ is empty, and other
  * processes need the processor. */
-static int finish_turn(struct poll *p, unsigned packets, bool *crowded)
+static inline __attribute__((always_inline)) int finish_turn(struct poll *p, unsigned packets,
+							     bool *crowded)
 {
 	struct adv_device *d = p->receiving.device;
 	int got;
@@ -22,7 +23,7 @@ static int finish_turn(struct poll *p, unsigned packets, bool *crowded)
 	if (packets || !adv_device_is_quiet(d))
 		adv_device_handle_received(d, packets);
 	*crowded = adv_progress_poll_ends(&d->progress, d->now, packets);
-	got = adv_cq_poll(p->receiving.cq, (int)p->receiving.wanted, p->wc);
+	got = adv_cq_take(p->receiving.cq, (int)p->receiving.wanted, p->wc);
 	*crowded = *crowded && got == 0;
 	if (adv_device_is_settled(d))
 		adv_lock_release(&d->lock);
@@ -95,7 +96,7 @@ static __attribute__((noinline)) int poll_empty_cq(struct adv_device *d, struct 
 static __attribute__((noinline)) int take_completions(struct adv_device *d, struct adv_cq *cq,
 						      int n, struct ibv_wc *wc)
 {
-	int got = adv_cq_poll(cq, n, wc);
+	int got = adv_cq_take(cq, n, wc);
 
 	adv_progress_found(&d->progress);
 	if (adv_device_is_settled(d)) {

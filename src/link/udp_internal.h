@@ -176,7 +176,6 @@ struct udp_known_report {
 };
 
 struct udp_rx {
-	unsigned used; /* headers that the kernel has changed */
 	struct udp_known_report known[UDP_KNOWN_REPORTS];
 	struct udp_source source[UDP_SOURCES];
 	struct mmsghdr mmsg[UDP_RX_BATCH];

@@ -331,7 +331,7 @@ static __attribute__((noinline)) unsigned receive_any(struct udp_link *l, struct
 /*
  * Handles one datagram. Mostly it is one packet as long as the last one with an equal report, and
  * its Identification is 0: then the first state of its ICRC is known, too. This function and the
- * two around it are not inline, so that udp_receive() is short when no datagram is queued.
+ * next are not inline, so that udp_receive() is short when no datagram is queued.
  */
 static __attribute__((noinline)) unsigned receive_datagram(struct udp_link *l, struct mmsghdr *mmsg,
 							   adv_link_rx_fn *fn, void *user)
@@ -357,13 +357,6 @@ static __attribute__((noinline)) unsigned receive_datagram(struct udp_link *l, s
 	return 1;
 }
 
-/* Restores the headers that the kernel changed in the previous call. */
-static __attribute__((noinline)) void reset_headers(struct udp_rx *rx)
-{
-	for (; rx->used; rx->used--)
-		reset_header(&rx->mmsg[rx->used - 1].msg_hdr);
-}
-
 /* Receives batches of datagrams as long as they are full. The batch size shrinks if they are not.
  */
 static __attribute__((noinline)) unsigned receive_batches(struct udp_link *l, unsigned budget,
@@ -376,9 +369,10 @@ static __attribute__((noinline)) unsigned receive_batches(struct udp_link *l, un
 		ssize_t r;
 
 		asked = from->vlen;
-		reset_headers(&l->rx);
+		for (unsigned i = 0; i < asked; i++)
+			reset_header(&l->rx.mmsg[i].msg_hdr);
 		r = adv_sys_recvmmsg(from->fd, l->rx.mmsg, asked, MSG_DONTWAIT);
-		got = l->rx.used = r < 0 ? 0 : (unsigned)r;
+		got = r < 0 ? 0 : (unsigned)r;
 		for (unsigned i = 0; i < got; i++)
 			packets += receive_datagram(l, &l->rx.mmsg[i], fn, user);
 		if (got == asked && from->vlen < UDP_RX_BATCH)
@@ -404,15 +398,13 @@ unsigned udp_receive(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn,
 
 	if (l->receiver.vlen > 1 || !budget)
 		return budget ? receive_batches(l, budget, fn, user) : 0;
-	if (rx->used)
-		reset_headers(rx);
+	reset_header(&rx->mmsg[0].msg_hdr);
 	r = adv_sys_recvmsg(l->receiver.fd, &rx->mmsg[0].msg_hdr, MSG_DONTWAIT);
 	if (r < 0) {
 		l->receiver.streak = 0;
 		return 0;
 	}
 	rx->mmsg[0].msg_len = (unsigned)r;
-	rx->used = 1;
 	if (++l->receiver.streak >= STREAK)
 		l->receiver.vlen = 2;
 	return receive_datagram(l, &rx->mmsg[0], fn, user);

@@ -3,7 +3,6 @@
  * moderation that delays this event. */
 #include <stdlib.h>
 
-#include "base/probe.h"
 #include "transport/cq.h"
 #include "transport/qp_state.h"
 
@@ -93,11 +92,6 @@ int adv_cq_destroy(struct adv_cq *cq)
 	return 0;
 }
 
-static struct adv_cqe *cqe_at(const struct adv_cq *cq, uint32_t index)
-{
-	return &cq->ring[index & (cq->room - 1)];
-}
-
 int adv_cq_resize(struct adv_cq *cq, unsigned cqe)
 {
 	uint32_t count = cq->head - cq->tail;
@@ -113,7 +107,7 @@ int adv_cq_resize(struct adv_cq *cq, unsigned cqe)
 	if (!ring)
 		return ENOMEM;
 	for (uint32_t i = 0; i < count; i++)
-		ring[i] = *cqe_at(cq, cq->tail + i);
+		ring[i] = *adv_cqe_at(cq, cq->tail + i);
 	free(cq->ring);
 	cq->ring = ring;
 	cq->room = room_for_cqes(cqe);
@@ -144,43 +138,18 @@ unsigned adv_cq_count(const struct adv_cq *cq)
 
 const struct adv_cqe *adv_cq_peek(struct adv_cq *cq)
 {
-	return adv_cq_empty(cq) ? NULL : cqe_at(cq, cq->tail);
-}
-
-/* Frees the queue slots of a completion that the program has taken. */
-static inline void release_slots(const struct adv_cqe *cqe)
-{
-	ADV_PROBE(poll_cq, cqe->wc.qp_num, cqe->wc.wr_id, cqe->wc.status, cqe->is_recv);
-	if (cqe->qp)
-		adv_qp_release_slots(cqe->qp, cqe->is_recv, cqe->release);
+	return adv_cq_empty(cq) ? NULL : adv_cqe_at(cq, cq->tail);
 }
 
 void adv_cq_pop(struct adv_cq *cq)
 {
 	assert(!adv_cq_empty(cq));
-	release_slots(cqe_at(cq, cq->tail++));
+	adv_cqe_release_slots(adv_cqe_at(cq, cq->tail++));
 }
 
 int adv_cq_poll(struct adv_cq *cq, int n, struct ibv_wc *wc)
 {
-	uint32_t tail = cq->tail, waiting = adv_cq_waiting(cq);
-
-	/* An overrun is reported after the completions from before it: they are valid, and the
-	 * application may need them to clean up. */
-	if (waiting == 0)
-		return cq->overrun ? -1 : 0;
-	if (n < 0)
-		n = 0;
-	if ((uint32_t)n > waiting)
-		n = (int)waiting;
-	for (int i = 0; i < n; i++) {
-		const struct adv_cqe *cqe = cqe_at(cq, tail++);
-
-		wc[i] = cqe->wc;
-		release_slots(cqe);
-	}
-	cq->tail = tail;
-	return n;
+	return adv_cq_take(cq, n, wc);
 }
 
 /* Raises the event of an armed CQ, now or when moderation allows it. */
@@ -209,7 +178,7 @@ bool adv_cq_push(struct adv_cq *cq, const struct adv_cqe *cqe, bool solicited, u
 		adv_affiliated_raise(cq->engine, &cq->events, IBV_EVENT_CQ_ERR, ADV_ERR_CQ_OVERRUN);
 		return false;
 	}
-	*cqe_at(cq, cq->head) = *cqe;
+	*adv_cqe_at(cq, cq->head) = *cqe;
 	adv_cq_commit(cq, solicited || cqe->wc.status != IBV_WC_SUCCESS, now);
 	return true;
 }
@@ -219,8 +188,8 @@ void adv_cq_purge(struct adv_cq *cq, const struct adv_qp *qp)
 	uint32_t kept = cq->tail;
 
 	for (uint32_t i = cq->tail; i != cq->head; i++)
-		if (cqe_at(cq, i)->qp != qp)
-			*cqe_at(cq, kept++) = *cqe_at(cq, i);
+		if (adv_cqe_at(cq, i)->qp != qp)
+			*adv_cqe_at(cq, kept++) = *adv_cqe_at(cq, i);
 	cq->head = kept;
 }
 

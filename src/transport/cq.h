@@ -3,8 +3,10 @@
 #ifndef ADV_TRANSPORT_CQ_H
 #define ADV_TRANSPORT_CQ_H
 
+#include "base/probe.h"
 #include "transport/affiliated.h"
 #include "transport/engine_state.h"
+#include "transport/qp_state.h"
 
 enum adv_cq_armed { ADV_CQ_DISARMED, ADV_CQ_ARMED_SOLICITED, ADV_CQ_ARMED };
 
@@ -55,6 +57,43 @@ static inline void adv_cq_commit(struct adv_cq *cq, bool notable, uint64_t now)
 static inline uint32_t adv_cq_waiting(const struct adv_cq *cq)
 {
 	return cq->head - cq->tail;
+}
+
+/* Returns the entry at a free-running index. */
+static inline struct adv_cqe *adv_cqe_at(const struct adv_cq *cq, uint32_t index)
+{
+	return &cq->ring[index & (cq->room - 1)];
+}
+
+/* Frees the queue slots of a completion that the program has taken. */
+static inline void adv_cqe_release_slots(const struct adv_cqe *cqe)
+{
+	ADV_PROBE(poll_cq, cqe->wc.qp_num, cqe->wc.wr_id, cqe->wc.status, cqe->is_recv);
+	if (cqe->qp)
+		adv_qp_release_slots(cqe->qp, cqe->is_recv, cqe->release);
+}
+
+/* As adv_cq_poll(), without a call. */
+static inline int adv_cq_take(struct adv_cq *cq, int n, struct ibv_wc *wc)
+{
+	uint32_t tail = cq->tail, waiting = adv_cq_waiting(cq);
+
+	/* An overrun is reported after the completions from before it: they are valid, and the
+	 * application may need them to clean up. */
+	if (waiting == 0)
+		return cq->overrun ? -1 : 0;
+	if (n < 0)
+		n = 0;
+	if ((uint32_t)n > waiting)
+		n = (int)waiting;
+	for (int i = 0; i < n; i++) {
+		const struct adv_cqe *cqe = adv_cqe_at(cq, tail++);
+
+		wc[i] = cqe->wc;
+		adv_cqe_release_slots(cqe);
+	}
+	cq->tail = tail;
+	return n;
 }
 
 /*

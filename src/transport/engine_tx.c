@@ -63,12 +63,10 @@ unsigned adv_engine_tx(struct adv_engine *e, uint64_t now, struct adv_tx_batch *
 	return adv_engine_tx_some(e, now, batch, ADV_TX_BATCH_PACKETS);
 }
 
-unsigned adv_engine_tx_some(struct adv_engine *e, uint64_t now, struct adv_tx_batch *batch,
-			    unsigned limit)
+/* Gives turns until the batch is full or no QP is ready, and sends notes. */
+static __attribute__((noinline)) unsigned serve_all(struct adv_engine *e, uint64_t now,
+						    struct adv_tx_batch *batch)
 {
-	batch->count = 0;
-	batch->limit = limit;
-	batch->iov_used = 0;
 	if (e->dead_ahs)
 		adv_ahs_free(e);
 	if (e->note_tail != e->note_head)
@@ -84,6 +82,39 @@ unsigned adv_engine_tx_some(struct adv_engine *e, uint64_t now, struct adv_tx_ba
 		if (adv_responder_ack_goes_alone(qp, batch))
 			break;
 	}
+	if (!adv_engine_tx_ready(e))
+		e->front.todo &= ~(uint32_t)ADV_TODO_TX;
+	return batch->count;
+}
+
+/* Returns the only QP that is ready, if the engine has nothing else to send and the fast path may
+ * serve the QP; else NULL. */
+static inline struct adv_qp *only_usual_qp(const struct adv_engine *e)
+{
+	struct adv_list *first = e->tx_ready.next;
+	struct adv_qp *qp = adv_container_of(first, struct adv_qp, tx_node);
+
+	if (first->next != &e->tx_ready || first == &e->tx_ready || e->dead_ahs ||
+	    e->note_tail != e->note_head || e->held_dscps)
+		return NULL;
+	return qp->unusual & ADV_UNUSUAL_FOR_TURN ? NULL : qp;
+}
+
+unsigned adv_engine_tx_some(struct adv_engine *e, uint64_t now, struct adv_tx_batch *batch,
+			    unsigned limit)
+{
+	struct adv_qp *qp = only_usual_qp(e);
+
+	batch->count = 0;
+	batch->limit = limit;
+	batch->iov_used = 0;
+	if (!qp)
+		return serve_all(e, now, batch);
+	adv_list_del(&qp->tx_node);
+	adv_fast_turn(qp, now, batch);
+	/* Mostly the QP has sent all. */
+	if (!adv_list_empty(&e->tx_ready) && !adv_responder_ack_goes_alone(qp, batch))
+		return serve_all(e, now, batch);
 	if (!adv_engine_tx_ready(e))
 		e->front.todo &= ~(uint32_t)ADV_TODO_TX;
 	return batch->count;

@@ -250,7 +250,7 @@ INLINED void complete_send(struct adv_qp *qp, const struct adv_send_wqe *wqe, ui
 }
 
 /* Handles an ACK for packets in flight: completes the requests that end before its PSN. */
-static bool receive_ack(struct adv_qp *qp, const struct adv_rx_packet *pkt, uint64_t now)
+INLINED bool receive_ack(struct adv_qp *qp, const struct adv_rx_packet *pkt, uint64_t now)
 {
 	struct adv_requester *req = &qp->req;
 	uint32_t psn = adv_get_be32(pkt->data + 8) & ADV_PSN_MASK, end = adv_psn_add(psn, 1);
@@ -302,16 +302,24 @@ INLINED bool is_from_peer(const struct adv_qp *qp, const struct adv_rx_meta *met
 		adv_address_is_of_qpn(e, qp->attr.dest_qp_num, meta));
 }
 
-/* A function for each opcode. False: nothing has changed, the general path must check the
- * packet. */
-typedef bool receiver(struct adv_qp *qp, const struct adv_rx_packet *pkt, uint64_t now);
+/* A function for each opcode. A packet that it cannot handle goes to the general path. */
+typedef void receiver(struct adv_qp *qp, const struct adv_rx_packet *pkt, uint64_t now);
+
+INLINED void count_or_leave(struct adv_qp *qp, const struct adv_rx_packet *pkt, uint64_t now,
+			    bool handled)
+{
+	if (handled)
+		qp->engine->counters.rx_packets++;
+	else
+		adv_incoming_rx(qp->engine, now, pkt);
+}
 
 #define RECEIVER(name, kind, op, position, imm)                                                    \
-	static bool name(struct adv_qp *qp, const struct adv_rx_packet *pkt, uint64_t now)         \
+	static void name(struct adv_qp *qp, const struct adv_rx_packet *pkt, uint64_t now)         \
 	{                                                                                          \
 		struct arrival a = {op, position, imm, .pkt = pkt};                                \
                                                                                                    \
-		return receive_##kind(qp, &a, now);                                                \
+		count_or_leave(qp, pkt, now, receive_##kind(qp, &a, now));                         \
 	}
 RECEIVER(send_first, send, ADV_OP_SEND_FIRST, FIRST, false)
 RECEIVER(send_middle, send, ADV_OP_SEND_MIDDLE, MIDDLE, false)
@@ -326,6 +334,11 @@ RECEIVER(write_last_imm, write, ADV_OP_WRITE_LAST_WITH_IMM, LAST, true)
 RECEIVER(write_only, write, ADV_OP_WRITE_ONLY, ONLY, false)
 RECEIVER(write_only_imm, write, ADV_OP_WRITE_ONLY_WITH_IMM, ONLY, true)
 
+static void acknowledge(struct adv_qp *qp, const struct adv_rx_packet *pkt, uint64_t now)
+{
+	count_or_leave(qp, pkt, now, receive_ack(qp, pkt, now));
+}
+
 /* By the opcode's operation. */
 static receiver *const receivers[ADV_OP_MASK + 1] = {
 	[ADV_OP_SEND_FIRST] = send_first,   [ADV_OP_SEND_MIDDLE] = send_middle,
@@ -334,7 +347,7 @@ static receiver *const receivers[ADV_OP_MASK + 1] = {
 	[ADV_OP_WRITE_FIRST] = write_first, [ADV_OP_WRITE_MIDDLE] = write_middle,
 	[ADV_OP_WRITE_LAST] = write_last,   [ADV_OP_WRITE_LAST_WITH_IMM] = write_last_imm,
 	[ADV_OP_WRITE_ONLY] = write_only,   [ADV_OP_WRITE_ONLY_WITH_IMM] = write_only_imm,
-	[ADV_OP_ACKNOWLEDGE] = receive_ack,
+	[ADV_OP_ACKNOWLEDGE] = acknowledge,
 };
 
 /* Returns the QP of a packet; NULL: the general path must check the packet. */
@@ -359,8 +372,8 @@ void adv_engine_rx(struct adv_engine *e, uint64_t now, const struct adv_rx_packe
 	struct adv_qp *qp = receiver_of(e, pkt);
 	receiver *receive = qp ? receivers[pkt->data[0] & ADV_OP_MASK] : NULL;
 
-	if (receive && receive(qp, pkt, now))
-		e->counters.rx_packets++;
+	if (receive)
+		receive(qp, pkt, now);
 	else
 		adv_incoming_rx(e, now, pkt);
 }

@@ -274,8 +274,8 @@ INLINED bool send_only_request(struct adv_qp *qp, uint64_t now, struct adv_tx_ba
 }
 
 /* Adds packets of requests, as adv_requester_tx(). */
-static __attribute__((noinline)) void send_requests(struct adv_qp *qp, uint64_t now,
-						    struct adv_tx_batch *batch)
+static __attribute__((noinline)) void send_all_requests(struct adv_qp *qp, uint64_t now,
+							struct adv_tx_batch *batch)
 {
 	struct turn t = turn_begin(qp, batch);
 	unsigned sent = t.room;
@@ -296,6 +296,13 @@ static __attribute__((noinline)) void send_requests(struct adv_qp *qp, uint64_t 
 		adv_requester_tx(qp, now, batch, ADV_QUANTUM - sent);
 		adv_qp_review(qp);
 	}
+}
+
+static __attribute__((noinline)) void send_requests(struct adv_qp *qp, uint64_t now,
+						    struct adv_tx_batch *batch)
+{
+	if (!send_only_request(qp, now, batch))
+		send_all_requests(qp, now, batch);
 }
 
 /* ---- 5. acknowledge ---- */
@@ -338,6 +345,6 @@ void adv_fast_turn(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
 	}
 	if (adv_responder_has_tx(qp))
 		send_ack(qp, batch);
-	if (qp->sq.next != qp->sq.head && !send_only_request(qp, now, batch))
+	if (qp->sq.next != qp->sq.head)
 		send_requests(qp, now, batch);
 }

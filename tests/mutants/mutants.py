@@ -276,7 +276,7 @@ MUTANTS = [
      "\tsrq->fifo[(srq->fifo_head - 1) & (srq->max_wr - 1)] =\n"
      "\t\tsrq->fifo[srq->fifo_tail & (srq->max_wr - 1)];\n\tsrq->fifo_tail++;"),
     ("purge", "completions of a destroyed QP stay in the CQ", CQ,
-     "if (cqe_at(cq, i)->qp != qp)", "if (cqe_at(cq, i)->qp != qp || i == cq->tail)"),
+     "if (adv_cqe_at(cq, i)->qp != qp)", "if (adv_cqe_at(cq, i)->qp != qp || i == cq->tail)"),
     ("event", "a completion does not notify the program that armed the CQ", CQ,
      "if (cq->armed == ADV_CQ_ARMED || (",
      "if ((cq->armed == ADV_CQ_ARMED && cq->moderate_count) || ("),
@@ -491,4 +491,10 @@ MUTANTS = [
      "batch->count >= batch->limit || ", ""),
     ("fast-one-mtu", "a message of several packets is sent as one", FAST_SEND,
      "qp->sq.head || wqe->length > qp->mtu ||", "qp->sq.head ||"),
+    ("turn-held", "the only ready queue pair sends though its priority is paused", ENGINE_TX,
+     "e->note_tail != e->note_head || e->held_dscps)", "e->note_tail != e->note_head)"),
+    ("turn-unusual", "the fast path serves the only ready queue pair though it is unusual", ENGINE_TX,
+     "return qp->unusual & ADV_UNUSUAL_FOR_TURN ? NULL : qp;", "return qp;"),
+    ("turn-rest", "the only ready queue pair does not fill a batch", ENGINE_TX,
+     "if (!adv_list_empty(&e->tx_ready) && !adv_responder", "if (adv_list_empty(&e->tx_ready) && !adv_responder"),
 ]

@@ -551,6 +551,20 @@ static void test_stalled_try_again(void **state)
 	check_stalled(true);
 }
 
+/* The only ready QP has turns until it has sent all. */
+static void test_whole_batch(void **state)
+{
+	struct adv_engine_config c = {.seed = {1}, .window = 64, .total_window = 64};
+	struct options o = options_default(IBV_QPT_RC);
+	struct bed bed;
+
+	bed_open_config(&bed, &o, &c);
+	for (unsigned i = 0; i < 2; i++)
+		end_op(bed.a, IBV_WR_RDMA_WRITE, i, bed.ra, 0, 25 * MTU, bed.rb, 0);
+	assert_int_equal(adv_engine_tx(bed.net->node[0].e, bed.net->now, &bed.net->batch), 50);
+	abandon(&bed);
+}
+
 /* ---- both paths ---- */
 
 /* Posts requests of all shapes and runs. */
@@ -679,6 +693,7 @@ int main(void)
 		cmocka_unit_test(test_windows_one_by_one),
 		cmocka_unit_test(test_batch_of_one),
 		cmocka_unit_test(test_stalled_try_again),
+		cmocka_unit_test(test_whole_batch),
 		cmocka_unit_test(test_same_packets),
 		cmocka_unit_test(test_same_order),
 	};

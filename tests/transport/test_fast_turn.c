@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Turns of a queue pair on the fast path: windows, the end of a batch, other queue pairs. */
+#include "requester_bed.h"
+#include "transport/responder_ack.h"
+
+#define MTU 1024
+
+/* Ends a test that took packets out of the network. */
+static void abandon(struct bed *bed)
+{
+	net_abandon(bed->net);
+	free(bed->log.w);
+}
+
+/* Posts small WRITEs one by one, each with a turn of its own. Returns the number of packets that
+ * the windows allow. */
+static unsigned send_one_by_one(const struct adv_engine_config *c)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	unsigned packets = 0;
+	struct bed bed;
+
+	bed_open_config(&bed, &o, c);
+	for (unsigned i = 1; i <= 12; i++) {
+		end_op(bed.a, IBV_WR_RDMA_WRITE, i, bed.ra, 0, 8, bed.rb, 0);
+		packets += adv_engine_tx(bed.net->node[0].e, bed.net->now, &bed.net->batch);
+	}
+	abandon(&bed);
+	return packets;
+}
+
+static void test_windows_one_by_one(void **state)
+{
+	struct adv_engine_config c = {.seed = {1}, .window = 4, .total_window = 64};
+
+	assert_int_equal(send_one_by_one(&c), 4);
+	c.no_fast_path = true;
+	assert_int_equal(send_one_by_one(&c), 4);
+	c = (struct adv_engine_config){.seed = {1}, .window = 64, .total_window = 5};
+	assert_int_equal(send_one_by_one(&c), 5);
+	c.no_fast_path = true;
+	assert_int_equal(send_one_by_one(&c), 5);
+}
+
+/* An ACK fills the batch; the request waits for the next one. */
+static void test_batch_of_one(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct adv_engine *e;
+	struct bed bed;
+
+	bed_open(&bed, &o);
+	e = bed.net->node[0].e;
+	end_op(bed.a, IBV_WR_RDMA_WRITE, 1, bed.ra, 0, 8, bed.rb, 0);
+	adv_responder_ack_queue(bed.a->qp, ADV_AETH_ACK | ADV_AETH_NO_CREDITS, o.psn[1]);
+	assert_int_equal(adv_engine_tx_some(e, bed.net->now, &bed.net->batch, 1), 1);
+	assert_int_equal(bed.net->batch.packet[0].header[0], ADV_OP_ACKNOWLEDGE);
+	assert_int_equal(adv_engine_tx_some(e, bed.net->now, &bed.net->batch, 1), 1);
+	assert_int_equal(bed.net->batch.packet[0].header[0], ADV_OP_WRITE_ONLY);
+	abandon(&bed);
+}
+
+/* A packet makes QPs that wait for the common window try again, as on the general path. */
+static void check_stalled(bool no_fast_path)
+{
+	struct adv_engine_config c = {
+		.seed = {1}, .window = 8, .total_window = 7, .no_fast_path = no_fast_path};
+	struct options o = options_default(IBV_QPT_RC);
+	struct end *reader, *writer, *to;
+	struct adv_engine *e;
+	struct bed bed;
+
+	bed_open_config(&bed, &o, &c);
+	e = bed.net->node[0].e;
+	pair_open(bed.net, &o, &reader, &to);
+	pair_open(bed.net, &o, &writer, &to);
+	end_op(bed.a, IBV_WR_RDMA_WRITE, 1, bed.ra, 0, 4 * MTU, bed.rb, 0);
+	assert_int_equal(adv_engine_tx(e, bed.net->now, &bed.net->batch), 4);
+	end_op(reader, IBV_WR_RDMA_READ, 2, bed.ra, 0, 4 * MTU, bed.rb, 0);
+	assert_int_equal(adv_engine_tx(e, bed.net->now, &bed.net->batch), 0);
+	end_op(writer, IBV_WR_RDMA_WRITE, 3, bed.ra, 0, 8, bed.rb, 0);
+	assert_int_equal(adv_engine_tx_some(e, bed.net->now, &bed.net->batch, 1), 1);
+	assert_true(adv_engine_tx_ready(e));
+	abandon(&bed);
+}
+
+static void test_stalled_try_again(void **state)
+{
+	check_stalled(false);
+	check_stalled(true);
+}
+
+/* The only ready QP has turns until it has sent all. */
+static void test_whole_batch(void **state)
+{
+	struct adv_engine_config c = {.seed = {1}, .window = 64, .total_window = 64};
+	struct options o = options_default(IBV_QPT_RC);
+	struct bed bed;
+
+	bed_open_config(&bed, &o, &c);
+	for (unsigned i = 0; i < 2; i++)
+		end_op(bed.a, IBV_WR_RDMA_WRITE, i, bed.ra, 0, 25 * MTU, bed.rb, 0);
+	assert_int_equal(adv_engine_tx(bed.net->node[0].e, bed.net->now, &bed.net->batch), 50);
+	abandon(&bed);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_windows_one_by_one),
+		cmocka_unit_test(test_batch_of_one),
+		cmocka_unit_test(test_stalled_try_again),
+		cmocka_unit_test(test_whole_batch),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -8,12 +8,18 @@
 
 #include "check/call.h"
 #include "check/connection.h"
+#include "check/events.h"
+#include "check/freed.h"
+#include "check/keys.h"
+#include "check/sizes.h"
+#include "check/payload.h"
+#include "check/posting.h"
+#include "check/queue.h"
 #include "check/failed.h"
 #include "check/lifetime.h"
 #include "check/limits.h"
 #include "check/modify.h"
 #include "check/order.h"
-#include "check/posting.h"
 #include "check/queries.h"
 #include "transport/names.h"
 
@@ -47,12 +53,10 @@ static const char *const destroy_calls[ADV_CHECK_KINDS] = {
 	[ADV_CHECK_ID] = "rdma_destroy_id",
 };
 
-static const struct adv_check_library *library;
-
 static void attach(const struct adv_check_library *l, const void *code)
 {
 	if (l)
-		library = l;
+		adv_check_libibverbs = l;
 	adv_check_stack_hide(code, !l);
 }
 
@@ -69,7 +73,8 @@ static void created(enum adv_check_kind kind, void *object, struct ibv_context *
 		    const void *attr)
 {
 	const struct ibv_ah_attr *to = kind == ADV_CHECK_AH ? attr : NULL;
-	const bool is_here = to && to->is_global && library->is_own_gid(context, &to->grh.dgid);
+	const bool is_here =
+		to && to->is_global && adv_check_libibverbs->is_own_gid(context, &to->grh.dgid);
 	struct adv_check_object *o;
 	struct adv_check_call call;
 
@@ -81,7 +86,50 @@ static void created(enum adv_check_kind kind, void *object, struct ibv_context *
 		((struct adv_check_ah *)o)->is_here = is_here;
 	if (o && kind == ADV_CHECK_QP)
 		adv_check_cap_limits(&call, (struct adv_check_qp *)o);
+	if (o && kind == ADV_CHECK_MR) {
+		adv_check_freed_watch((struct adv_check_mr *)o);
+		adv_check_region_registered(&call, (struct adv_check_mr *)o);
+	}
 	adv_check_unlock();
+}
+
+static void check_qp_destruction(struct adv_check_call *call, struct adv_check_qp *qp)
+{
+	const bool overfull =
+		(qp->send_cq && qp->send_cq->overfull) || (qp->recv_cq && qp->recv_cq->overfull);
+
+	adv_check_note_left(qp->send_cq);
+	if (qp->recv_cq != qp->send_cq)
+		adv_check_note_left(qp->recv_cq);
+	adv_check_qp_unacknowledged(call, qp);
+	/* Of a CQ that overruns, cq-too-small has been found. */
+	if (!overfull)
+		adv_check_unread(call, &qp->base);
+}
+
+/* Calls the rules on an object that is about to be destroyed. */
+static void check_destruction(struct adv_check_call *call, struct adv_check_object *o)
+{
+	switch (o->kind) {
+	case ADV_CHECK_MR:
+		adv_check_keys_deregistering(call, (struct adv_check_mr *)o);
+		break;
+	case ADV_CHECK_CQ:
+		adv_check_never_polled(call, (struct adv_check_cq *)o);
+		adv_check_cq_unacknowledged(call, (struct adv_check_cq *)o);
+		if (!((struct adv_check_cq *)o)->overfull)
+			adv_check_unread(call, o);
+		break;
+	case ADV_CHECK_QP:
+		check_qp_destruction(call, (struct adv_check_qp *)o);
+		break;
+	case ADV_CHECK_SRQ:
+	case ADV_CHECK_CONTEXT:
+		adv_check_unread(call, o);
+		break;
+	default:
+		break;
+	}
 }
 
 static void *destroying(enum adv_check_kind kind, void *object)
@@ -95,8 +143,10 @@ static void *destroying(enum adv_check_kind kind, void *object)
 		adv_check_cm_destroying(&call, (const struct adv_check_id *)o);
 	if (o && kind == ADV_CHECK_CONTEXT)
 		adv_check_leaks("ibv_close_device()", object);
-	if (o)
+	if (o) {
+		check_destruction(&call, o);
 		o->destroying = true;
+	}
 	adv_check_unlock();
 	return o;
 }
@@ -112,8 +162,13 @@ static void destroyed(void *token, int err)
 	o->destroying = false;
 	if (err == EBUSY)
 		adv_check_destroy_refused(&call, o);
-	if (!err)
+	if (!err) {
+		if (o->kind == ADV_CHECK_MR)
+			adv_check_keys_deregistered((struct adv_check_mr *)o);
+		if (o->kind == ADV_CHECK_CONTEXT)
+			adv_check_objects_forget(o->object);
 		adv_check_object_remove(o);
+	}
 	adv_check_unlock();
 }
 
@@ -137,9 +192,9 @@ static void qp_modified(struct ibv_qp *ibv, enum ibv_qp_state from, const struct
 		.attr = attr,
 		.mask = mask,
 		.err = err,
-		.port = library->port(ibv->context),
-		.peer_is_here =
-			to && to->is_global && library->is_own_gid(ibv->context, &to->grh.dgid),
+		.port = adv_check_libibverbs->port(ibv->context),
+		.peer_is_here = to && to->is_global &&
+				adv_check_libibverbs->is_own_gid(ibv->context, &to->grh.dgid),
 	};
 	struct adv_check_call call;
 	struct adv_check_qp *qp;
@@ -153,6 +208,7 @@ static void qp_modified(struct ibv_qp *ibv, enum ibv_qp_state from, const struct
 		if (qp->state == IBV_QPS_RESET) {
 			adv_check_queue_clear(&qp->sends);
 			adv_check_queue_clear(&qp->recvs);
+			qp->recvs_posted = 0;
 		}
 	}
 	if (qp) {
@@ -193,43 +249,35 @@ static void send_begins(struct ibv_qp *ibv, const struct ibv_send_wr *wr)
 
 static void send_ends(struct ibv_qp *qp, const struct ibv_send_wr *bad, int err)
 {
+	struct adv_check_call call = {.name = "ibv_post_send"};
+
 	adv_check_keep_errno();
-	adv_check_send_ends(adv_check_qp_of(qp), bad, err);
+	adv_check_send_ends(&call, adv_check_qp_of(qp), bad, err);
 	adv_check_unlock();
 	adv_check_poster_leaves(qp);
-}
-
-static struct adv_check_queue *recv_queue(struct ibv_qp *qp, struct ibv_srq *srq,
-					  struct adv_check_object **owner)
-{
-	struct adv_check_srq *s = srq ? adv_check_srq_of(srq) : NULL;
-	struct adv_check_qp *q = qp ? adv_check_qp_of(qp) : NULL;
-
-	*owner = s ? &s->base : q ? &q->base : NULL;
-	return s ? &s->recvs : q ? &q->recvs : NULL;
 }
 
 static void recv_begins(struct ibv_qp *qp, struct ibv_srq *srq, const struct ibv_recv_wr *wr)
 {
 	struct adv_check_object *owner;
-	struct adv_check_queue *queue;
 	struct adv_check_call call;
 
 	adv_check_call_begin(&call, srq ? "ibv_post_srq_recv" : "ibv_post_recv");
-	queue = recv_queue(qp, srq, &owner);
+	owner = srq ? adv_check_object_find(ADV_CHECK_SRQ, srq)
+		    : adv_check_object_find(ADV_CHECK_QP, qp);
 	check_owner(&call, owner);
 	if (qp && owner)
 		adv_check_post_state(&call, adv_check_qp_of(qp), true);
-	adv_check_recv_begins(&call, owner, queue, wr);
+	adv_check_recv_begins(&call, qp ? adv_check_qp_of(qp) : NULL,
+			      srq ? adv_check_srq_of(srq) : NULL, wr);
 }
 
 static void recv_ends(struct ibv_qp *qp, struct ibv_srq *srq, const struct ibv_recv_wr *bad,
 		      int err)
 {
-	struct adv_check_object *owner;
-
 	adv_check_keep_errno();
-	adv_check_recv_ends(recv_queue(qp, srq, &owner), bad, err);
+	adv_check_recv_ends(qp ? adv_check_qp_of(qp) : NULL, srq ? adv_check_srq_of(srq) : NULL,
+			    bad, err);
 	adv_check_unlock();
 }
 
@@ -242,14 +290,19 @@ static void bound(struct ibv_qp *ibv, struct ibv_mw *mw, const struct ibv_mw_bin
 	adv_check_unlock();
 }
 
-static void polled(struct ibv_cq *cq, struct ibv_wc *wc, int count)
+static void polled(struct ibv_cq *ibv, struct ibv_wc *wc, int count)
 {
 	struct adv_check_call call;
+	struct adv_check_cq *cq;
 
-	if (count == 0)
-		return;
 	adv_check_call_begin(&call, "ibv_poll_cq");
-	check_owner(&call, adv_check_object_find(ADV_CHECK_CQ, cq));
+	check_owner(&call, adv_check_object_find(ADV_CHECK_CQ, ibv));
+	cq = adv_check_cq_of(ibv);
+	if (cq) {
+		cq->polls++;
+		cq->armed_late = 0;
+	}
+	adv_check_receive_buffers(&call);
 	for (int i = 0; i < count; i++) {
 		adv_check_completed(&call, &wc[i]);
 		if (wc[i].status != IBV_WC_SUCCESS)
@@ -260,24 +313,89 @@ static void polled(struct ibv_cq *cq, struct ibv_wc *wc, int count)
 
 /* ---- events ---- */
 
-static void armed(struct ibv_cq *cq, bool solicited_only)
+static void armed(struct ibv_cq *ibv, bool solicited_only)
 {
+	struct adv_check_call call;
+	struct adv_check_cq *cq;
+
+	adv_check_call_begin(&call, "ibv_req_notify_cq");
+	cq = adv_check_cq_of(ibv);
+	if (cq)
+		adv_check_armed(&call, cq);
+	adv_check_unlock();
 }
 
-static void cq_event(struct ibv_cq *cq)
+static void cq_wait(struct ibv_comp_channel *channel)
 {
+	struct adv_check_call call;
+
+	adv_check_call_begin(&call, "ibv_get_cq_event");
+	adv_check_waits(&call, channel->fd);
+	adv_check_unlock();
 }
 
-static void cq_acked(struct ibv_cq *cq, unsigned events)
+static void cq_event(struct ibv_cq *ibv)
 {
+	struct adv_check_call call;
+	struct adv_check_cq *cq;
+
+	adv_check_call_begin(&call, "ibv_get_cq_event");
+	cq = adv_check_cq_of(ibv);
+	if (cq)
+		adv_check_cq_event(&call, cq);
+	adv_check_unlock();
+}
+
+static void cq_acked(struct ibv_cq *ibv, unsigned events)
+{
+	struct adv_check_cq *cq;
+
+	adv_check_lock();
+	cq = adv_check_cq_of(ibv);
+	if (cq)
+		cq->acked += events;
+	adv_check_unlock();
+}
+
+/* Returns the queue pair that the event concerns, or NULL. */
+static struct adv_check_qp *qp_of_event(const struct ibv_async_event *event)
+{
+	switch (event->event_type) {
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		return adv_check_qp_of(event->element.qp);
+	default:
+		return NULL;
+	}
 }
 
 static void async_event(struct ibv_context *context, const struct ibv_async_event *event)
 {
+	struct adv_check_call call;
+	struct adv_check_qp *qp;
+
+	adv_check_call_begin(&call, "ibv_get_async_event");
+	qp = qp_of_event(event);
+	if (qp)
+		adv_check_qp_event(&call, qp);
+	adv_check_unlock();
 }
 
 static void async_acked(const struct ibv_async_event *event)
 {
+	struct adv_check_qp *qp;
+
+	adv_check_lock();
+	qp = qp_of_event(event);
+	if (qp)
+		qp->async_acked++;
+	adv_check_unlock();
 }
 
 static void fork_init(void)
@@ -327,6 +445,7 @@ __attribute__((visibility("default"))) const struct adv_check_observer adverb_ch
 	.bound = bound,
 	.polled = polled,
 	.armed = armed,
+	.cq_wait = cq_wait,
 	.cq_event = cq_event,
 	.cq_acked = cq_acked,
 	.async_event = async_event,
@@ -355,12 +474,26 @@ static void forked(void)
 	adv_check_unlock();
 }
 
+/* Reports the events and completions that the program has not read. */
+static void check_unread(void)
+{
+	adv_list_for_each(const struct adv_check_object, o, adv_check_objects(ADV_CHECK_CQ), link)
+		if (o->forks == adv_check_forks())
+			adv_check_never_polled(NULL, (const struct adv_check_cq *)o);
+	adv_list_for_each(const struct adv_check_object, o, adv_check_objects(ADV_CHECK_CONTEXT),
+			  link)
+		if (o->forks == adv_check_forks())
+			adv_check_unread(NULL, o);
+}
+
 /* A program that exits with another status than 0 has stopped in the middle of its work. */
 static void exiting(int status, void *unused)
 {
 	adv_check_lock();
-	if (status == 0)
+	if (status == 0) {
+		check_unread();
 		adv_check_leaks("the program exited", NULL);
+	}
 	adv_check_unlock();
 }
 

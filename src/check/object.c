@@ -47,6 +47,8 @@ static uint64_t hash_of(uint64_t key)
 	return (key ^ key >> 29) * 0x9e3779b97f4a7c15u;
 }
 
+const struct adv_check_library *adv_check_libibverbs;
+
 /* ---- the members of each kind ---- */
 
 static void fill_mr(struct adv_check_mr *mr, const struct ibv_mr *ibv,
@@ -70,6 +72,8 @@ static void fill_qp(struct adv_check_qp *qp, struct ibv_qp *ibv,
 	qp->requested = attr->requested->cap;
 	qp->granted = attr->granted;
 	qp->sq_sig_all = attr->requested->sq_sig_all != 0;
+	qp->send_cq = ibv->send_cq ? adv_check_cq_of(ibv->send_cq) : NULL;
+	qp->recv_cq = ibv->recv_cq ? adv_check_cq_of(ibv->recv_cq) : NULL;
 	qp->state = IBV_QPS_RESET;
 	adv_check_queue_init(&qp->sends, false, false);
 	adv_check_queue_init(&qp->recvs, true, false);
@@ -172,6 +176,13 @@ void adv_check_object_remove(struct adv_check_object *o)
 	free(o);
 }
 
+void adv_check_objects_forget(const struct ibv_context *context)
+{
+	adv_list_for_each_safe(struct adv_check_object, o, &all[ADV_CHECK_MR], link)
+		if (o->context == context)
+			adv_check_object_remove(o);
+}
+
 struct adv_list *adv_check_objects(enum adv_check_kind kind)
 {
 	static struct adv_list none = {&none, &none};
@@ -239,6 +250,15 @@ void adv_check_mr_change(struct adv_check_mr *mr, int flags, int access)
 	adv_table_remove(&by_lkey, &mr->by_lkey);
 	fill_mr(mr, ibv, &attr);
 	adv_check_object_note(&mr->base, "reregistered");
+}
+
+bool adv_check_qp_is_live(const struct adv_check_qp *qp)
+{
+	enum ibv_qp_state state = qp->state;
+
+	if (adv_check_libibverbs)
+		state = adv_check_libibverbs->qp_state(qp->qp);
+	return state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD;
 }
 
 /* ---- history ---- */

@@ -43,10 +43,19 @@ struct adv_check_mr {
 	uint64_t length; /* bytes */
 	int access;
 	const struct ibv_pd *pd;
+	struct adv_check_stack deregistered; /* set when ibv_dereg_mr() is called */
 };
 
 struct adv_check_cq {
 	struct adv_check_object base;
+	uint64_t polls;	     /* calls that poll it */
+	uint32_t left;	     /* completions that were never polled, of destroyed queue pairs */
+	uint32_t unpolled;   /* the part of them whose completion was not polled */
+	bool overfull;	     /* cq-too-small was found */
+	uint32_t armed_late; /* completions in it when it was armed; 0 since the next poll */
+	struct adv_check_stack armed;
+	uint64_t events, acked; /* completion events: delivered, acknowledged */
+	struct adv_check_stack last_event;
 };
 
 struct adv_check_srq {
@@ -61,6 +70,12 @@ struct adv_check_qp {
 	struct ibv_qp_cap requested, granted;
 	bool sq_sig_all;
 	enum ibv_qp_state state;
+	struct adv_check_cq *send_cq, *recv_cq; /* NULL: none. A CQ outlives its queue pairs. */
+	uint32_t rnr_naks;			/* last value of adv_check_library.rnr_naks() */
+	uint32_t posts_in_error;		/* calls that posted in the error state */
+	uint32_t recvs_posted;			/* since it left RESET last */
+	uint64_t async_events, async_acked;	/* asynchronous events: delivered, acknowledged */
+	struct adv_check_stack last_async;
 	struct ibv_qp_attr attr; /* modify.h */
 	int known;		 /* attributes that `attr` has */
 	bool peer_is_here;	 /* the peer's GID is one of this machine */
@@ -94,6 +109,9 @@ struct adv_check_object *adv_check_object_add(enum adv_check_kind kind, void *ob
 /* Removes and frees a record. */
 void adv_check_object_remove(struct adv_check_object *o);
 
+/* Removes the records of the regions of a context, which have ended with it. */
+void adv_check_objects_forget(const struct ibv_context *context);
+
 /* Returns the record of an object that is not being destroyed, or NULL. */
 struct adv_check_object *adv_check_object_find(enum adv_check_kind kind, const void *object);
 /* The list of all records of a kind, oldest first. */
@@ -107,6 +125,11 @@ struct adv_check_srq *adv_check_srq_of(const struct ibv_srq *srq);
 struct adv_check_qp *adv_check_qp_numbered(uint32_t number);
 /* Returns the region of this lkey, or NULL. */
 struct adv_check_mr *adv_check_mr_of_lkey(uint32_t lkey);
+/* What the observer may ask of libibverbs. NULL until the library attaches. */
+extern const struct adv_check_library *adv_check_libibverbs;
+/* True if the device still works on the requests of the queue pair. */
+bool adv_check_qp_is_live(const struct adv_check_qp *qp);
+
 /* Records that ibv_rereg_mr() changed the region: flags and new access as in the observer. */
 void adv_check_mr_change(struct adv_check_mr *mr, int flags, int access);
 

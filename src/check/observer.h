@@ -24,7 +24,7 @@ struct rdma_conn_param;
 #define ADV_CHECK_ENVIRONMENT "ADVERB_CHECK"
 
 /* Grows with each change of the structures below: library and observer must agree. */
-#define ADV_CHECK_VERSION 2
+#define ADV_CHECK_VERSION 3
 
 /* The kinds of objects, with the type of `object`, and of `attr` in created(). */
 enum adv_check_kind {
@@ -61,12 +61,6 @@ struct adv_check_qp_attr {
 	struct ibv_qp_cap granted;
 };
 
-/* Counters of the device that rules need. */
-struct adv_check_facts {
-	uint64_t rnr_nak_sent;
-	uint64_t rnr_nak_received;
-};
-
 /* Sizes of the device and of its port's tables. */
 struct adv_check_port {
 	unsigned ports;
@@ -76,11 +70,23 @@ struct adv_check_port {
 
 /* What the observer may ask of the library. Called without the device's lock. */
 struct adv_check_library {
-	/* Returns the device's counters. */
-	struct adv_check_facts (*facts)(struct ibv_context *context);
 	struct adv_check_port (*port)(struct ibv_context *context);
 	/* True if the GID is in the device's own table. */
 	bool (*is_own_gid)(struct ibv_context *context, const union ibv_gid *gid);
+	/* Returns the present state, which an error may have changed. */
+	enum ibv_qp_state (*qp_state)(struct ibv_qp *qp);
+	/* Returns how many RNR NAKs the queue pair has sent. */
+	uint32_t (*rnr_naks)(struct ibv_qp *qp);
+	/* Returns the number of completions that wait in the CQ. */
+	uint32_t (*completions)(struct ibv_cq *cq);
+	/* Returns how many receive requests the device has begun to use, since the queue pair left
+	 * RESET last. */
+	uint32_t (*recvs_taken)(struct ibv_qp *qp);
+	/* True if a peer has written to memory of the context by a WRITE or an atomic. */
+	bool (*was_written)(struct ibv_context *context);
+	/* Returns a bit mask, by enum ibv_event_type, of queued asynchronous events of an object;
+	 * object NULL: of all objects. */
+	uint64_t (*async_queued)(struct ibv_context *context, const void *object);
 };
 
 struct adv_check_observer {
@@ -122,6 +128,8 @@ struct adv_check_observer {
 
 	/* ibv_req_notify_cq() */
 	void (*armed)(struct ibv_cq *cq, bool solicited_only);
+	/* ibv_get_cq_event() is called, and may block. */
+	void (*cq_wait)(struct ibv_comp_channel *channel);
 	/* ibv_get_cq_event() delivered an event; ibv_ack_cq_events() acknowledges some. */
 	void (*cq_event)(struct ibv_cq *cq);
 	void (*cq_acked)(struct ibv_cq *cq, unsigned events);

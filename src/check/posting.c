@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "check/posting.h"
 
+#include <errno.h>
+
+#include "check/keys.h"
+#include "check/sizes.h"
+#include "check/payload.h"
+#include "check/queue.h"
+#include "check/remote.h"
 #include "check/datagram.h"
 #include "check/failed.h"
 #include "check/order.h"
@@ -38,9 +45,26 @@ static void describe_send(const struct adv_check_qp *qp, struct adv_check_work *
 	}
 }
 
+/* Calls the rules on a send request that is being posted. */
+static void check_send(struct adv_check_call *call, struct adv_check_qp *qp,
+		       struct adv_check_work *w)
+{
+	adv_check_sges(call, &qp->base, w);
+	adv_check_keys_posted(call, &qp->base, w);
+	adv_check_inline_posted(call, qp, w);
+	adv_check_remote_posted(call, qp, w);
+	adv_check_payload_posted(&qp->sends, w);
+	adv_check_buffer_reused(call, &qp->recvs, w);
+	if (w->signaled)
+		adv_check_cq_expects(call, qp->send_cq, w);
+}
+
 void adv_check_send_begins(struct adv_check_call *call, struct adv_check_qp *qp,
 			   const struct ibv_send_wr *wr)
 {
+	adv_check_receive_buffers(call);
+	if (qp)
+		adv_check_posts_in_error(call, qp);
 	for (; qp && wr; wr = wr->next) {
 		struct adv_check_work *w =
 			adv_check_queue_add(&qp->sends, wr->wr_id, wr->sg_list,
@@ -48,6 +72,7 @@ void adv_check_send_begins(struct adv_check_call *call, struct adv_check_qp *qp,
 
 		if (!w)
 			return;
+		w->owner = &qp->base;
 		describe_send(qp, w, wr);
 		qp->sends.reads += adv_check_opcode_reads(w->opcode);
 		adv_check_datagram_send(call, qp, wr, w);
@@ -55,23 +80,35 @@ void adv_check_send_begins(struct adv_check_call *call, struct adv_check_qp *qp,
 		if (adv_check_failed_field_used(call, qp, wr))
 			continue;
 		adv_check_failed_memory(call, &qp->base, w);
-		adv_check_sges(call, &qp->base, w);
+		check_send(call, qp, w);
 	}
 }
 
-void adv_check_send_ends(struct adv_check_qp *qp, const struct ibv_send_wr *bad, int err)
+void adv_check_send_ends(struct adv_check_call *call, struct adv_check_qp *qp,
+			 const struct ibv_send_wr *bad, int err)
 {
 	uint32_t not_posted = 0;
 
 	for (; err && bad; bad = bad->next)
 		not_posted++;
-	if (qp)
-		adv_check_queue_drop_newest(&qp->sends, not_posted);
+	if (!qp)
+		return;
+	adv_check_queue_drop_newest(&qp->sends, not_posted);
+	if (err == ENOMEM)
+		adv_check_send_queue_full(call, qp);
 }
 
-void adv_check_recv_begins(struct adv_check_call *call, const struct adv_check_object *owner,
-			   struct adv_check_queue *queue, const struct ibv_recv_wr *wr)
+void adv_check_recv_begins(struct adv_check_call *call, struct adv_check_qp *qp,
+			   struct adv_check_srq *srq, const struct ibv_recv_wr *wr)
 {
+	const struct adv_check_object *owner = srq ? &srq->base : qp ? &qp->base : NULL;
+	struct adv_check_queue *queue = srq ? &srq->recvs : qp ? &qp->recvs : NULL;
+
+	adv_check_receive_buffers(call);
+	if (qp) {
+		adv_check_posts_in_error(call, qp);
+		adv_check_rnr(call, qp);
+	}
 	for (; queue && wr; wr = wr->next) {
 		struct adv_check_work *w =
 			adv_check_queue_add(queue, wr->wr_id, wr->sg_list, sane_count(wr->num_sge),
@@ -79,21 +116,33 @@ void adv_check_recv_begins(struct adv_check_call *call, const struct adv_check_o
 
 		if (!w)
 			return;
+		w->owner = owner;
+		w->number = qp ? qp->recvs_posted++ : 0;
 		if (owner->kind == ADV_CHECK_QP)
 			adv_check_datagram_recv(call, (const struct adv_check_qp *)owner, w);
 		adv_check_failed_memory(call, owner, w);
 		adv_check_sges(call, owner, w);
+		adv_check_keys_posted(call, owner, w);
+		adv_check_payload_posted(queue, w);
+		adv_check_buffer_reused(call, queue, w);
+		if (qp) {
+			adv_check_cq_expects(call, qp->recv_cq, w);
+		}
 	}
 }
 
-void adv_check_recv_ends(struct adv_check_queue *queue, const struct ibv_recv_wr *bad, int err)
+void adv_check_recv_ends(struct adv_check_qp *qp, struct adv_check_srq *srq,
+			 const struct ibv_recv_wr *bad, int err)
 {
+	struct adv_check_queue *queue = srq ? &srq->recvs : qp ? &qp->recvs : NULL;
 	uint32_t not_posted = 0;
 
 	for (; err && bad; bad = bad->next)
 		not_posted++;
 	if (queue)
 		adv_check_queue_drop_newest(queue, not_posted);
+	if (qp)
+		qp->recvs_posted -= not_posted;
 }
 
 void adv_check_bind_posted(struct adv_check_call *call, struct adv_check_qp *qp,
@@ -105,18 +154,23 @@ void adv_check_bind_posted(struct adv_check_call *call, struct adv_check_qp *qp,
 
 	if (!w)
 		return;
+	w->owner = &qp->base;
 	w->opcode = IBV_WR_BIND_MW;
 	w->signaled = qp->sq_sig_all || bind->send_flags & IBV_SEND_SIGNALED;
+	if (w->signaled)
+		adv_check_cq_expects(call, qp->send_cq, w);
 }
 
 /* ---- completion ---- */
 
-static void recv_completed(struct adv_check_queue *queue, const struct ibv_wc *wc)
+static void recv_completed(struct adv_check_call *call, struct adv_check_queue *queue,
+			   const struct ibv_wc *wc)
 {
 	struct adv_check_work *w = adv_check_queue_find(queue, wc->wr_id);
 
 	if (!w)
 		return;
+	adv_check_recv_status(call, w->owner, w, wc->status);
 	if (wc->status != IBV_WC_SUCCESS)
 		adv_check_failed(w, wc);
 	adv_check_queue_remove(queue, w);
@@ -132,18 +186,24 @@ static struct adv_check_work *find_completed_send(struct adv_check_qp *qp, const
 }
 
 /* The request of the completion has ended, and with it all requests before it. */
-static void send_completed(struct adv_check_qp *qp, const struct ibv_wc *wc)
+static void send_completed(struct adv_check_call *call, struct adv_check_qp *qp,
+			   const struct ibv_wc *wc)
 {
 	struct adv_check_work *last = find_completed_send(qp, wc), *w;
+	bool ended;
 
 	if (!last)
 		return;
+	adv_check_keys_completed(call, qp, last, wc->status);
 	if (wc->status != IBV_WC_SUCCESS)
 		adv_check_failed(last, wc);
 	do {
 		w = adv_container_of(qp->sends.works.next, struct adv_check_work, link);
+		ended = w == last;
+		if (wc->status != IBV_WC_WR_FLUSH_ERR)
+			adv_check_payload_sent(call, qp, w);
 		adv_check_queue_remove(&qp->sends, w);
-	} while (w != last);
+	} while (!ended);
 }
 
 void adv_check_completed(struct adv_check_call *call, const struct ibv_wc *wc)
@@ -153,10 +213,11 @@ void adv_check_completed(struct adv_check_call *call, const struct ibv_wc *wc)
 
 	if (!qp)
 		return;
-	if (!(wc->opcode & IBV_WC_RECV)) {
-		send_completed(qp, wc);
-		return;
+	if (wc->opcode & IBV_WC_RECV) {
+		srq = qp->qp->srq ? adv_check_srq_of(qp->qp->srq) : NULL;
+		recv_completed(call, srq ? &srq->recvs : &qp->recvs, wc);
+		adv_check_rnr(call, qp);
+	} else {
+		send_completed(call, qp, wc);
 	}
-	srq = qp->qp->srq ? adv_check_srq_of(qp->qp->srq) : NULL;
-	recv_completed(srq ? &srq->recvs : &qp->recvs, wc);
 }

@@ -14,6 +14,238 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"the error state.",
 			"Register all the memory that the SGE covers, or shorten the SGE.",
 		},
+	[ADV_RULE_SEND_BUFFER_CHANGED] =
+		{
+			"send-buffer-changed",
+			"the buffer of a send request was changed before its completion",
+			"From its posting until its completion is polled, the NIC may read the "
+			"buffer of a send request at any time, also for a retransmission.",
+			"ibv_post_send(3), Notes; IBTA 10.7.2.2, 11.4.1.1",
+			"The peer receives the old contents, the new ones, or a mixture. Nobody "
+			"reports it.",
+			"Change the buffer only after a completion of this request, or of a later "
+			"signaled one, was polled; or use another buffer, or IBV_SEND_INLINE.",
+		},
+	[ADV_RULE_RECEIVE_BUFFER_CHANGED] =
+		{
+			"receive-buffer-changed",
+			"a posted receive buffer was changed by the program",
+			"The buffer of a posted receive belongs to the NIC until its completion is "
+			"polled.",
+			"ibv_post_recv(3), Notes; IBTA 10.7.2.2, 11.4.1.2",
+			"A message that arrives at the same time overwrites what the program "
+			"wrote, or is overwritten by it.",
+			"Use the buffer only after the completion of its receive was polled.",
+		},
+	[ADV_RULE_RECEIVE_BUFFER_REUSED] =
+		{
+			"receive-buffer-reused",
+			"a request uses the buffer of a posted receive",
+			"A message may arrive at any time and change the buffer.",
+			"ibv_post_recv(3), Notes; IBTA 10.7.2.2, 11.4.1.2",
+			"Two messages overwrite each other, or a message that arrives is sent "
+			"back.",
+			"Give each posted receive a buffer of its own. Programs that ignore the "
+			"contents, such as ib_send_bw, may share one.",
+		},
+	[ADV_RULE_UNMAPPED_WHILE_REGISTERED] =
+		{
+			"unmapped-while-registered",
+			"memory was freed or unmapped while a region is registered for it",
+			"A region stays bound to its physical pages. After free() or munmap() the "
+			"same addresses may get other pages, or other owners.",
+			"ibv_reg_mr(3), ibv_dereg_mr(3); IBTA 10.6.3",
+			"Peers that know the rkey, and requests with the lkey, access pages that "
+			"the program uses for something else or no longer sees.",
+			"Deregister the region first.",
+		},
+	[ADV_RULE_STALE_LKEY] =
+		{
+			"stale-lkey",
+			"the lkey of an SGE names no region",
+			"An lkey is valid from the registration of its region to its "
+			"deregistration.",
+			"ibv_post_send(3), ibv_dereg_mr(3); IBTA 10.6.3, 11.6.2",
+			"The request completes with IBV_WC_LOC_PROT_ERR. If the key was given to a "
+			"new region meanwhile, it accesses that region.",
+			"Use the lkey of a registered region; deregister a region after its last "
+			"request has completed.",
+		},
+	[ADV_RULE_STALE_RKEY] =
+		{
+			"stale-rkey",
+			"the rkey of a request names no region that permits the access",
+			"An rkey is valid from the registration of its region to its "
+			"deregistration, for the range and the access that were registered.",
+			"ibv_post_send(3), ibv_reg_mr(3); IBTA 9.7.4.1.5, 10.6.3",
+			"The peer answers with a NAK, the request completes with "
+			"IBV_WC_REM_ACCESS_ERR, and both queue pairs enter the error state. If the "
+			"key was given to a new region, memory of that region is changed.",
+			"Tell the peer that a region ends before it is deregistered; compare "
+			"address, length and access flags with the registration.",
+		},
+	[ADV_RULE_DEREG_WHILE_POSTED] =
+		{
+			"dereg-while-posted",
+			"a region was deregistered while a posted request uses it",
+			"A region must exist until all requests that name it have completed.",
+			"ibv_dereg_mr(3); IBTA 10.6.3, 11.2.8.4",
+			"The request completes with IBV_WC_LOC_PROT_ERR, and the queue pair enters "
+			"the error state; or it had finished by chance.",
+			"Poll the completions of all requests, or destroy the queue pair, before "
+			"ibv_dereg_mr().",
+		},
+	[ADV_RULE_INLINE_TOO_LONG] =
+		{
+			"inline-too-long",
+			"a request has more inline data than was requested",
+			"Only max_inline_data of ibv_create_qp() is certain. A device may grant "
+			"more, and another device grants less.",
+			"ibv_create_qp(3), ibv_post_send(3)",
+			"ibv_post_send() returns EINVAL or ENOMEM on devices that grant exactly "
+			"what was requested.",
+			"Request the largest inline size that the program uses, or read the "
+			"granted one from the attributes that ibv_create_qp() returns and stay "
+			"below it.",
+		},
+	[ADV_RULE_MEMLOCK_LIMIT] =
+		{
+			"memlock-limit",
+			"more memory is registered than RLIMIT_MEMLOCK permits",
+			"A card pins the pages of its regions, and the kernel counts them against "
+			"RLIMIT_MEMLOCK unless the process has CAP_IPC_LOCK. Adverb pins nothing.",
+			"ibv_reg_mr(3); getrlimit(2), RLIMIT_MEMLOCK; Linux "
+			"drivers/infiniband/core/umem.c",
+			"ibv_reg_mr() fails with ENOMEM.",
+			"Raise the limit (ulimit -l, LimitMEMLOCK= of systemd, "
+			"/etc/security/limits.conf), or register less.",
+		},
+	[ADV_RULE_OVERLAPPING_WRITES] =
+		{
+			"overlapping-writes",
+			"WRITEs of two queue pairs to overlapping memory are in flight",
+			"Requests of different queue pairs are not ordered: either may be executed "
+			"first, or both in parts.",
+			"IBTA 9.5, 10.8.3.3",
+			"The target memory has bytes of either WRITE, differently from run to run.",
+			"Poll the completion of the first WRITE before the second one is posted, "
+			"or use one queue pair.",
+		},
+	[ADV_RULE_ATOMIC_AND_WRITE] =
+		{
+			"atomic-and-write",
+			"an atomic and a WRITE of different queue pairs to the same memory are in "
+			"flight",
+			"Atomics are atomic only with respect to other atomics of the same device. "
+			"A WRITE may come between the read and the write of an atomic.",
+			"IBTA 9.4.5, 10.6.7.3",
+			"The WRITE is lost, or the result of the atomic is wrong.",
+			"Change memory that atomics access by atomics only, or poll the completion "
+			"of the one before the other is posted.",
+		},
+	[ADV_RULE_UNSIGNALED_QUEUE_FULL] =
+		{
+			"unsignaled-queue-full",
+			"the send queue is full of unsignaled requests",
+			"The slot of an unsignaled request is freed when the completion of a later "
+			"signaled request is polled. Without a signaled request, none is freed.",
+			"ibv_post_send(3), IBV_SEND_SIGNALED; IBTA 10.8.5",
+			"ibv_post_send() returns ENOMEM for ever.",
+			"Signal at least one of each max_send_wr requests, and poll its "
+			"completion.",
+		},
+	[ADV_RULE_CQ_TOO_SMALL] =
+		{
+			"cq-too-small",
+			"a completion queue has fewer entries than completions can come",
+			"The program must ensure that all completions fit: the device does not "
+			"wait for room.",
+			"ibv_create_cq(3), ibv_poll_cq(3); IBTA 10.8.2, 11.6.3.1",
+			"If the queue overruns, it raises IBV_EVENT_CQ_ERR, is lost, and its queue "
+			"pairs enter the error state.",
+			"Create the CQ with at least the sum of the depths of the queues that use "
+			"it, or post less before polling.",
+		},
+	[ADV_RULE_RECEIVE_QUEUE_EMPTY] =
+		{
+			"receive-queue-empty",
+			"a message arrived while no receive was posted",
+			"The sender gets an RNR NAK and sends again after the receiver's "
+			"min_rnr_timer. After rnr_retry attempts (7: without limit) the connection "
+			"fails.",
+			"ibv_modify_qp(3), rnr_retry and min_rnr_timer; IBTA 9.7.5.2.8",
+			"The same, with timers from 0.01 to 655 ms: mostly a rate that collapses, "
+			"or IBV_WC_RNR_RETRY_EXC_ERR at the sender.",
+			"Post receives before the peer can send, enough for all messages in "
+			"flight; let the peer count credits.",
+		},
+	[ADV_RULE_RECEIVE_TOO_SMALL] =
+		{
+			"receive-too-small",
+			"a receive is smaller than the message",
+			"A message must fit into the buffers of one receive. A UD receive also "
+			"holds the 40 bytes of the GRH.",
+			"ibv_post_recv(3); IBTA 9.9.3, 10.7.3.3, 11.6.2",
+			"RC: the receive completes with IBV_WC_LOC_LEN_ERR, the sender gets "
+			"IBV_WC_REM_INV_REQ_ERR, and both queue pairs enter the error state. UD: "
+			"the message is dropped.",
+			"Post receives of the largest message, plus 40 bytes on UD.",
+		},
+	[ADV_RULE_NEVER_POLLED] =
+		{
+			"never-polled",
+			"a completion queue was never polled",
+			"Only polling frees the slots of the queues and shows errors.",
+			"ibv_poll_cq(3); IBTA 10.8.2",
+			"The queues fill up, the CQ overruns, and errors stay unseen.",
+			"Poll the CQ, or post requests that give no completion (no "
+			"IBV_SEND_SIGNALED, sq_sig_all 0).",
+		},
+	[ADV_RULE_ERROR_IGNORED] =
+		{
+			"error-ignored",
+			"the program goes on posting to a queue pair in the error state",
+			"After a failed completion the queue pair is in the error state: all its "
+			"requests complete with IBV_WC_WR_FLUSH_ERR.",
+			"ibv_poll_cq(3), ibv_modify_qp(3); IBTA 10.3.1.7, 10.10.3.3",
+			"The same: nothing is sent or received any more.",
+			"Poll completions and compare wc.status with IBV_WC_SUCCESS. After an "
+			"error, reset and connect the queue pair again, or destroy it.",
+		},
+	[ADV_RULE_LOST_WAKEUP] =
+		{
+			"lost-wakeup",
+			"the program waits for an event of a CQ that had completions when it was "
+			"armed",
+			"ibv_req_notify_cq() requests an event for the next completion, not for "
+			"those that are already in the queue.",
+			"ibv_req_notify_cq(3), ibv_get_cq_event(3); IBTA 11.4.2.2",
+			"The program sleeps until another completion comes, perhaps for ever.",
+			"After ibv_req_notify_cq(), poll until the CQ is empty, and only then "
+			"wait.",
+		},
+	[ADV_RULE_EVENT_NOT_ACKNOWLEDGED] =
+		{
+			"event-not-acknowledged",
+			"an object with unacknowledged events is being destroyed",
+			"Each event that was delivered must be acknowledged, so that no thread "
+			"still uses its object.",
+			"ibv_get_cq_event(3), ibv_get_async_event(3)",
+			"ibv_destroy_cq(), ibv_destroy_qp() or ibv_destroy_srq() waits for ever.",
+			"Call ibv_ack_cq_events() or ibv_ack_async_event() for each delivered "
+			"event before the object is destroyed.",
+		},
+	[ADV_RULE_ASYNC_NEVER_READ] =
+		{
+			"async-never-read",
+			"an asynchronous event reported a failure, and was never read",
+			"Some failures are reported only by asynchronous events: a CQ's overrun, a "
+			"refused request of a peer, a lost port.",
+			"ibv_get_async_event(3); IBTA 11.6.3",
+			"The same: the queue pair or CQ is unusable, and the program waits for "
+			"completions that never come.",
+			"Read asynchronous events in a thread, or poll context->async_fd.",
+		},
 	[ADV_RULE_TRANSITION_INVALID] =
 		{
 			"transition-invalid",
@@ -106,7 +338,8 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"remote_qkey sends the Q_Key of its queue pair instead, and only a "
 			"privileged program may give a queue pair such a Q_Key.",
 			"IBTA 3.5.3, 10.2.5",
-			"ibv_modify_qp() fails with EPERM without CAP_NET_RAW; the receiver "
+			"ibv_modify_qp() fails with EPERM without CAP_NET_RAW; the "
+			"receiver "
 			"drops the message.",
 			"Use Q_Keys below 0x80000000.",
 		},
@@ -157,7 +390,8 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 		{
 			"rnr-retry-finite",
 			"an RNR retry count that gives up",
-			"When the receiver has no receive for so long, the connection ends. "
+			"When the receiver has no receive for so long, the connection "
+			"ends. "
 			"7 means without end.",
 			"ibv_modify_qp(3); IBTA 9.7.5.2.8",
 			"A short delay of the receiving program makes requests fail with "
@@ -244,7 +478,8 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"threads-unordered",
 			"two threads post to one queue pair at the same time",
 			"The calls are thread-safe, but the order of the two requests is "
-			"left to chance, and with it the order in which messages arrive and "
+			"left to chance, and with it the order in which messages arrive "
+			"and "
 			"WRITEs are placed.",
 			"IBTA 10.8.3; ibv_post_send(3)",
 			"The same, and the threads wait for each other's lock.",
@@ -282,7 +517,8 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"On kernels before 5.12, the first write after fork() moves the "
 			"parent's page: the card keeps the old one.",
 			"ibv_fork_init(3), ibv_is_fork_initialized(3)",
-			"Received data are written to a page that the parent no longer has.",
+			"Received data are written to a page that the parent no longer "
+			"has.",
 			"Call ibv_fork_init() before the first verbs call, or fork before "
 			"the device is opened.",
 		},
@@ -301,7 +537,8 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 		{
 			"read-without-fence",
 			"a request does not wait for a READ or atomic that it depends on",
-			"READs and atomics may end after later SENDs and WRITEs of the same "
+			"READs and atomics may end after later SENDs and WRITEs of the "
+			"same "
 			"queue pair have begun. Only their completion or IBV_SEND_FENCE "
 			"orders them.",
 			"IBTA 10.8.3.3, table of work request ordering; ibv_post_send(3)",
@@ -370,9 +607,11 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"A UD message is one packet. With an Ethernet MTU of 1500 the "
 			"active MTU is 1024.",
 			"IBTA 9.8.3, annex A17; ibv_query_port(3), active_mtu",
-			"The request fails with IBV_WC_LOC_LEN_ERR, or ibv_post_send() with "
+			"The request fails with IBV_WC_LOC_LEN_ERR, or ibv_post_send() "
+			"with "
 			"EINVAL.",
-			"Keep UD messages at 1024 bytes, or below active_mtu of both ports.",
+			"Keep UD messages at 1024 bytes, or below active_mtu of both "
+			"ports.",
 		},
 	[ADV_RULE_CM_EVENT_NOT_ACKNOWLEDGED] =
 		{
@@ -420,39 +659,6 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"attempt.",
 		},
 };
-
-/* Those that are no errors. */
-static const enum adv_check_severity severities[ADV_RULES] = {
-	[ADV_RULE_GID_INDEX_CONSTANT] = ADV_CHECK_ADVICE,
-	[ADV_RULE_QKEY_HIGH_BIT] = ADV_CHECK_WARNING,
-	[ADV_RULE_TIMEOUT_ZERO] = ADV_CHECK_ADVICE,
-	[ADV_RULE_RETRY_COUNT_ZERO] = ADV_CHECK_ADVICE,
-	[ADV_RULE_RNR_RETRY_FINITE] = ADV_CHECK_ADVICE,
-	[ADV_RULE_RNR_TIMER_ZERO] = ADV_CHECK_ADVICE,
-	[ADV_RULE_PSN_CONSTANT] = ADV_CHECK_ADVICE,
-	[ADV_RULE_THREADS_UNORDERED] = ADV_CHECK_ADVICE,
-	[ADV_RULE_LEAK] = ADV_CHECK_WARNING,
-	[ADV_RULE_FORK_WITHOUT_INIT] = ADV_CHECK_ADVICE,
-	[ADV_RULE_SGE_LIMIT] = ADV_CHECK_ADVICE,
-	[ADV_RULE_INLINE_LIMIT] = ADV_CHECK_ADVICE,
-	[ADV_RULE_RD_ATOMIC_LIMIT] = ADV_CHECK_ADVICE,
-	[ADV_RULE_UD_OVER_ETHERNET_MTU] = ADV_CHECK_ADVICE,
-	[ADV_RULE_CM_EVENT_NOT_ACKNOWLEDGED] = ADV_CHECK_WARNING,
-	[ADV_RULE_PRIVATE_DATA_LENGTH] = ADV_CHECK_WARNING,
-	[ADV_RULE_REJECT_IGNORED] = ADV_CHECK_ADVICE,
-};
-
-enum adv_check_severity adv_check_severity_of(enum adv_check_rule rule)
-{
-	return severities[rule];
-}
-
-const char *adv_check_severity_name(enum adv_check_rule rule)
-{
-	static const char *const names[] = {"error", "warning", "advice"};
-
-	return names[severities[rule]];
-}
 
 enum adv_check_rule adv_check_rule_named(const char *name)
 {

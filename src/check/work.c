@@ -44,6 +44,7 @@ struct adv_check_work *adv_check_queue_add(struct adv_check_queue *q, uint64_t w
 		w->sge[i] = sge[i];
 		w->length += sge[i].length;
 	}
+	adv_list_init(&w->by_rkey);
 	adv_list_add_tail(&q->works, &w->link);
 	q->count++;
 	return w;
@@ -52,7 +53,10 @@ struct adv_check_work *adv_check_queue_add(struct adv_check_queue *q, uint64_t w
 void adv_check_queue_remove(struct adv_check_queue *q, struct adv_check_work *w)
 {
 	adv_list_del(&w->link);
+	adv_list_del(&w->by_rkey);
 	q->count--;
+	if (w->unpolled)
+		--*w->unpolled;
 	q->reads -= !w->is_recv && adv_check_opcode_reads(w->opcode);
 	free(w);
 }

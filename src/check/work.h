@@ -19,6 +19,8 @@ struct adv_check_queue {
 	bool is_recv, is_shared;
 };
 
+struct adv_check_object;
+
 struct adv_check_work {
 	struct adv_list link;
 	uint64_t wr_id;
@@ -30,8 +32,15 @@ struct adv_check_work {
 	enum ibv_wr_opcode opcode; /* of a send request */
 	uint64_t remote_addr;	   /* RDMA and atomics */
 	uint32_t rkey;
-	uint64_t length; /* bytes of all SGEs */
-	uint64_t mark;	 /* payload.h */
+	uint64_t length;		      /* bytes of all SGEs */
+	struct adv_list by_rkey;	      /* remote.h */
+	const struct adv_check_object *owner; /* queue pair or SRQ */
+	uint32_t *unpolled; /* the CQ's count of completions to come; NULL: this gives none */
+	bool reported;	    /* a rule has found its failure already */
+	bool freed;	    /* a rule has found that its memory was freed */
+	bool has_mark;	    /* the contents at posting were noted, see payload.h */
+	uint64_t mark;	    /* hash of the contents at posting */
+	uint32_t number;    /* of a receive request: how many were posted before it */
 	int num_sge;
 	struct ibv_sge sge[];
 };

@@ -206,6 +206,11 @@ int adv_qp_modify(struct adv_qp *qp, uint64_t now, const struct ibv_qp_attr *att
 void adv_qp_query(struct adv_qp *qp, struct ibv_qp_attr *attr, struct ibv_qp_init_attr *init);
 uint32_t adv_qp_num(const struct adv_qp *qp);
 enum ibv_qp_state adv_qp_state(const struct adv_qp *qp);
+/* Returns how many requests of the QP's own receive queue were taken for messages or flushed, since
+ * it left RESET last. */
+uint32_t adv_qp_recvs_taken(const struct adv_qp *qp);
+/* Returns how many RNR NAKs the QP has sent, modulo 2^32. */
+uint32_t adv_qp_rnr_naks(const struct adv_qp *qp);
 /* Returns the rate limit of congestion control, Mb/s; 0: none. */
 uint32_t adv_qp_rate_limit(struct adv_qp *qp, uint64_t now);
 void *adv_qp_user(const struct adv_qp *qp);

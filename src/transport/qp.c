@@ -269,6 +269,11 @@ uint32_t adv_qp_num(const struct adv_qp *qp)
 	return qp->qpn;
 }
 
+uint32_t adv_qp_recvs_taken(const struct adv_qp *qp)
+{
+	return qp->rq.next;
+}
+
 enum ibv_qp_state adv_qp_state(const struct adv_qp *qp)
 {
 	return qp->state;

@@ -212,3 +212,8 @@ unsigned adv_engine_resources(const struct adv_engine *e, enum adv_resource_kind
 			       : 0;
 	}
 }
+
+uint32_t adv_qp_rnr_naks(const struct adv_qp *qp)
+{
+	return qp->share[offsetof(struct adv_engine_counters, rnr_nak_sent) / sizeof(uint64_t)];
+}

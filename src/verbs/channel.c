@@ -109,6 +109,8 @@ ADV_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq 
 	struct adv_ibv_event_node *n;
 	bool mine;
 
+	if (adv_ibv_observer)
+		adv_ibv_observer->cq_wait(channel);
 	do {
 		if (wait_for_event(channel, &mine))
 			return -1;

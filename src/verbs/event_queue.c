@@ -57,6 +57,18 @@ bool adv_ibv_event_queue_empty(struct adv_ibv_event_queue *q)
 	return empty;
 }
 
+uint64_t adv_ibv_event_types(struct adv_ibv_event_queue *q, const void *object)
+{
+	uint64_t types = 0;
+
+	pthread_mutex_lock(&q->lock);
+	adv_list_for_each(const struct adv_ibv_event_node, n, &q->nodes, link)
+		if (!object || n->object == object)
+			types |= 1ull << n->type;
+	pthread_mutex_unlock(&q->lock);
+	return types;
+}
+
 struct adv_ibv_event_node *adv_ibv_event_dequeue(struct adv_ibv_event_queue *q)
 {
 	struct adv_ibv_event_node *n = NULL;

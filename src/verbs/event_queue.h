@@ -41,6 +41,9 @@ int adv_ibv_event_push(struct adv_ibv_event_queue *q, struct adv_ibv_event_node 
  * yet. */
 bool adv_ibv_event_queue_empty(struct adv_ibv_event_queue *q);
 
+/* Returns a bit mask of the types of the queued events of an object; NULL: of all objects. */
+uint64_t adv_ibv_event_types(struct adv_ibv_event_queue *q, const void *object);
+
 /* Reads the descriptor and dequeues the oldest event. Blocks until an event is queued, unless the
  * descriptor is O_NONBLOCK. NULL with errno: EAGAIN, EINTR. It is a cancellation point, like
  * reading the kernel's descriptor. */

@@ -6,17 +6,67 @@
 #include "verbs/objects.h"
 #include "verbs/query.h"
 
-static struct adv_check_facts device_facts(struct ibv_context *context)
+static enum ibv_qp_state qp_state(struct ibv_qp *qp)
 {
-	struct adv_check_facts facts = {0};
+	enum ibv_qp_state state = qp->state;
+
+	if (adv_ibv_enter(qp->context)) {
+		state = adv_qp_state(adv_ibv_qp_of(qp)->qp);
+		adv_ibv_leave(qp->context);
+	}
+	return state;
+}
+
+static uint32_t rnr_naks(struct ibv_qp *qp)
+{
+	uint32_t count = 0;
+
+	if (adv_ibv_enter(qp->context)) {
+		count = adv_qp_rnr_naks(adv_ibv_qp_of(qp)->qp);
+		adv_ibv_leave(qp->context);
+	}
+	return count;
+}
+
+static uint32_t completions(struct ibv_cq *cq)
+{
+	uint32_t count = 0;
+
+	if (adv_ibv_enter(cq->context)) {
+		count = adv_cq_count(adv_ibv_cq_of(cq)->cq);
+		adv_ibv_leave(cq->context);
+	}
+	return count;
+}
+
+static uint32_t recvs_taken(struct ibv_qp *qp)
+{
+	uint32_t count = 0;
+
+	if (adv_ibv_enter(qp->context)) {
+		count = adv_qp_recvs_taken(adv_ibv_qp_of(qp)->qp);
+		adv_ibv_leave(qp->context);
+	}
+	return count;
+}
+
+static bool was_written(struct ibv_context *context)
+{
 	const struct adv_engine *e = adv_ibv_enter(context);
+	const struct adv_engine_counters *c;
+	bool written = false;
 
 	if (e) {
-		facts.rnr_nak_sent = adv_engine_counters(e)->rnr_nak_sent;
-		facts.rnr_nak_received = adv_engine_counters(e)->rnr_nak_retry_err;
+		c = adv_engine_counters(e);
+		written = c->rx_write_requests || c->rx_atomic_requests;
 		adv_ibv_leave(context);
 	}
-	return facts;
+	return written;
+}
+
+static uint64_t async_queued(struct ibv_context *context, const void *object)
+{
+	return adv_ibv_event_types(&adv_ibv_context_of(context)->async, object);
 }
 
 static struct adv_check_port port_sizes(struct ibv_context *context)
@@ -44,7 +94,12 @@ static bool is_own_gid(struct ibv_context *context, const union ibv_gid *gid)
 }
 
 const struct adv_check_library adv_ibv_watch_library = {
-	.facts = device_facts,
+	.qp_state = qp_state,
+	.rnr_naks = rnr_naks,
+	.completions = completions,
+	.recvs_taken = recvs_taken,
+	.was_written = was_written,
+	.async_queued = async_queued,
 	.port = port_sizes,
 	.is_own_gid = is_own_gid,
 };

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Calls of the C library that rules concern: those by which a program gives memory back, and
+ * poll(2) on the descriptor of a completion channel. Each passes the call on. Memory that an
+ * allocator of the program itself reuses is not seen. */
+#include <dlfcn.h>
+#include <malloc.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "check/call.h"
+#include "check/events.h"
+#include "check/freed.h"
+
+#define INTERPOSE __attribute__((visibility("default")))
+
+/* The C library's own free(), for calls that come while dlsym() looks up the next one. */
+void __libc_free(void *p);
+
+static void *next_of(const char *name)
+{
+	return dlsym(RTLD_NEXT, name);
+}
+
+INTERPOSE void free(void *p)
+{
+	static void (*next)(void *);
+	static _Thread_local bool searching;
+
+	if (!next) {
+		if (searching) {
+			__libc_free(p);
+			return;
+		}
+		searching = true;
+		next = (void (*)(void *))next_of("free");
+		searching = false;
+	}
+	if (p && adv_check_may_be_registered((uintptr_t)p))
+		adv_check_freed("free", (uintptr_t)p, malloc_usable_size(p));
+	next(p);
+}
+
+INTERPOSE void *realloc(void *p, size_t size)
+{
+	static void *(*next)(void *, size_t);
+	size_t before = 0;
+	void *result;
+
+	if (!next)
+		next = (void *(*)(void *, size_t))next_of("realloc");
+	if (p && adv_check_may_be_registered((uintptr_t)p))
+		before = malloc_usable_size(p);
+	result = next(p, size);
+	if (before && result != p && (result || !size))
+		adv_check_freed("realloc", (uintptr_t)p, before);
+	return result;
+}
+
+INTERPOSE int munmap(void *addr, size_t length)
+{
+	static int (*next)(void *, size_t);
+
+	if (!next)
+		next = (int (*)(void *, size_t))next_of("munmap");
+	if (length && adv_check_may_overlap_region((uintptr_t)addr, length))
+		adv_check_freed("munmap", (uintptr_t)addr, length);
+	return next(addr, length);
+}
+
+INTERPOSE void *mremap(void *addr, size_t length, size_t new_length, int flags, ...)
+{
+	static void *(*next)(void *, size_t, size_t, int, ...);
+	void *target, *result;
+	va_list args;
+
+	if (!next)
+		next = (void *(*)(void *, size_t, size_t, int, ...))next_of("mremap");
+	va_start(args, flags);
+	target = va_arg(args, void *);
+	va_end(args);
+	result = next(addr, length, new_length, flags, target);
+	if (result != MAP_FAILED && result != addr &&
+	    adv_check_may_overlap_region((uintptr_t)addr, length))
+		adv_check_freed("mremap", (uintptr_t)addr, length);
+	return result;
+}
+
+/* These give up the contents: the process gets other pages, and a NIC keeps the old ones. */
+INTERPOSE int madvise(void *addr, size_t length, int advice)
+{
+	static int (*next)(void *, size_t, int);
+
+	if (!next)
+		next = (int (*)(void *, size_t, int))next_of("madvise");
+	if ((advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE) && length &&
+	    adv_check_may_overlap_region((uintptr_t)addr, length))
+		adv_check_freed("madvise", (uintptr_t)addr, length);
+	return next(addr, length, advice);
+}
+
+INTERPOSE int poll(struct pollfd *fds, nfds_t count, int timeout)
+{
+	static int (*next)(struct pollfd *, nfds_t, int);
+	struct adv_check_call call;
+
+	if (!next)
+		next = (int (*)(struct pollfd *, nfds_t, int))next_of("poll");
+	if (timeout && adv_check_ever_armed_late() && !adv_check_is_inside()) {
+		adv_check_call_begin(&call, "poll");
+		for (nfds_t i = 0; i < count; i++)
+			if (fds[i].events & POLLIN)
+				adv_check_waits(&call, fds[i].fd);
+		adv_check_unlock();
+	}
+	return next(fds, count, timeout);
+}

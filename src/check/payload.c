@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "check/payload.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define MOST_BYTES 65536 /* of a request that are hashed */
+#define WINDOW	   4096
+#define MOST_RECVS 256 /* longer receive queues are not searched for overlaps */
+#define MOST_QPS   4   /* queue pairs whose receive buffers a call checks */
+
+/* Under the lock. */
+static uint8_t copy[MOST_BYTES];
+
+enum reading { READ_ALL, READ_UNMAPPED, READ_NOT_PERMITTED };
+
+/* Copies memory of this process into `copy`. */
+static enum reading read_memory(uintptr_t addr, size_t length)
+{
+	struct iovec to = {copy, length}, from = {(void *)addr, length};
+	long n = syscall(SYS_process_vm_readv, (long)getpid(), &to, 1L, &from, 1L, 0L);
+
+	if (n == (long)length)
+		return READ_ALL;
+	return n >= 0 || errno == EFAULT ? READ_UNMAPPED : READ_NOT_PERMITTED;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+	return hash ^ hash >> 32;
+}
+
+/* Hashes `length` bytes of `copy`, from `at`. Four lanes, as one multiplication waits for the one
+ * before it in its lane. */
+static uint64_t hash_copy(size_t at, size_t length, uint64_t seed)
+{
+	uint64_t lane[4] = {seed, seed + 1, seed + 2, seed + 3}, word;
+	const uint8_t *p = copy + at;
+	size_t i = 0;
+
+	for (; i + 32 <= length; i += 32) {
+		for (unsigned k = 0; k < 4; k++) {
+			memcpy(&word, p + i + 8 * k, 8);
+			lane[k] = mix(lane[k], word);
+		}
+	}
+	for (; i < length; i++)
+		lane[0] = mix(lane[0], p[i]);
+	return mix(mix(lane[0], lane[1]), mix(lane[2], lane[3]));
+}
+
+/* Returns the address in memory of an SGE: regions may have addresses of their own in requests. */
+static uintptr_t memory_of(const struct ibv_sge *sge)
+{
+	const struct adv_check_mr *mr = adv_check_mr_of_lkey(sge->lkey);
+
+	return mr ? mr->addr + (sge->addr - mr->iova) : 0;
+}
+
+/* Hashes what an SGE names, at most `most` bytes of it. */
+static enum reading hash_sge(const struct ibv_sge *sge, size_t most, uint64_t *hash)
+{
+	uintptr_t addr = memory_of(sge);
+	size_t windows = most / WINDOW;
+	enum reading result = READ_ALL;
+
+	if (!addr || !sge->length)
+		return READ_ALL;
+	if (sge->length <= most) {
+		result = read_memory(addr, sge->length);
+		*hash = result == READ_ALL ? hash_copy(0, sge->length, *hash) : 0;
+		return result;
+	}
+	for (size_t i = 0; i < windows && result == READ_ALL; i++) {
+		size_t offset = (sge->length - WINDOW) * i / (windows > 1 ? windows - 1 : 1);
+
+		result = read_memory(addr + offset, WINDOW);
+		if (result == READ_ALL)
+			*hash = hash_copy(0, WINDOW, *hash);
+	}
+	return result;
+}
+
+static enum reading hash_request(const struct adv_check_work *w, uint64_t *hash)
+{
+	size_t most = w->num_sge > 0 ? MOST_BYTES / (size_t)w->num_sge : 0;
+	enum reading result = READ_ALL;
+
+	*hash = 1;
+	for (int i = 0; i < w->num_sge && result == READ_ALL; i++)
+		result = hash_sge(&w->sge[i], most < WINDOW ? WINDOW : most, hash);
+	return result;
+}
+
+/* True if the NIC reads the request's buffers. */
+static bool sends_payload(const struct adv_check_work *w)
+{
+	switch (w->opcode) {
+	case IBV_WR_SEND:
+	case IBV_WR_SEND_WITH_IMM:
+	case IBV_WR_SEND_WITH_INV:
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		return !w->is_recv && !w->is_inline && w->length > 0;
+	default:
+		return false;
+	}
+}
+
+/* ---- receive buffers ---- */
+
+static bool overlap(const struct ibv_sge *a, const struct ibv_sge *b)
+{
+	return a->addr < b->addr + b->length && b->addr < a->addr + a->length;
+}
+
+/* True if only this request and the program may change the buffer: no other posted receive has it.
+ */
+static bool is_alone(const struct adv_check_queue *queue, const struct adv_check_work *w)
+{
+	adv_list_for_each(struct adv_check_work, other, &queue->works, link) {
+		for (int i = 0; other != w && i < other->num_sge; i++) {
+			if (!overlap(&w->sge[0], &other->sge[i]))
+				continue;
+			other->has_mark = false;
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Hashes the beginning of a receive buffer. */
+static bool hash_beginning(const struct adv_check_work *w, uint64_t *hash)
+{
+	size_t length = w->sge[0].length < WINDOW ? w->sge[0].length : WINDOW;
+	uintptr_t addr = memory_of(&w->sge[0]);
+
+	if (!addr || read_memory(addr, length) != READ_ALL)
+		return false;
+	*hash = hash_copy(0, length, 1);
+	return true;
+}
+
+static void find_changed(struct adv_check_call *call, const struct adv_check_qp *qp,
+			 const struct adv_check_work *w)
+{
+	char history[ADV_CHECK_TEXT];
+	const struct adv_check_finding f = {
+		.rule = ADV_RULE_RECEIVE_BUFFER_CHANGED,
+		.fault = &w->posted,
+		.more = {{"the change was noticed in this call", adv_check_call_stack(call)}},
+		.history = adv_check_object_history(&qp->base, history),
+	};
+
+	adv_check_find(
+		&f,
+		"the buffer of the receive request with wr_id %llu of %s was changed after its "
+		"posting, shown first, although no message has arrived for it",
+		(unsigned long long)w->wr_id, qp->base.name);
+}
+
+/* Compares the oldest receive buffer for which no message has arrived with its contents at posting.
+ * Whether a message has arrived is asked after the memory was read. */
+static void check_oldest(struct adv_check_call *call, const struct adv_check_qp *qp)
+{
+	uint32_t taken = adv_check_libibverbs->recvs_taken(qp->qp);
+	uint64_t now;
+
+	adv_list_for_each(struct adv_check_work, w, &qp->recvs.works, link) {
+		if ((int32_t)(w->number - taken) < 0)
+			continue;
+		if (!w->has_mark || !hash_beginning(w, &now) || now == w->mark ||
+		    adv_check_libibverbs->recvs_taken(qp->qp) != taken ||
+		    adv_check_libibverbs->was_written(qp->base.context))
+			return;
+		w->has_mark = false;
+		find_changed(call, qp, w);
+		return;
+	}
+}
+
+void adv_check_receive_buffers(struct adv_check_call *call)
+{
+	unsigned checked = 0;
+
+	adv_list_for_each(struct adv_check_object, o, adv_check_objects(ADV_CHECK_QP), link) {
+		const struct adv_check_qp *qp = (struct adv_check_qp *)o;
+
+		if (++checked > MOST_QPS)
+			break;
+		if (qp->recvs.count > 0 && qp->recvs.count <= MOST_RECVS &&
+		    o->forks == adv_check_forks())
+			check_oldest(call, qp);
+	}
+}
+
+static void find_reused(struct adv_check_call *call, const struct adv_check_object *owner,
+			const struct adv_check_work *w, const struct adv_check_work *recv)
+{
+	char history[ADV_CHECK_TEXT];
+	const struct adv_check_finding f = {
+		.rule = ADV_RULE_RECEIVE_BUFFER_REUSED,
+		.fault = adv_check_call_stack(call),
+		.more = {{"the receive was posted here", &recv->posted}},
+		.history = adv_check_object_history(owner, history),
+	};
+
+	adv_check_find(
+		&f,
+		"%s(%s): wr_id %llu uses the buffer of the receive with wr_id %llu, which is "
+		"still posted",
+		call->name, owner->name, (unsigned long long)w->wr_id,
+		(unsigned long long)recv->wr_id);
+}
+
+void adv_check_buffer_reused(struct adv_check_call *call, const struct adv_check_queue *recvs,
+			     const struct adv_check_work *w)
+{
+	if (w->is_inline || recvs->count > MOST_RECVS)
+		return;
+	adv_list_for_each(const struct adv_check_work, recv, &recvs->works, link) {
+		for (int i = 0; recv != w && i < w->num_sge * recv->num_sge; i++) {
+			if (!overlap(&w->sge[i / recv->num_sge], &recv->sge[i % recv->num_sge]))
+				continue;
+			find_reused(call, w->owner, w, recv);
+			return;
+		}
+	}
+}
+
+/* ---- posting and completion ---- */
+
+void adv_check_payload_posted(const struct adv_check_queue *queue, struct adv_check_work *w)
+{
+	if (w->is_recv)
+		w->has_mark = w->num_sge == 1 && w->length > 0 && queue->count <= MOST_RECVS &&
+			      is_alone(queue, w) && hash_beginning(w, &w->mark);
+	else if (sends_payload(w))
+		w->has_mark = hash_request(w, &w->mark) == READ_ALL;
+}
+
+static void find_unmapped(struct adv_check_call *call, const struct adv_check_qp *qp,
+			  const struct adv_check_work *w)
+{
+	char history[ADV_CHECK_TEXT];
+	const struct adv_check_finding f = {
+		.rule = ADV_RULE_UNMAPPED_WHILE_REGISTERED,
+		.fault = adv_check_call_stack(call),
+		.more = {{"the request was posted here", &w->posted}},
+		.history = adv_check_object_history(&qp->base, history),
+	};
+
+	adv_check_find(
+		&f, "%s: the buffer of the send request with wr_id %llu of %s is no longer mapped",
+		call->name, (unsigned long long)w->wr_id, qp->base.name);
+}
+
+void adv_check_payload_sent(struct adv_check_call *call, const struct adv_check_qp *qp,
+			    const struct adv_check_work *w)
+{
+	char history[ADV_CHECK_TEXT];
+	enum reading result;
+	uint64_t now;
+
+	if (!w->has_mark || w->freed)
+		return;
+	result = hash_request(w, &now);
+	if (result == READ_UNMAPPED)
+		find_unmapped(call, qp, w);
+	if (result == READ_ALL && now != w->mark) {
+		const struct adv_check_finding f = {
+			.rule = ADV_RULE_SEND_BUFFER_CHANGED,
+			.fault = &w->posted,
+			.more = {{"its completion was polled here", adv_check_call_stack(call)}},
+			.history = adv_check_object_history(&qp->base, history),
+		};
+
+		adv_check_find(
+			&f,
+			"the buffer of the send request with wr_id %llu of %s (%llu bytes) was "
+			"changed between its posting, shown first, and its completion",
+			(unsigned long long)w->wr_id, qp->base.name, (unsigned long long)w->length);
+	}
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "check/queue.h"
+
+#define POSTS_IN_ERROR 4 /* calls; a program may post some requests to drain the queues */
+
+void adv_check_send_queue_full(struct adv_check_call *call, const struct adv_check_qp *qp)
+{
+	const struct adv_check_work *oldest =
+		adv_container_of(qp->sends.works.next, struct adv_check_work, link);
+	char history[ADV_CHECK_TEXT];
+	struct adv_check_finding f = {
+		.rule = ADV_RULE_UNSIGNALED_QUEUE_FULL,
+		.fault = adv_check_call_stack(call),
+	};
+
+	if (qp->sends.count == 0 || !adv_check_qp_is_live(qp))
+		return;
+	adv_list_for_each(const struct adv_check_work, w, &qp->sends.works, link)
+		if (w->signaled)
+			return;
+	f.more[0].title = "the oldest of the requests was posted here";
+	f.more[0].stack = &oldest->posted;
+	f.history = adv_check_object_history(&qp->base, history);
+	adv_check_find(
+		&f,
+		"%s(%s): the send queue is full, and none of its %u requests is signaled: no "
+		"completion will free it",
+		call->name, qp->base.name, qp->sends.count);
+}
+
+void adv_check_cq_expects(struct adv_check_call *call, struct adv_check_cq *cq,
+			  struct adv_check_work *w)
+{
+	const struct ibv_cq *ibv = cq ? cq->base.object : NULL;
+	char history[ADV_CHECK_TEXT];
+	const struct adv_check_finding f = {
+		.rule = ADV_RULE_CQ_TOO_SMALL,
+		.fault = adv_check_call_stack(call),
+		.more = {{"the completion queue was created here", cq ? &cq->base.created : NULL}},
+		.history = cq ? adv_check_object_history(&cq->base, history) : NULL,
+	};
+
+	if (!cq)
+		return;
+	w->unpolled = &cq->unpolled;
+	cq->unpolled++;
+	if (cq->unpolled <= (uint32_t)ibv->cqe || cq->overfull)
+		return;
+	cq->overfull = true;
+	adv_check_find(
+		&f,
+		"%s: with this request, %u requests whose completions go to %s are posted or "
+		"not polled, but the queue has %d entries",
+		call->name, cq->unpolled, cq->base.name, ibv->cqe);
+}
+
+void adv_check_rnr(struct adv_check_call *call, struct adv_check_qp *qp)
+{
+	uint32_t naks = adv_check_libibverbs ? adv_check_libibverbs->rnr_naks(qp->qp) : 0;
+	uint32_t more = naks - qp->rnr_naks;
+	char history[ADV_CHECK_TEXT];
+	const struct adv_check_finding f = {
+		.rule = ADV_RULE_RECEIVE_QUEUE_EMPTY,
+		.fault = adv_check_call_stack(call),
+		.more = {{"the queue pair was created here", &qp->base.created}},
+		.history = adv_check_object_history(&qp->base, history),
+	};
+
+	if (naks == qp->rnr_naks)
+		return;
+	qp->rnr_naks = naks;
+	adv_check_find(
+		&f,
+		"%s: %s had no receive posted when a message arrived: before this call it sent "
+		"%u RNR NAK%s, and the peer waited each time",
+		call->name, qp->base.name, more, more == 1 ? "" : "s");
+}
+
+void adv_check_recv_status(struct adv_check_call *call, const struct adv_check_object *owner,
+			   const struct adv_check_work *w, enum ibv_wc_status status)
+{
+	char history[ADV_CHECK_TEXT];
+	const struct adv_check_finding f = {
+		.rule = ADV_RULE_RECEIVE_TOO_SMALL,
+		.fault = &w->posted,
+		.more = {{"its completion was polled here", adv_check_call_stack(call)}},
+		.history = adv_check_object_history(owner, history),
+	};
+
+	if (status != IBV_WC_LOC_LEN_ERR)
+		return;
+	adv_check_find(
+		&f,
+		"the receive with wr_id %llu of %s has %llu bytes, and a longer message arrived",
+		(unsigned long long)w->wr_id, owner->name, (unsigned long long)w->length);
+}
+
+void adv_check_posts_in_error(struct adv_check_call *call, struct adv_check_qp *qp)
+{
+	char history[ADV_CHECK_TEXT];
+	const struct adv_check_finding f = {
+		.rule = ADV_RULE_ERROR_IGNORED,
+		.fault = adv_check_call_stack(call),
+		.more = {{"the queue pair was created here", &qp->base.created}},
+		.history = adv_check_object_history(&qp->base, history),
+	};
+
+	if (!adv_check_libibverbs || adv_check_libibverbs->qp_state(qp->qp) != IBV_QPS_ERR) {
+		qp->posts_in_error = 0;
+		return;
+	}
+	if (++qp->posts_in_error < POSTS_IN_ERROR)
+		return;
+	adv_check_find(
+		&f,
+		"%s(%s): the queue pair is in the error state, and the program has called this "
+		"%u times since",
+		call->name, qp->base.name, qp->posts_in_error);
+}
+
+void adv_check_note_left(struct adv_check_cq *cq)
+{
+	if (cq && cq->polls == 0)
+		cq->left += adv_check_libibverbs->completions(cq->base.object);
+}
+
+void adv_check_never_polled(struct adv_check_call *call, const struct adv_check_cq *cq)
+{
+	char history[ADV_CHECK_TEXT];
+	const struct adv_check_finding f = {
+		.rule = ADV_RULE_NEVER_POLLED,
+		.fault = call ? adv_check_call_stack(call) : NULL,
+		.more = {{"the completion queue was created here", &cq->base.created}},
+		.history = adv_check_object_history(&cq->base, history),
+	};
+
+	uint32_t left = cq->left;
+
+	if (cq->polls > 0 || cq->overfull)
+		return;
+	left += adv_check_libibverbs->completions(cq->base.object);
+	if (left > 0)
+		adv_check_find(&f, "%s was never polled, and had %u completions", cq->base.name,
+			       left);
+}

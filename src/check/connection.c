@@ -138,6 +138,18 @@ static void check_private_data(struct adv_check_call *call, const struct adv_che
 				param->private_data_len);
 }
 
+/* Remembers that no receive is posted. Only a message that finds none makes that a finding
+ * (queue.c): a program that is only read and written needs no receives. */
+static void note_receives(struct adv_check_call *call, const struct rdma_cm_id *id)
+{
+	struct adv_check_qp *qp = id->qp ? adv_check_qp_of(id->qp) : NULL;
+
+	if (!qp || id->qp->srq || id->qp->qp_type != IBV_QPT_RC || qp->recvs.count > 0)
+		return;
+	qp->accepted_empty = true;
+	qp->accepted = *adv_check_call_stack(call);
+}
+
 void adv_check_cm_connecting(struct adv_check_call *call, const struct rdma_cm_id *cm_id,
 			     const struct rdma_conn_param *param, bool accepts)
 {
@@ -145,7 +157,9 @@ void adv_check_cm_connecting(struct adv_check_call *call, const struct rdma_cm_i
 
 	if (!id || id->base.created.by_library)
 		return;
-	if (!accepts)
+	if (accepts)
+		note_receives(call, cm_id);
+	else
 		check_rejections(call, id);
 	if (!param)
 		return;

@@ -79,7 +79,9 @@ struct adv_check_qp {
 	struct ibv_qp_attr attr; /* modify.h */
 	int known;		 /* attributes that `attr` has */
 	bool peer_is_here;	 /* the peer's GID is one of this machine */
-	bool posters_met;	 /* two threads have posted to it at the same time */
+	bool accepted_empty;	 /* rdma_accept() found no receive posted, at this place: */
+	struct adv_check_stack accepted;
+	bool posters_met; /* two threads have posted to it at the same time */
 	struct adv_check_queue sends, recvs;
 };
 

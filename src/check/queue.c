@@ -54,10 +54,27 @@ void adv_check_cq_expects(struct adv_check_call *call, struct adv_check_cq *cq,
 		call->name, cq->unpolled, cq->base.name, ibv->cqe);
 }
 
+/* The first message of an accepted connection has found no receive. */
+static void find_accepted_empty(struct adv_check_call *call, const struct adv_check_qp *qp)
+{
+	char history[ADV_CHECK_TEXT];
+	const struct adv_check_finding f = {
+		.rule = ADV_RULE_ACCEPT_WITHOUT_RECEIVES,
+		.fault = &qp->accepted,
+		.more = {{"the next call was made here", adv_check_call_stack(call)}},
+		.history = adv_check_object_history(&qp->base, history),
+	};
+
+	adv_check_find(&f,
+		       "rdma_accept(): %s had no receive posted, and the first message found none",
+		       qp->base.name);
+}
+
 void adv_check_rnr(struct adv_check_call *call, struct adv_check_qp *qp)
 {
 	uint32_t naks = adv_check_libibverbs ? adv_check_libibverbs->rnr_naks(qp->qp) : 0;
 	uint32_t more = naks - qp->rnr_naks;
+	bool is_first = qp->rnr_naks == 0 && qp->accepted_empty;
 	char history[ADV_CHECK_TEXT];
 	const struct adv_check_finding f = {
 		.rule = ADV_RULE_RECEIVE_QUEUE_EMPTY,
@@ -66,9 +83,15 @@ void adv_check_rnr(struct adv_check_call *call, struct adv_check_qp *qp)
 		.history = adv_check_object_history(&qp->base, history),
 	};
 
+	qp->accepted_empty =
+		false; /* the program posts or polls: from now on it is late or in time */
 	if (naks == qp->rnr_naks)
 		return;
 	qp->rnr_naks = naks;
+	if (is_first) {
+		find_accepted_empty(call, qp);
+		return;
+	}
 	adv_check_find(
 		&f,
 		"%s: %s had no receive posted when a message arrived: before this call it sent "

@@ -658,6 +658,16 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"Read event->status and the private data, and wait before the next "
 			"attempt.",
 		},
+	[ADV_RULE_ACCEPT_WITHOUT_RECEIVES] =
+		{
+			"accept-without-receives",
+			"a connection is accepted before a receive is posted",
+			"The peer may send as soon as it has the acceptance.",
+			"rdma_create_qp(3), rdma_accept(3); IBTA 9.7.5.2.8",
+			"The first message finds no receive: it waits for the RNR NAK "
+			"timer, or the connection ends.",
+			"Post receives between rdma_create_qp() and rdma_accept().",
+		},
 };
 
 enum adv_check_rule adv_check_rule_named(const char *name)

@@ -27,6 +27,7 @@ static const enum adv_check_severity severities[ADV_RULES] = {
 	[ADV_RULE_CM_EVENT_NOT_ACKNOWLEDGED] = ADV_CHECK_WARNING,
 	[ADV_RULE_PRIVATE_DATA_LENGTH] = ADV_CHECK_WARNING,
 	[ADV_RULE_REJECT_IGNORED] = ADV_CHECK_ADVICE,
+	[ADV_RULE_ACCEPT_WITHOUT_RECEIVES] = ADV_CHECK_WARNING,
 };
 
 enum adv_check_severity adv_check_severity_of(enum adv_check_rule rule)

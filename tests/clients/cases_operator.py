@@ -337,7 +337,10 @@ def statistics_outlive(lab):
     same("as sysfs", counters(lab)["rx_write_requests"], 200)
     lab.wait_until(lambda: not daemons(), 20, "adverbd ends")
     whole = file.read_bytes()
-    for broken in (b"", whole[:1000], b"x" + whole[1:], os.urandom(len(whole))):
+    cookie = slice(48, 56)  # of the first record: the namespace's, which no other one gets again
+    foreign = bytearray(whole)
+    foreign[cookie] = bytes(b ^ 1 for b in whole[cookie])
+    for broken in (b"", whole[:1000], b"x" + whole[1:], os.urandom(len(whole)), foreign):
         file.write_bytes(broken)
         same("damaged", port_counters(lab)["rx_write_requests"], 0)
         lab.wait_until(lambda: not daemons(), 20, "adverbd ends")
@@ -351,6 +354,7 @@ def statistics_outlive(lab):
     file.unlink()
     target = lab.dir / "target"
     target.write_bytes(whole)
+    target.chmod(0o600)
     file.symlink_to(target)
     same("a link is not followed", port_counters(lab)["rx_write_requests"], 0)
     lab.wait_until(lambda: not daemons(), 20, "adverbd ends")

@@ -40,6 +40,7 @@ PAGING = "src/transport/paging.c"
 PAYLOAD = "src/transport/payload.c"
 QP = "src/transport/qp.c"
 QP_COMPLETE = "src/transport/qp_complete.c"
+QP_STATE = "src/transport/qp_state.h"
 QP_MODIFY = "src/transport/qp_modify.c"
 RECOVERY = "src/transport/recovery.c"
 REQUESTER = "src/transport/requester.c"
@@ -267,6 +268,12 @@ MUTANTS = [
     ("ack-first", "an ACK overtakes READ responses before it", RESPONDER_TX,
      "\t\tif (resp->res_pending)\n\t\t\temit_response",
      "\t\tif (resp->res_pending && !resp->ack_pending)\n\t\t\temit_response"),
+    ("share-lost", "a queue pair has no share of the counters", QP_STATE,
+     "\tqp->share[counter - (uint64_t *)(void *)&qp->engine->counters]++;\n", ""),
+    ("error-forgotten", "a failed send request is not kept as the queue pair's newest error", QP_COMPLETE,
+     "\t\tnote_failure(qp, ADV_QP_ERROR_SEND, &cqe.wc, wqe->opcode, now);\n", ""),
+    ("error-flushed", "flushed requests replace the queue pair's newest error", QP_COMPLETE,
+     "\tif (wc->status != IBV_WC_WR_FLUSH_ERR)\n\t\tqp->error =", "\tqp->error ="),
     ("srq-slot", "receive requests of an SRQ are not released", QP_COMPLETE,
      "\tif (qp->srq)\n\t\tadv_srq_release(qp->srq, wqe);\n\tif (wc->status",
      "\tif (wc->status"),

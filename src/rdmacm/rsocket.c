@@ -7,6 +7,7 @@
 
 #include "base/sys.h"
 #include "rdmacm/export.h"
+#include "rdmacm/rsocket_cancel.h"
 #include "rdmacm/rsocket_service.h"
 #include "rdmacm/rsocket_state.h"
 #include "rdmacm/rsocket_table.h"
@@ -27,7 +28,7 @@ static void register_fork_handler(void)
 	pthread_atfork(NULL, NULL, after_fork_in_child);
 }
 
-ADV_EXPORT int rsocket(int domain, int type, int protocol)
+static int open_rsocket(int domain, int type, int protocol)
 {
 	int kind = type & ~(SOCK_CLOEXEC | SOCK_NONBLOCK);
 	int wanted = kind == SOCK_STREAM ? IPPROTO_TCP : IPPROTO_UDP;
@@ -56,9 +57,19 @@ ADV_EXPORT int rsocket(int domain, int type, int protocol)
 	return fd;
 }
 
+ADV_EXPORT int rsocket(int domain, int type, int protocol)
+{
+	int fd;
+
+	adv_rs_defer_cancel();
+	fd = open_rsocket(domain, type, protocol);
+	adv_rs_restore_cancel();
+	return fd;
+}
+
 ADV_EXPORT int rbind(int socket, const struct sockaddr *addr, socklen_t addrlen)
 {
-	struct adv_rsocket *rs = adv_rs_get(socket);
+	struct adv_rsocket *rs = adv_rs_begin(socket);
 	int ret;
 
 	if (!rs)
@@ -67,13 +78,13 @@ ADV_EXPORT int rbind(int socket, const struct sockaddr *addr, socklen_t addrlen)
 	ret = rs->type == SOCK_STREAM ? adv_rs_stream_bind(rs, addr, addrlen)
 				      : adv_rs_dgram_bind(rs, addr, addrlen);
 	pthread_mutex_unlock(&rs->lock);
-	adv_rs_put(rs);
+	adv_rs_end(rs);
 	return ret;
 }
 
 ADV_EXPORT int rlisten(int socket, int backlog)
 {
-	struct adv_rsocket *rs = adv_rs_get(socket);
+	struct adv_rsocket *rs = adv_rs_begin(socket);
 	int ret;
 
 	if (!rs)
@@ -82,26 +93,15 @@ ADV_EXPORT int rlisten(int socket, int backlog)
 	ret = rs->type == SOCK_STREAM ? adv_rs_stream_listen(rs, backlog)
 				      : adv_rs_error(EOPNOTSUPP);
 	pthread_mutex_unlock(&rs->lock);
-	adv_rs_put(rs);
+	adv_rs_end(rs);
 	return ret;
 }
 
-ADV_EXPORT int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
+/* Gives an accepted rsocket its number, and releases the caller's reference. Returns the number. */
+static int hand_over(struct adv_rsocket *taken, struct sockaddr *addr, socklen_t *addrlen)
 {
-	struct adv_rsocket *rs = adv_rs_get(socket), *taken = NULL;
-	int fd = -1;
+	int fd;
 
-	if (!rs)
-		return -1;
-	pthread_mutex_lock(&rs->lock);
-	if (rs->type == SOCK_STREAM)
-		taken = adv_rs_stream_accept(rs);
-	else
-		errno = EOPNOTSUPP;
-	pthread_mutex_unlock(&rs->lock);
-	adv_rs_put(rs);
-	if (!taken)
-		return -1;
 	taken->file_flags = O_RDWR;
 	adv_rs_stream_renumber(taken);
 	fd = taken->fd;
@@ -113,9 +113,28 @@ ADV_EXPORT int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
 	return fd;
 }
 
+ADV_EXPORT int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
+{
+	struct adv_rsocket *rs = adv_rs_begin(socket), *taken = NULL;
+	int fd = -1;
+
+	if (!rs)
+		return -1;
+	pthread_mutex_lock(&rs->lock);
+	if (rs->type == SOCK_STREAM)
+		taken = adv_rs_stream_accept(rs);
+	else
+		errno = EOPNOTSUPP;
+	pthread_mutex_unlock(&rs->lock);
+	if (taken)
+		fd = hand_over(taken, addr, addrlen);
+	adv_rs_end(rs);
+	return fd;
+}
+
 ADV_EXPORT int rconnect(int socket, const struct sockaddr *addr, socklen_t addrlen)
 {
-	struct adv_rsocket *rs = adv_rs_get(socket);
+	struct adv_rsocket *rs = adv_rs_begin(socket);
 	int ret;
 
 	if (!rs)
@@ -129,13 +148,13 @@ ADV_EXPORT int rconnect(int socket, const struct sockaddr *addr, socklen_t addrl
 	if (ret == 0 && rs->type == SOCK_STREAM && rs->options.keepalive)
 		adv_rs_service_keepalive(rs);
 	pthread_mutex_unlock(&rs->lock);
-	adv_rs_put(rs);
+	adv_rs_end(rs);
 	return ret;
 }
 
 ADV_EXPORT int rshutdown(int socket, int how)
 {
-	struct adv_rsocket *rs = adv_rs_get(socket);
+	struct adv_rsocket *rs = adv_rs_begin(socket);
 	int ret;
 
 	if (!rs)
@@ -144,11 +163,11 @@ ADV_EXPORT int rshutdown(int socket, int how)
 	ret = rs->type == SOCK_STREAM ? adv_rs_stream_shutdown(rs, how)
 				      : adv_rs_dgram_shutdown(rs, how);
 	pthread_mutex_unlock(&rs->lock);
-	adv_rs_put(rs);
+	adv_rs_end(rs);
 	return ret;
 }
 
-ADV_EXPORT int rclose(int socket)
+static int close_rsocket(int socket)
 {
 	struct adv_rsocket *rs;
 
@@ -172,10 +191,20 @@ ADV_EXPORT int rclose(int socket)
 	return 0;
 }
 
+ADV_EXPORT int rclose(int socket)
+{
+	int ret;
+
+	adv_rs_defer_cancel();
+	ret = close_rsocket(socket);
+	adv_rs_restore_cancel();
+	return ret;
+}
+
 static ssize_t receive_from(int socket, const struct iovec *iov, size_t count, int flags,
 			    union adv_rs_addr *source, bool *truncated)
 {
-	struct adv_rsocket *rs = adv_rs_get(socket);
+	struct adv_rsocket *rs = adv_rs_begin(socket);
 	ssize_t ret;
 
 	if (!rs)
@@ -188,14 +217,14 @@ static ssize_t receive_from(int socket, const struct iovec *iov, size_t count, i
 	} else {
 		ret = adv_rs_dgram_recv(rs, iov, count, flags, source, truncated);
 	}
-	adv_rs_put(rs);
+	adv_rs_end(rs);
 	return ret;
 }
 
 static ssize_t send_to(int socket, const struct iovec *iov, size_t count, int flags,
 		       const struct sockaddr *addr, socklen_t addrlen)
 {
-	struct adv_rsocket *rs = adv_rs_get(socket);
+	struct adv_rsocket *rs = adv_rs_begin(socket);
 	ssize_t ret;
 
 	if (!rs)
@@ -206,7 +235,7 @@ static ssize_t send_to(int socket, const struct iovec *iov, size_t count, int fl
 		ret = adv_rs_error(EOPNOTSUPP);
 	else
 		ret = adv_rs_stream_send(rs, iov, count, flags);
-	adv_rs_put(rs);
+	adv_rs_end(rs);
 	return ret;
 }
 
@@ -293,7 +322,7 @@ ADV_EXPORT ssize_t rsendmsg(int socket, const struct msghdr *msg, int flags)
 
 ADV_EXPORT int rgetpeername(int socket, struct sockaddr *addr, socklen_t *addrlen)
 {
-	struct adv_rsocket *rs = adv_rs_get(socket);
+	struct adv_rsocket *rs = adv_rs_begin(socket);
 	int ret = 0;
 
 	if (!rs)
@@ -306,13 +335,13 @@ ADV_EXPORT int rgetpeername(int socket, struct sockaddr *addr, socklen_t *addrle
 	else
 		adv_rs_addr_return(&rs->s.peer, addr, addrlen);
 	pthread_mutex_unlock(&rs->lock);
-	adv_rs_put(rs);
+	adv_rs_end(rs);
 	return ret;
 }
 
 ADV_EXPORT int rgetsockname(int socket, struct sockaddr *addr, socklen_t *addrlen)
 {
-	struct adv_rsocket *rs = adv_rs_get(socket);
+	struct adv_rsocket *rs = adv_rs_begin(socket);
 	union adv_rs_addr name;
 	int ret = 0;
 
@@ -329,14 +358,14 @@ ADV_EXPORT int rgetsockname(int socket, struct sockaddr *addr, socklen_t *addrle
 		adv_rs_addr_return(&name, addr, addrlen);
 	}
 	pthread_mutex_unlock(&rs->lock);
-	adv_rs_put(rs);
+	adv_rs_end(rs);
 	return ret;
 }
 
 ADV_EXPORT size_t riowrite(int socket, const void *buf, size_t count, off_t offset, int flags)
 {
 	struct iovec iov = {(void *)(uintptr_t)buf, count};
-	struct adv_rsocket *rs = adv_rs_get(socket);
+	struct adv_rsocket *rs = adv_rs_begin(socket);
 	ssize_t ret;
 
 	if (!rs)
@@ -345,6 +374,6 @@ ADV_EXPORT size_t riowrite(int socket, const void *buf, size_t count, off_t offs
 		ret = adv_rs_stream_write_at(rs, &iov, (uint64_t)offset, flags);
 	else
 		ret = adv_rs_error(EINVAL);
-	adv_rs_put(rs);
+	adv_rs_end(rs);
 	return (size_t)ret;
 }

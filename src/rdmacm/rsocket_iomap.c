@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "rdmacm/export.h"
+#include "rdmacm/rsocket_cancel.h"
 #include "rdmacm/rsocket_state.h"
 #include "rdmacm/rsocket_table.h"
 #include "rdmacm/rsocket_wait.h"
@@ -55,13 +56,13 @@ static int add_mapping(struct adv_rsocket *rs, void *buf, size_t len, int prot, 
 
 ADV_EXPORT off_t riomap(int socket, void *buf, size_t len, int prot, int flags, off_t offset)
 {
-	struct adv_rsocket *rs = adv_rs_get(socket);
+	struct adv_rsocket *rs = adv_rs_begin(socket);
 	int ret;
 
 	if (!rs)
 		return -1;
 	if (rs->type != SOCK_STREAM || (prot & ~(PROT_WRITE | PROT_NONE)) || offset < -1) {
-		adv_rs_put(rs);
+		adv_rs_end(rs);
 		return adv_rs_error(EINVAL);
 	}
 	if (offset == -1)
@@ -69,7 +70,7 @@ ADV_EXPORT off_t riomap(int socket, void *buf, size_t len, int prot, int flags, 
 	pthread_mutex_lock(&rs->lock);
 	ret = add_mapping(rs, buf, len, prot, (uint64_t)offset);
 	pthread_mutex_unlock(&rs->lock);
-	adv_rs_put(rs);
+	adv_rs_end(rs);
 	return ret ? -1 : offset;
 }
 
@@ -96,7 +97,7 @@ static bool remove_mapping_in(struct adv_rs_stream *s, struct adv_list *list, co
 
 ADV_EXPORT int riounmap(int socket, void *buf, size_t len)
 {
-	struct adv_rsocket *rs = adv_rs_get(socket);
+	struct adv_rsocket *rs = adv_rs_begin(socket);
 	bool found;
 
 	if (!rs)
@@ -106,7 +107,7 @@ ADV_EXPORT int riounmap(int socket, void *buf, size_t len)
 		(remove_mapping_in(&rs->s, &rs->s.mapped, buf, len) ||
 		 remove_mapping_in(&rs->s, &rs->s.mapped_unsent, buf, len));
 	pthread_mutex_unlock(&rs->lock);
-	adv_rs_put(rs);
+	adv_rs_end(rs);
 	return found ? 0 : adv_rs_error(EINVAL);
 }
 

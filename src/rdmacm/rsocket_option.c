@@ -13,6 +13,7 @@
 #include "base/array.h"
 #include "base/sys.h"
 #include "rdmacm/export.h"
+#include "rdmacm/rsocket_cancel.h"
 #include "rdmacm/rsocket_service.h"
 #include "rdmacm/rsocket_state.h"
 #include "rdmacm/rsocket_table.h"
@@ -254,7 +255,7 @@ static int set_option(struct adv_rsocket *rs, int level, int name, const void *v
 
 ADV_EXPORT int rsetsockopt(int socket, int level, int optname, const void *optval, socklen_t optlen)
 {
-	struct adv_rsocket *rs = adv_rs_get(socket);
+	struct adv_rsocket *rs = adv_rs_begin(socket);
 	int ret;
 
 	if (!rs)
@@ -262,7 +263,7 @@ ADV_EXPORT int rsetsockopt(int socket, int level, int optname, const void *optva
 	pthread_mutex_lock(&rs->lock);
 	ret = set_option(rs, level, optname, optval, optlen);
 	pthread_mutex_unlock(&rs->lock);
-	adv_rs_put(rs);
+	adv_rs_end(rs);
 	return ret;
 }
 
@@ -472,7 +473,7 @@ static int get_option(struct adv_rsocket *rs, int level, int name, void *value, 
 
 ADV_EXPORT int rgetsockopt(int socket, int level, int optname, void *optval, socklen_t *optlen)
 {
-	struct adv_rsocket *rs = adv_rs_get(socket);
+	struct adv_rsocket *rs = adv_rs_begin(socket);
 	int ret;
 
 	if (!rs)
@@ -480,13 +481,13 @@ ADV_EXPORT int rgetsockopt(int socket, int level, int optname, void *optval, soc
 	pthread_mutex_lock(&rs->lock);
 	ret = get_option(rs, level, optname, optval, optlen);
 	pthread_mutex_unlock(&rs->lock);
-	adv_rs_put(rs);
+	adv_rs_end(rs);
 	return ret;
 }
 
 ADV_EXPORT int rfcntl(int socket, int cmd, ...)
 {
-	struct adv_rsocket *rs = adv_rs_get(socket);
+	struct adv_rsocket *rs = adv_rs_begin(socket);
 	va_list args;
 	int number = 0, ret = 0;
 
@@ -515,6 +516,6 @@ ADV_EXPORT int rfcntl(int socket, int cmd, ...)
 		ret = adv_rs_error(EOPNOTSUPP);
 	}
 	pthread_mutex_unlock(&rs->lock);
-	adv_rs_put(rs);
+	adv_rs_end(rs);
 	return ret;
 }

@@ -16,6 +16,7 @@
 #include "base/array.h"
 #include "base/sys.h"
 #include "rdmacm/export.h"
+#include "rdmacm/rsocket_cancel.h"
 #include "rdmacm/rsocket_config.h"
 #include "rdmacm/rsocket_state.h"
 #include "rdmacm/rsocket_table.h"
@@ -34,6 +35,7 @@ struct polling {
 	struct adv_rsocket **rs; /* NULL: an ordinary descriptor */
 	struct adv_rs_watch *watches;
 	struct adv_rs_waker *waker;
+	struct pollfd *of_sets; /* the caller's array, if the call is rselect() */
 };
 
 static short stream_events(struct adv_rsocket *rs)
@@ -133,6 +135,34 @@ static void stop_watching(struct polling *p)
 	}
 }
 
+static void stop_sleeping(struct polling *p)
+{
+	stop_watching(p);
+	adv_rs_waker_put(p->waker);
+}
+
+static void free_polling(struct polling *p)
+{
+	for (nfds_t i = 0; p->rs && i < p->count; i++) {
+		if (p->rs[i])
+			adv_rs_put(p->rs[i]);
+	}
+	free(p->others);
+	free(p->real);
+	free(p->rs);
+	free(p->watches);
+}
+
+/* Ends the call of a thread that is cancelled while it sleeps. */
+static void abandon_polling(void *arg)
+{
+	struct polling *p = arg;
+
+	stop_sleeping(p);
+	free_polling(p);
+	free(p->of_sets);
+}
+
 /* Sleeps until something may have changed, at most until the deadline. 0 or errno. */
 static int sleep_once(struct polling *p, int64_t deadline)
 {
@@ -150,11 +180,11 @@ static int sleep_once(struct polling *p, int64_t deadline)
 
 			longest = left < 0 ? 0 : left < longest ? left : longest;
 		}
-		if (adv_sys_poll(p->real, (unsigned)p->count + 1, (int)longest) < 0)
+		if (adv_rs_poll_cancellable(p->real, (unsigned)p->count + 1, (int)longest,
+					    abandon_polling, p) < 0)
 			err = errno;
 	}
-	stop_watching(p);
-	adv_rs_waker_put(p->waker);
+	stop_sleeping(p);
 	return err;
 }
 
@@ -180,9 +210,17 @@ static int poll_loop(struct polling *p, int timeout_ms)
 	}
 }
 
-ADV_EXPORT int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
+/* Waits for ordinary descriptors only. */
+static int poll_others(struct polling *p, int timeout)
 {
-	struct polling p = {.fds = fds, .count = nfds};
+	free_polling(p);
+	return adv_rs_poll_cancellable(p->fds, (unsigned)p->count, timeout, free, p->of_sets);
+}
+
+/* As rpoll(2). of_sets: memory that is freed if the thread is cancelled; NULL: none. */
+static int poll_all(struct pollfd *fds, nfds_t nfds, int timeout, struct pollfd *of_sets)
+{
+	struct polling p = {.fds = fds, .count = nfds, .of_sets = of_sets};
 	int ret = -1;
 
 	if (nfds > INT_MAX / 2)
@@ -198,17 +236,21 @@ ADV_EXPORT int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
 			if (!p.rs[i])
 				p.others[p.other_count++] = fds[i];
 		}
-		ret = p.other_count < nfds ? poll_loop(&p, timeout)
-					   : adv_sys_poll(fds, (unsigned)nfds, timeout);
-		for (nfds_t i = 0; i < nfds; i++) {
-			if (p.rs[i])
-				adv_rs_put(p.rs[i]);
-		}
+		if (p.other_count == nfds)
+			return poll_others(&p, timeout);
+		ret = poll_loop(&p, timeout);
 	}
-	free(p.others);
-	free(p.real);
-	free(p.rs);
-	free(p.watches);
+	free_polling(&p);
+	return ret;
+}
+
+ADV_EXPORT int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
+{
+	int ret;
+
+	adv_rs_defer_cancel();
+	ret = poll_all(fds, nfds, timeout, NULL);
+	adv_rs_restore_cancel();
 	return ret;
 }
 
@@ -277,11 +319,14 @@ ADV_EXPORT int rselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exce
 	if (nfds < 0 || nfds > FD_SETSIZE ||
 	    (timeout && (timeout->tv_sec < 0 || timeout->tv_usec < 0)))
 		return adv_rs_error(EINVAL);
+	adv_rs_defer_cancel();
 	fds = calloc((size_t)nfds + 1, sizeof(*fds));
-	if (!fds)
+	if (!fds) {
+		adv_rs_restore_cancel();
 		return -1;
+	}
 	count = sets_to_poll(fds, nfds, readfds, writefds, exceptfds);
-	ret = rpoll(fds, (nfds_t)count, to_milliseconds(timeout));
+	ret = poll_all(fds, (nfds_t)count, to_milliseconds(timeout), fds);
 	if (ret >= 0) {
 		ret = poll_to_sets(fds, count, readfds, writefds, exceptfds, nfds);
 		if (ret < 0)
@@ -294,5 +339,6 @@ ADV_EXPORT int rselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exce
 		*timeout = (struct timeval){left / 1000000, left % 1000000};
 	}
 	free(fds);
+	adv_rs_restore_cancel();
 	return ret;
 }

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Cancellation of threads in rsocket calls. Programs cancel threads asynchronously that call
+ * recv(2) or send(2) in a loop; iperf3 does. A thread that ends inside a call must not leave a lock
+ * held. So a call defers asynchronous cancellation, and a thread can be cancelled only where it
+ * sleeps: there the call is a cancellation point, as recv(2) and poll(2) are (pthreads(7)).
+ */
+#ifndef ADV_RDMACM_RSOCKET_CANCEL_H
+#define ADV_RDMACM_RSOCKET_CANCEL_H
+
+#include <poll.h>
+
+#include "rdmacm/rsocket_state.h"
+
+/* Begins a call on the rsocket with the number `fd`: as adv_rs_get(), and defers cancellation until
+ * adv_rs_end(). NULL and errno EBADF: there is none, and nothing is deferred. */
+struct adv_rsocket *adv_rs_begin(int fd);
+/* Ends the call: releases the reference, and permits cancellation as before. */
+void adv_rs_end(struct adv_rsocket *rs);
+
+/* For calls on no rsocket or on several: defers cancellation, until adv_rs_restore_cancel(). Such
+ * calls do not nest. */
+void adv_rs_defer_cancel(void);
+void adv_rs_restore_cancel(void);
+
+/* As poll(2). The caller holds no lock. If the thread is cancelled while it
+ * sleeps, abandon(arg) runs and has to end the call. */
+int adv_rs_poll_cancellable(struct pollfd *fds, unsigned count, int timeout_ms,
+			    void (*abandon)(void *), void *arg);
+
+/* For abandon(): releases the locks of rs that the thread holds, and the reference of
+ * adv_rs_begin(). */
+void adv_rs_abandon(struct adv_rsocket *rs);
+
+#endif

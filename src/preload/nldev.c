@@ -16,6 +16,7 @@
 #include "host/hw_counters.h"
 #include "preload/nldev_request.h"
 #include "preload/nldev_resources.h"
+#include "preload/nldev_statistic.h"
 #include "preload/uverbs_node.h"
 
 #define UVERBS_ABI	1
@@ -192,7 +193,7 @@ static void write_counters(struct adv_nldev_request *r, bool values)
 	adv_netlink_end(n);
 }
 
-/* Single queue pairs have no counters, so the mode of binding them is "none". */
+/* Each queue pair has counters without being bound to some, so the mode of binding is "none". */
 static int get_statistic(struct adv_nldev_request *r)
 {
 	uint32_t of, mode;
@@ -229,15 +230,6 @@ static int get_statistic_status(struct adv_nldev_request *r)
 	return 0;
 }
 
-static int list_statistics(struct adv_nldev_request *r)
-{
-	uint32_t of;
-
-	if (!adv_nldev_u32(r, RDMA_NLDEV_ATTR_STAT_RES, &of))
-		return EINVAL;
-	return of == RDMA_NLDEV_ATTR_RES_QP || of == RDMA_NLDEV_ATTR_RES_MR ? 0 : EOPNOTSUPP;
-}
-
 /* ---- requests ---- */
 
 /* Each returns 0 or errno. After an error its output is discarded. */
@@ -257,7 +249,7 @@ static const struct command {
 	[RDMA_NLDEV_CMD_RES_CTX_GET] = {adv_nldev_get_resource, adv_nldev_list_resources},
 	[RDMA_NLDEV_CMD_RES_SRQ_GET] = {adv_nldev_get_resource, adv_nldev_list_resources},
 	[RDMA_NLDEV_CMD_GET_CHARDEV] = {get_node, NULL},
-	[RDMA_NLDEV_CMD_STAT_GET] = {get_statistic, list_statistics},
+	[RDMA_NLDEV_CMD_STAT_GET] = {get_statistic, adv_nldev_list_statistics},
 	[RDMA_NLDEV_CMD_STAT_GET_STATUS] = {get_statistic_status, NULL},
 };
 

@@ -315,6 +315,12 @@ def statistics_of_queue_pairs(lab):
     lab.wait_until(lambda: port_counters(lab)["out_of_buffer"] ==
                    stat(lab, "--pid", str(server.pid))[0][0]["counters"]["out_of_buffer"], 20,
                    "the port's counter is that of the only receiver")
+    by_rdma = {q["pid"]: q for q in rdma(lab, "statistic", "qp", "show")}
+    same("as rdma", set(by_rdma), {server.pid, other_server.pid, other.pid})
+    [[mine]] = stat(lab, "--pid", str(server.pid))
+    same("queue pair", by_rdma[server.pid]["lqpn"], [mine["lqpn"]])
+    same("its counters", {k: v for k, v in by_rdma[server.pid].items() if k in mine["counters"]},
+         {k: v for k, v in mine["counters"].items() if not k.endswith("_completed")})
     same("still run", [p.running() for p in (server, other_server, other)], 3 * [True])
 
 

@@ -400,10 +400,14 @@ static void test_deregistered(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
 	struct bed bed;
+	uint64_t generation;
 
 	bed_open(&bed, &o);
 	warm_up(&bed);
+	generation = bed.a->qp->engine->mrs.generation;
 	region_deregister(bed.ra);
+	/* The freed memory may keep its contents, so that a memo of it still seems to be right. */
+	assert_int_not_equal(bed.a->qp->engine->mrs.generation, generation);
 	check_refusal(&bed, IBV_WR_RDMA_WRITE, IBV_WC_LOC_PROT_ERR);
 	bed_close(&bed);
 

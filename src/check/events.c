@@ -20,27 +20,31 @@ bool adv_check_ever_armed_late(void)
 	return atomic_load_explicit(&ever_armed_late, memory_order_relaxed);
 }
 
+static void find_lost_wakeup(struct adv_check_call *call, const struct adv_check_cq *cq)
+{
+	char history[ADV_CHECK_TEXT];
+	const struct adv_check_finding f = {
+		.rule = ADV_RULE_LOST_WAKEUP,
+		.fault = adv_check_call_stack(call),
+		.more = {{"the completion queue was armed here", &cq->armed}},
+		.history = adv_check_object_history(&cq->base, history),
+	};
+
+	adv_check_find(
+		&f,
+		"%s: %s had %u completions when it was armed, and was not polled since: they "
+		"give no event",
+		call->name, cq->base.name, cq->armed_late);
+}
+
 void adv_check_waits(struct adv_check_call *call, int fd)
 {
 	adv_list_for_each(struct adv_check_object, o, adv_check_objects(ADV_CHECK_CQ), link) {
 		const struct adv_check_cq *cq = (struct adv_check_cq *)o;
-		char history[ADV_CHECK_TEXT];
-		const struct adv_check_finding f = {
-			.rule = ADV_RULE_LOST_WAKEUP,
-			.fault = adv_check_call_stack(call),
-			.more = {{"the completion queue was armed here", &cq->armed}},
-			.history = adv_check_object_history(o, history),
-		};
-
 		const struct ibv_comp_channel *channel = ((struct ibv_cq *)o->object)->channel;
 
-		if (!cq->armed_late || !channel || channel->fd != fd)
-			continue;
-		adv_check_find(
-			&f,
-			"%s: %s had %u completions when it was armed, and was not polled since: "
-			"they give no event",
-			call->name, o->name, cq->armed_late);
+		if (cq->armed_late && channel && channel->fd == fd && !o->destroying)
+			find_lost_wakeup(call, cq);
 	}
 }
 

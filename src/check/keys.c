@@ -90,8 +90,8 @@ void adv_check_keys_posted(struct adv_check_call *call, const struct adv_check_o
 		find_bad_rkey(call, owner, w);
 }
 
-void adv_check_keys_completed(struct adv_check_call *call, const struct adv_check_qp *qp,
-			      const struct adv_check_work *w, enum ibv_wc_status status)
+static void find_refused_rkey(struct adv_check_call *call, const struct adv_check_qp *qp,
+			      const struct adv_check_work *w)
 {
 	char history[ADV_CHECK_TEXT];
 	const struct adv_check_finding f = {
@@ -101,8 +101,6 @@ void adv_check_keys_completed(struct adv_check_call *call, const struct adv_chec
 		.history = adv_check_object_history(&qp->base, history),
 	};
 
-	if (status != IBV_WC_REM_ACCESS_ERR || w->reported || !has_remote(w))
-		return;
 	adv_check_find(
 		&f,
 		"the peer of %s refused the request with wr_id %llu: rkey 0x%08x, %llu bytes "
@@ -110,6 +108,13 @@ void adv_check_keys_completed(struct adv_check_call *call, const struct adv_chec
 		"the access is not permitted",
 		qp->base.name, (unsigned long long)w->wr_id, w->rkey, (unsigned long long)w->length,
 		(unsigned long long)w->remote_addr);
+}
+
+void adv_check_keys_completed(struct adv_check_call *call, const struct adv_check_qp *qp,
+			      const struct adv_check_work *w, enum ibv_wc_status status)
+{
+	if (status == IBV_WC_REM_ACCESS_ERR && !w->reported && has_remote(w))
+		find_refused_rkey(call, qp, w);
 }
 
 /* Returns the oldest request of a queue that names the region, or NULL. */

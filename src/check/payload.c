@@ -193,7 +193,7 @@ void adv_check_receive_buffers(struct adv_check_call *call)
 		if (++checked > MOST_QPS)
 			break;
 		if (qp->recvs.count > 0 && qp->recvs.count <= MOST_RECVS &&
-		    o->forks == adv_check_forks())
+		    o->forks == adv_check_forks() && !o->destroying)
 			check_oldest(call, qp);
 	}
 }

@@ -28,30 +28,53 @@ void adv_check_send_queue_full(struct adv_check_call *call, const struct adv_che
 		call->name, qp->base.name, qp->sends.count);
 }
 
-void adv_check_cq_expects(struct adv_check_call *call, struct adv_check_cq *cq,
-			  struct adv_check_work *w)
+static void find_small_cq(struct adv_check_call *call, const struct adv_check_cq *cq)
 {
-	const struct ibv_cq *ibv = cq ? cq->base.object : NULL;
+	const struct ibv_cq *ibv = cq->base.object;
 	char history[ADV_CHECK_TEXT];
 	const struct adv_check_finding f = {
 		.rule = ADV_RULE_CQ_TOO_SMALL,
 		.fault = adv_check_call_stack(call),
-		.more = {{"the completion queue was created here", cq ? &cq->base.created : NULL}},
-		.history = cq ? adv_check_object_history(&cq->base, history) : NULL,
+		.more = {{"the completion queue was created here", &cq->base.created}},
+		.history = adv_check_object_history(&cq->base, history),
 	};
 
-	if (!cq)
-		return;
-	w->unpolled = &cq->unpolled;
-	cq->unpolled++;
-	if (cq->unpolled <= (uint32_t)ibv->cqe || cq->overfull)
-		return;
-	cq->overfull = true;
 	adv_check_find(
 		&f,
 		"%s: with this request, %u requests whose completions go to %s are posted or "
 		"not polled, but the queue has %d entries",
 		call->name, cq->unpolled, cq->base.name, ibv->cqe);
+}
+
+void adv_check_cq_expects(struct adv_check_call *call, struct adv_check_cq *cq,
+			  struct adv_check_work *w)
+{
+	if (!cq)
+		return;
+	w->unpolled = &cq->unpolled;
+	cq->unpolled++;
+	if (cq->unpolled <= (uint32_t)((struct ibv_cq *)cq->base.object)->cqe || cq->overfull)
+		return;
+	cq->overfull = true;
+	find_small_cq(call, cq);
+}
+
+static void find_empty_queue(struct adv_check_call *call, const struct adv_check_qp *qp,
+			     uint32_t naks)
+{
+	char history[ADV_CHECK_TEXT];
+	const struct adv_check_finding f = {
+		.rule = ADV_RULE_RECEIVE_QUEUE_EMPTY,
+		.fault = adv_check_call_stack(call),
+		.more = {{"the queue pair was created here", &qp->base.created}},
+		.history = adv_check_object_history(&qp->base, history),
+	};
+
+	adv_check_find(
+		&f,
+		"%s: %s had no receive posted when a message arrived: before this call it sent "
+		"%u RNR NAK%s, and the peer waited each time",
+		call->name, qp->base.name, naks, naks == 1 ? "" : "s");
 }
 
 /* The first message of an accepted connection has found no receive. */
@@ -73,34 +96,19 @@ static void find_accepted_empty(struct adv_check_call *call, const struct adv_ch
 void adv_check_rnr(struct adv_check_call *call, struct adv_check_qp *qp)
 {
 	uint32_t naks = adv_check_libibverbs ? adv_check_libibverbs->rnr_naks(qp->qp) : 0;
-	uint32_t more = naks - qp->rnr_naks;
 	bool is_first = qp->rnr_naks == 0 && qp->accepted_empty;
-	char history[ADV_CHECK_TEXT];
-	const struct adv_check_finding f = {
-		.rule = ADV_RULE_RECEIVE_QUEUE_EMPTY,
-		.fault = adv_check_call_stack(call),
-		.more = {{"the queue pair was created here", &qp->base.created}},
-		.history = adv_check_object_history(&qp->base, history),
-	};
 
-	qp->accepted_empty =
-		false; /* the program posts or polls: from now on it is late or in time */
-	if (naks == qp->rnr_naks)
-		return;
-	qp->rnr_naks = naks;
-	if (is_first) {
+	/* The program posts or polls: from now on it is late or in time. */
+	qp->accepted_empty = false;
+	if (naks != qp->rnr_naks && is_first)
 		find_accepted_empty(call, qp);
-		return;
-	}
-	adv_check_find(
-		&f,
-		"%s: %s had no receive posted when a message arrived: before this call it sent "
-		"%u RNR NAK%s, and the peer waited each time",
-		call->name, qp->base.name, more, more == 1 ? "" : "s");
+	else if (naks != qp->rnr_naks)
+		find_empty_queue(call, qp, naks - qp->rnr_naks);
+	qp->rnr_naks = naks;
 }
 
-void adv_check_recv_status(struct adv_check_call *call, const struct adv_check_object *owner,
-			   const struct adv_check_work *w, enum ibv_wc_status status)
+static void find_small_recv(struct adv_check_call *call, const struct adv_check_object *owner,
+			    const struct adv_check_work *w)
 {
 	char history[ADV_CHECK_TEXT];
 	const struct adv_check_finding f = {
@@ -110,15 +118,20 @@ void adv_check_recv_status(struct adv_check_call *call, const struct adv_check_o
 		.history = adv_check_object_history(owner, history),
 	};
 
-	if (status != IBV_WC_LOC_LEN_ERR)
-		return;
 	adv_check_find(
 		&f,
 		"the receive with wr_id %llu of %s has %llu bytes, and a longer message arrived",
 		(unsigned long long)w->wr_id, owner->name, (unsigned long long)w->length);
 }
 
-void adv_check_posts_in_error(struct adv_check_call *call, struct adv_check_qp *qp)
+void adv_check_recv_status(struct adv_check_call *call, const struct adv_check_object *owner,
+			   const struct adv_check_work *w, enum ibv_wc_status status)
+{
+	if (status == IBV_WC_LOC_LEN_ERR)
+		find_small_recv(call, owner, w);
+}
+
+static void find_ignored_error(struct adv_check_call *call, const struct adv_check_qp *qp)
 {
 	char history[ADV_CHECK_TEXT];
 	const struct adv_check_finding f = {
@@ -128,17 +141,19 @@ void adv_check_posts_in_error(struct adv_check_call *call, struct adv_check_qp *
 		.history = adv_check_object_history(&qp->base, history),
 	};
 
-	if (!adv_check_libibverbs || adv_check_libibverbs->qp_state(qp->qp) != IBV_QPS_ERR) {
-		qp->posts_in_error = 0;
-		return;
-	}
-	if (++qp->posts_in_error < POSTS_IN_ERROR)
-		return;
 	adv_check_find(
 		&f,
-		"%s(%s): the queue pair is in the error state, and the program has called this "
-		"%u times since",
+		"%s(%s): the queue pair is in the error state, and the program has posted %u "
+		"times since",
 		call->name, qp->base.name, qp->posts_in_error);
+}
+
+void adv_check_posts_in_error(struct adv_check_call *call, struct adv_check_qp *qp)
+{
+	if (!adv_check_libibverbs || adv_check_libibverbs->qp_state(qp->qp) != IBV_QPS_ERR)
+		qp->posts_in_error = 0;
+	else if (++qp->posts_in_error == POSTS_IN_ERROR)
+		find_ignored_error(call, qp);
 }
 
 void adv_check_note_left(struct adv_check_cq *cq)

@@ -9,7 +9,7 @@
 
 #define PAGE 4096u
 
-void adv_check_inline_posted(struct adv_check_call *call, const struct adv_check_qp *qp,
+static void find_long_inline(struct adv_check_call *call, const struct adv_check_qp *qp,
 			     const struct adv_check_work *w)
 {
 	char history[ADV_CHECK_TEXT];
@@ -20,10 +20,6 @@ void adv_check_inline_posted(struct adv_check_call *call, const struct adv_check
 		.history = adv_check_object_history(&qp->base, history),
 	};
 
-	/* A program that requests none may have read what was granted. */
-	if (!w->is_inline || w->length <= qp->requested.max_inline_data ||
-	    (qp->requested.max_inline_data == 0 && w->length <= qp->granted.max_inline_data))
-		return;
 	adv_check_find(
 		&f,
 		"%s(%s): wr_id %llu: %llu inline bytes, but max_inline_data %u was requested; "
@@ -31,6 +27,18 @@ void adv_check_inline_posted(struct adv_check_call *call, const struct adv_check
 		call->name, qp->base.name, (unsigned long long)w->wr_id,
 		(unsigned long long)w->length, qp->requested.max_inline_data,
 		qp->granted.max_inline_data);
+}
+
+void adv_check_inline_posted(struct adv_check_call *call, const struct adv_check_qp *qp,
+			     const struct adv_check_work *w)
+{
+	const uint32_t requested = qp->requested.max_inline_data;
+
+	if (!w->is_inline || w->length <= requested)
+		return;
+	/* A program that requests none may have read what was granted. */
+	if (requested > 0 || w->length > qp->granted.max_inline_data)
+		find_long_inline(call, qp, w);
 }
 
 /* Reads a short file of /proc. Returns its text, or "". */

@@ -53,11 +53,12 @@ static unsigned needs_of(const struct adv_check_object *o, struct need need[MOST
 	}
 }
 
-/* True if `user` cannot exist without `used`. */
+/* True if `user` cannot exist without `used`. An object that is being destroyed may be freed
+ * already. */
 static bool uses(const struct adv_check_object *user, const struct adv_check_object *used)
 {
 	struct need need[MOST_NEEDS];
-	unsigned count = needs_of(user, need);
+	unsigned count = user->destroying ? 0 : needs_of(user, need);
 
 	for (unsigned i = 0; i < count; i++)
 		if (need[i].object == used->object && need[i].kind == used->kind)
@@ -113,7 +114,7 @@ static void mark_needed(void)
 
 	for (unsigned kind = 0; kind < ADV_CHECK_KINDS; kind++) {
 		adv_list_for_each(struct adv_check_object, o, adv_check_objects(kind), link) {
-			unsigned count = needs_of(o, need);
+			unsigned count = o->destroying ? 0 : needs_of(o, need);
 
 			while (count-- > 0) {
 				struct adv_check_object *used =

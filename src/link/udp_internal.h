@@ -176,6 +176,7 @@ struct udp_known_report {
 };
 
 struct udp_rx {
+	uint64_t datagrams; /* number of the last datagram of several packets */
 	struct udp_known_report known[UDP_KNOWN_REPORTS];
 	struct udp_source source[UDP_SOURCES];
 	struct mmsghdr mmsg[UDP_RX_BATCH];

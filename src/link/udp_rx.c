@@ -222,7 +222,8 @@ static unsigned deliver_packets(struct udp_link *l, const struct datagram *d, ad
 				void *user)
 {
 	struct adv_link_counters *count = &l->link.counters;
-	struct adv_rx_packet pkt = {.meta = &d->source->meta};
+	struct adv_rx_packet pkt = {.meta = &d->source->meta,
+				    .datagram = d->len > d->segment_len ? ++l->rx.datagrams : 0};
 	const uint8_t *p = d->data, *const end = p + d->len;
 	const uint32_t segment_len = d->segment_len;
 	const bool ipv4 = d->source->ipv4;

@@ -94,6 +94,10 @@ struct adv_engine {
 	adv_engine_long_payload *long_payload; /* NULL: no long packets */
 	adv_engine_withdraw *withdraw;
 	void *long_user;
+	/* The last packet of a datagram of several packets that the fast path has checked. */
+	uint64_t rx_datagram; /* adv_rx_packet.datagram; 0: none */
+	uint64_t rx_bth;      /* its QP number and fixed bits, see fast_receive.c */
+	struct adv_qp *rx_qp; /* its QP, valid while packets of the datagram arrive */
 	struct adv_credit credit[ADV_CREDITS];
 	struct adv_note note[ADV_NOTES]; /* ring of probes and answers to send */
 	uint32_t note_head;		 /* free running */

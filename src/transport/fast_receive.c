@@ -367,9 +367,33 @@ INLINED struct adv_qp *receiver_of(const struct adv_engine *e, const struct adv_
 	return qp;
 }
 
-void adv_engine_rx(struct adv_engine *e, uint64_t now, const struct adv_rx_packet *pkt)
+/* As receiver_of(), and notes the QP for further packets of the datagram. */
+static __attribute__((noinline)) struct adv_qp *first_receiver_of(struct adv_engine *e,
+								  const struct adv_rx_packet *pkt)
 {
 	struct adv_qp *qp = receiver_of(e, pkt);
+
+	if (qp) {
+		e->rx_datagram = pkt->datagram;
+		e->rx_bth = adv_get_be64(pkt->data) & (FIXED_MASK | ADV_QPN_MASK);
+		e->rx_qp = qp;
+	}
+	return qp;
+}
+
+/* As receiver_of(), for a datagram of several packets. Mostly they are for one QP; then the
+ * addresses of the first are those of all, and so are the fixed bits. */
+INLINED struct adv_qp *receiver_in_datagram(struct adv_engine *e, const struct adv_rx_packet *pkt)
+{
+	if (pkt->len < ADV_BTH_LEN || pkt->datagram != e->rx_datagram ||
+	    (adv_get_be64(pkt->data) & (FIXED_MASK | ADV_QPN_MASK)) != e->rx_bth)
+		return first_receiver_of(e, pkt);
+	return e->rx_qp->unusual & ADV_UNUSUAL_FOR_REQUEST ? NULL : e->rx_qp;
+}
+
+void adv_engine_rx(struct adv_engine *e, uint64_t now, const struct adv_rx_packet *pkt)
+{
+	struct adv_qp *qp = pkt->datagram ? receiver_in_datagram(e, pkt) : receiver_of(e, pkt);
 	receiver *receive = qp ? receivers[pkt->data[0] & ADV_OP_MASK] : NULL;
 
 	if (receive)

@@ -71,6 +71,10 @@ struct adv_rx_packet {
 	/* If not NULL: the whole packet, in memory that a peer may still change. `data` is then a
 	 * copy of the headers only. The reader reads the payload from `body`, and only once. */
 	const uint8_t *body;
+	/* If not 0: the number of the datagram of several packets that contained this one, which is
+	 * not long. Packets with equal numbers have the same meta, and nothing happened between
+	 * their deliveries. */
+	uint64_t datagram;
 };
 
 /* Returns the payload, which begins after header_len bytes. */

@@ -122,6 +122,7 @@ void keep_packet(void *user, const struct adv_rx_packet *pkt)
 	assert_true(store->count <= STORE_PACKETS);
 	assert_true(pkt->len <= sizeof(p->data));
 	p->meta = *pkt->meta;
+	p->datagram = pkt->datagram;
 	p->len = pkt->len;
 	memcpy(p->data, adv_rx_payload(pkt, 0), pkt->len);
 }

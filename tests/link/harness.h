@@ -18,6 +18,7 @@
 
 struct stored {
 	struct adv_rx_meta meta;
+	uint64_t datagram;
 	uint32_t len;
 	uint8_t data[ADV_HEADERS_MAX + 4096];
 };

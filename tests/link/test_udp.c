@@ -450,6 +450,32 @@ static void test_known_classes(void **state)
 	close_link(b);
 }
 
+/* Packets of one datagram have its number; a datagram of one packet has none. */
+static void test_datagram_numbers(void **state)
+{
+	struct adv_link *a = open_link("127.0.0.1"), *b = open_link("127.0.0.2");
+	struct store *store = fresh_store();
+	struct adv_path path;
+
+	path_between(&path, "127.0.0.1", "127.0.0.2", 0xc001);
+	for (uint32_t i = 0; i < 7; i++) {
+		add_packet(&batch, &path, 1, i, 48);
+		if (i % 3 == 2 || i == 6) {
+			send_batch(a);
+			receive_all(b, store, i + 1);
+		}
+	}
+	assert_int_equal(store->count, 7);
+	for (unsigned i = 0; i < 6; i++) {
+		assert_int_not_equal(store->packet[i].datagram, 0);
+		assert_int_equal(store->packet[i].datagram, store->packet[i / 3 * 3].datagram);
+	}
+	assert_int_not_equal(store->packet[0].datagram, store->packet[3].datagram);
+	assert_int_equal(store->packet[6].datagram, 0);
+	close_link(a);
+	close_link(b);
+}
+
 static void test_other_slots_packets_are_dropped(void **state)
 {
 	struct adv_link *a = open_link("127.0.0.1");
@@ -592,6 +618,7 @@ int main(void)
 		cmocka_unit_test(test_known_lengths),
 		cmocka_unit_test(test_no_known_length),
 		cmocka_unit_test(test_known_classes),
+		cmocka_unit_test(test_datagram_numbers),
 		cmocka_unit_test(test_other_slots_packets_are_dropped),
 		cmocka_unit_test(test_more_qpns),
 		cmocka_unit_test(test_impossible_paths),

@@ -103,6 +103,8 @@ RUNTIME = [
      "memcmp(m->msg_name, &k->report, REPORT_LEN(k->control_len)) == 0", "m->msg_name"),
     ("report-tclass", "a known report leaves the traffic class of another one", UDP_RX,
      "\td.source->meta.tclass = k->tclass;\n", ""),
+    ("datagram-same", "all datagrams of several packets have one number", UDP_RX,
+     "d->len > d->segment_len ? ++l->rx.datagrams : 0", "d->len > d->segment_len ? 1 : 0"),
     ("rx-header", "a receive call has the lengths that the kernel returned before", UDP_RX,
      "\treset_header(&rx->mmsg[0].msg_hdr);\n", ""),
     ("rx-headers", "a receive call of several datagrams has the lengths that the kernel returned before", UDP_RX,

@@ -98,12 +98,11 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 	[ADV_RULE_INLINE_TOO_LONG] =
 		{
 			"inline-too-long",
-			"a request has more inline data than was requested",
-			"Only max_inline_data of ibv_create_qp() is certain. A device may grant "
-			"more, and another device grants less.",
+			"a request has more inline data than the queue pair was created for",
+			"max_inline_data that ibv_create_qp() returns is the limit of the queue "
+			"pair.",
 			"ibv_create_qp(3), ibv_post_send(3)",
-			"ibv_post_send() returns EINVAL or ENOMEM on devices that grant exactly "
-			"what was requested.",
+			"ibv_post_send() returns EINVAL or ENOMEM.",
 			"Request the largest inline size that the program uses, or read the "
 			"granted one from the attributes that ibv_create_qp() returns and stay "
 			"below it.",

@@ -32,12 +32,8 @@ static void find_long_inline(struct adv_check_call *call, const struct adv_check
 void adv_check_inline_posted(struct adv_check_call *call, const struct adv_check_qp *qp,
 			     const struct adv_check_work *w)
 {
-	const uint32_t requested = qp->requested.max_inline_data;
-
-	if (!w->is_inline || w->length <= requested)
-		return;
-	/* A program that requests none may have read what was granted. */
-	if (requested > 0 || w->length > qp->granted.max_inline_data)
+	/* A program may use more than it requested, if it has read what was granted. */
+	if (w->is_inline && w->length > qp->granted.max_inline_data)
 		find_long_inline(call, qp, w);
 }
 

@@ -12,13 +12,13 @@ int main(void)
 
 	lab_device(&l);
 	attr = lab_create_attr(&l);
-	attr.cap.max_inline_data = MENDED ? 96 : 32;
-	l.a = ibv_create_qp(l.pd, &attr);
 	l.b = ibv_create_qp(l.pd, &attr);
+	attr.cap.max_inline_data = MENDED ? 101 : 32;
+	l.a = ibv_create_qp(l.pd, &attr);
 	lab_need(l.a && l.b, "ibv_create_qp");
 	lab_name("a", "qp 0x%06x", l.a->qp_num);
 	lab_connect(&l);
-	sge = lab_sge(&l, 0, 96);
+	sge = lab_sge(&l, 0, 101);
 	wr = lab_wr(IBV_WR_RDMA_WRITE, &sge);
 	wr.wr.rdma.remote_addr = (uintptr_t)l.buffer + 8192;
 	wr.wr.rdma.rkey = l.mr->rkey;

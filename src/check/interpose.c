@@ -16,31 +16,28 @@
 
 #define INTERPOSE __attribute__((visibility("default")))
 
-/* The C library's own free(), for calls that come while dlsym() looks up the next one. */
-void __libc_free(void *p);
-
 static void *next_of(const char *name)
 {
 	return dlsym(RTLD_NEXT, name);
 }
 
+/* The free() behind this one: that of the C library or of an allocator of the program. */
+static void (*next_free)(void *);
+
+/* Not at the first call of free(), which dlsym() itself may make. */
+__attribute__((constructor(101))) static void find_next_free(void)
+{
+	next_free = (void (*)(void *))next_of("free");
+}
+
 INTERPOSE void free(void *p)
 {
-	static void (*next)(void *);
-	static _Thread_local bool searching;
-
-	if (!next) {
-		if (searching) {
-			__libc_free(p);
-			return;
-		}
-		searching = true;
-		next = (void (*)(void *))next_of("free");
-		searching = false;
-	}
+	/* Before the constructor the owner of the memory is unknown: it stays allocated. */
+	if (!next_free)
+		return;
 	if (p && adv_check_may_be_registered((uintptr_t)p))
 		adv_check_freed("free", (uintptr_t)p, malloc_usable_size(p));
-	next(p);
+	next_free(p);
 }
 
 INTERPOSE void *realloc(void *p, size_t size)

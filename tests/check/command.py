@@ -1,0 +1,82 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Tests the command `adverb check`: its options, exit status, processes, and other sanitizers.
+
+usage: command.py ADVERB
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+ADVERB = os.path.abspath(sys.argv.pop(1))
+RULE = "unmapped-while-registered"
+
+
+def check(*arguments):
+    done = subprocess.run([ADVERB, "check", *map(str, arguments)], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=100,
+                          env=dict(os.environ, ASAN_OPTIONS="detect_leaks=0"), check=False)
+    return done.returncode, done.stdout
+
+
+class Command(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.program = cls.compile("program")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    @classmethod
+    def compile(cls, name, *flags):
+        path = pathlib.Path(cls.folder.name) / name
+        subprocess.run(["cc", "-g", *flags, "-o", path, "freed_registered.c", "lab.c", "-libverbs"],
+                       cwd=HERE, check=True)
+        return path
+
+    def test_each_rule_has_a_section(self):
+        listed = re.findall(r"^([a-z-]+) +(?:error|warning|advice) ", check("--list-rules")[1], re.M)
+        page = (HERE.parent.parent / "docs/check.md").read_text()
+        self.assertGreater(len(listed), 40)
+        self.assertEqual([r for r in listed if f"\n### {r}\n" not in page], [])
+
+    def test_exit_status(self):
+        self.assertEqual(check(self.program)[0], 0)
+        self.assertEqual(check("--exit-code", 7, self.program)[0], 7)
+        self.assertEqual(check("--exit-code", 7, "sh", "-c", "exit 3")[0], 3)
+        self.assertEqual(check("sh", "-c", "kill -9 $$")[0], 128 + 9)
+        self.assertEqual(check("/nowhere/at/all")[0], 127)
+
+    def test_all_processes(self):
+        _, output = check("sh", "-c", f"{self.program} & {self.program} & wait")
+        self.assertEqual(output.count(f"adverb check: {RULE}:"), 2, output)
+
+    def test_suppressions(self):
+        file = pathlib.Path(self.folder.name) / "suppressions"
+        file.write_text("unmapped-* main\n")
+        status, output = check("--exit-code", 7, "--suppressions", file, self.program)
+        self.assertIn("findings: 0, suppressed: 1", output)
+        self.assertEqual(status, 0)
+        file.write_text("no-such-rule main\n")
+        self.assertEqual(check("--suppressions", file, self.program)[0], 125)
+
+    def test_without_debug_information(self):
+        _, output = check(self.compile("stripped", "-s"))
+        self.assertRegex(output, rf"adverb check: {RULE}:[^#]*#0 \S+/stripped\+0x")
+
+    def test_address_sanitizer(self):
+        status, output = check(self.compile("asan", "-fsanitize=address"))
+        self.assertEqual(status, 0, output)
+        self.assertIn(f"adverb check: {RULE}:", output)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -42,6 +42,7 @@ QP = "src/transport/qp.c"
 QP_COMPLETE = "src/transport/qp_complete.c"
 QP_STATE = "src/transport/qp_state.h"
 QP_MODIFY = "src/transport/qp_modify.c"
+QP_STATE_H = "src/transport/qp_state.h"
 RECOVERY = "src/transport/recovery.c"
 REQUESTER = "src/transport/requester.c"
 REQUESTER_H = "src/transport/requester.h"
@@ -73,6 +74,8 @@ MUTANTS = [
      "return req->long_sent &&", "return req->long_sent ||"),
     ("long-again", "payload that could not be read is sent away again at once", LONG_PACKET,
      "qp->req.unanswered || qp->req.nak_heard ||", "qp->req.unanswered ||"),
+    ("front-tx", "the engine's summary does not show that a QP has packets to send", QP_STATE_H,
+     "\tqp->engine->front.todo |= ADV_TODO_TX;\n", ""),
     ("long-region", "a region is deregistered while the peer may still read it", MR,
      "mr->windows);\n\twithdraw_region(mr);", "mr->windows);"),
     ("psn-wrap", "PSNs are compared without regard to wrap-around", HEADERS,

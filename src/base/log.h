@@ -24,8 +24,8 @@ bool adv_log_enabled(enum adv_log_level level);
  * start. */
 void adv_log_set_level(enum adv_log_level level);
 
-/* Makes lines for standard error as sd-daemon(3) describes: "<3>" (the journal's priority) in place of
- * the name and the level, which the journal adds. adverbd calls it at start. */
+/* Makes lines for standard error as sd-daemon(3) describes: "<3>" (the journal's priority) in place
+ * of the name and the level, which the journal adds. adverbd calls it at start. */
 void adv_log_for_journal(void);
 
 /* Writes one line "adverb[pid] level: ...", in a file "date time adverb[pid/thread] level: ...".

@@ -227,7 +227,8 @@ int adv_ibv_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ib
 
 /* ---- queue pairs (qp.c, qp_ex.c, mcast.c) ---- */
 
-/* Bytes of struct ibv_qp_ex until rdma-core 44. The mutex in it has 40 bytes on x86-64, 48 on arm64. */
+/* Bytes of struct ibv_qp_ex until rdma-core 44. The mutex in it has 40 bytes on x86-64, 48 on
+ * arm64. */
 #define ADV_QP_EX_LENGTH_44 (312 + sizeof(pthread_mutex_t))
 
 /*

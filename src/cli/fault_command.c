@@ -342,11 +342,12 @@ static int report_result(const struct requests *r, int error)
 int adv_fault_main(int argc, char **argv)
 {
 	struct options o = {0};
-	struct requests *r = calloc(1, sizeof(*r));
+	struct requests *r;
 	int status = ADV_EXIT_FAILED;
 
 	if (adv_command_parse(&argp, argc, argv, 0, &o) != 0)
 		return ADV_EXIT_USAGE;
+	r = calloc(1, sizeof(*r));
 	if (!r)
 		return ADV_EXIT_FAILED;
 	r->options = &o;

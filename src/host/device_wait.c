@@ -166,15 +166,18 @@ static bool may_interrupt(void)
 	return false;
 }
 
-/* Sleeps. If the thread is cancelled, its wait ends here and nowhere else. Only ppoll() of libc
- * waits until a cancellation that has begun arrives; a raw system call leaves it for a later
- * read(). */
+/* Sleeps. If the thread is cancelled, its wait ends here and nowhere else. As in the C library's
+ * read(), it may be cancelled at any time of the system call. */
 static void sleep_cancellable(struct wait *w, struct timespec *ts)
 {
+	int type;
+
 	pthread_cleanup_push(end_wait, w);
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
 	pthread_setcancelstate(w->cancel_state, NULL);
-	w->error = ppoll(w->fd, w->fds, ts, NULL) < 0 ? errno : 0;
+	w->error = adv_sys_ppoll(w->fd, w->fds, ts) < 0 ? errno : 0;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	pthread_setcanceltype(type, NULL);
 	pthread_cleanup_pop(0);
 }
 

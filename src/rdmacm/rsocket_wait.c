@@ -138,24 +138,14 @@ static void abandon_sleep(void *arg)
 	adv_rs_abandon(s->rs);
 }
 
-/* Without the lock. 0 or errno. */
-static int sleep_on(struct adv_rsocket *rs, struct adv_rs_waker *waker, int longest_ms)
-{
-	struct pollfd fds[2] = {{.fd = waker->fd, .events = POLLIN}};
-	struct sleeper sleeper = {rs, waker};
-	unsigned count = 1;
-
-	if (rs->channel)
-		fds[count++] = (struct pollfd){.fd = rs->channel->fd, .events = POLLIN};
-	return adv_rs_poll_cancellable(fds, count, longest_ms, abandon_sleep, &sleeper) < 0 ? errno
-											    : 0;
-}
-
 /* Sleeps once. Call it with the lock held; it releases the lock while it sleeps. 0 or errno. */
 static int sleep_once(struct adv_rsocket *rs, adv_rs_test *test, int64_t deadline)
 {
 	struct adv_rs_waker *waker = adv_rs_waker_get();
 	int64_t longest = adv_rs_config()->wake_up_ms;
+	struct sleeper sleeper = {rs, waker};
+	struct pollfd fds[2];
+	unsigned count = 1;
 	int err = 0;
 
 	if (!waker)
@@ -166,9 +156,13 @@ static int sleep_once(struct adv_rsocket *rs, adv_rs_test *test, int64_t deadlin
 	if (!test(rs) && !atomic_load(&waker->signaled)) {
 		if (deadline != ADV_RS_FOREVER && (deadline - adv_rs_now()) / 1000 < longest)
 			longest = (deadline - adv_rs_now() + 999) / 1000;
+		fds[0] = (struct pollfd){.fd = waker->fd, .events = POLLIN};
+		if (rs->channel)
+			fds[count++] = (struct pollfd){.fd = rs->channel->fd, .events = POLLIN};
 		pthread_mutex_unlock(&rs->lock);
-		if (longest > 0)
-			err = sleep_on(rs, waker, (int)longest);
+		if (longest > 0 &&
+		    adv_rs_poll_cancellable(fds, count, (int)longest, abandon_sleep, &sleeper) < 0)
+			err = errno;
 		pthread_mutex_lock(&rs->lock);
 	}
 	adv_list_del(&waker->watch.link);

@@ -21,10 +21,12 @@
 /* Ns for which packets wait in memory that the peer has not mapped yet. */
 #define READER_WAIT 100000000ull
 /* Ns for which a peer may continue to read recalled payload. */
-#define RECALL_WAIT 1000000000ull
-#define UDP_EARLIER 1	 /* value of shm_link.udp_last */
-#define UDP_EVERY   32	 /* a busy poller checks the socket once in this number of calls ... */
-#define QUIET_CALLS 4096 /* ... until this number of calls in a row find no packet in memory */
+#define RECALL_WAIT  1000000000ull
+#define UDP_EARLIER  1	 /* value of shm_link.udp_last */
+#define DRAIN_CALLS  256 /* of receive(), before the first packet from memory */
+#define DRAIN_BUDGET 64
+#define UDP_EVERY    32	  /* a busy poller checks the socket once in this number of calls ... */
+#define QUIET_CALLS  4096 /* ... until this number of calls in a row find no packet in memory */
 
 struct shm_link;
 
@@ -314,6 +316,21 @@ static __attribute__((noinline)) void meet_peer(struct shm_peer *p)
 	adv_info("payload from slot %u is read from process %d", p->slot, (int)p->pid);
 }
 
+/* Receives what waits in the socket. False: more may wait, because the owner has enough or there is
+ * no end of it. */
+static __attribute__((noinline)) bool drain_socket(struct shm_link *l, unsigned *packets,
+						   adv_link_rx_fn *fn, void *user)
+{
+	for (unsigned calls = 0; calls < DRAIN_CALLS && !l->link.enough; calls++) {
+		unsigned n = l->udp->ops->receive(l->udp, DRAIN_BUDGET, fn, user);
+
+		if (n == 0)
+			return true;
+		*packets += n;
+	}
+	return false;
+}
+
 static unsigned receive_ring(struct shm_link *l, struct shm_peer *p, unsigned budget,
 			     adv_link_rx_fn *fn, void *user)
 {
@@ -321,6 +338,9 @@ static unsigned receive_ring(struct shm_link *l, struct shm_peer *p, unsigned bu
 	uint64_t first = *count;
 	unsigned packets = 0;
 
+	/* The first packet from this memory must not overtake the peer's earlier ones by UDP. */
+	if (!p->met && adv_ring_has(&p->reader) && !drain_socket(l, &packets, fn, user))
+		return packets;
 	/* rx_packets counts a long packet as the packets that it stands for. */
 	while (*count - first < budget && !l->link.enough &&
 	       adv_ring_get(&p->reader, 1, fn, user, &l->link.counters))

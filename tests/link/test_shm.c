@@ -371,6 +371,21 @@ static void test_settling(void **state)
 	check_all(store, QPN_B, 8);
 }
 
+/* Nor if the receiver reads nothing for a long time. */
+static void test_settling_late(void **state)
+{
+	struct pair *p = *state;
+	struct store *store = fresh_store();
+
+	for (unsigned i = 0; i < 5; i++)
+		send_one(p->a, &p->to_b, QPN_B, i);
+	attach_both(p);
+	now += 3000000000;
+	send_one(p->a, &p->to_b, QPN_B, 5);
+	receive_all(p->b, store, 6);
+	check_all(store, QPN_B, 6);
+}
+
 static void attach(struct adv_link *link, unsigned slot, int memory_fd, unsigned side)
 {
 	struct adv_shm_pair pair = {dup(memory_fd), RING_SIZE, side, 0};
@@ -659,6 +674,7 @@ int main(void)
 		T(test_both_ways),
 		T(test_mixed_batch),
 		T(test_settling),
+		T(test_settling_late),
 		T(test_reader_comes_soon),
 		T(test_reader_comes_late),
 		T(test_peer_leaves),

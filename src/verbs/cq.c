@@ -12,6 +12,7 @@ static int create_engine_cq(struct ibv_context *context, struct adv_ibv_cq *cq, 
 
 	if (!e)
 		return ADV_EFOREIGN;
+	cq->device = adv_ibv_context_of(context)->device;
 	cq->cq = adv_cq_create(e, cqe, cq);
 	if (cq->cq)
 		cq->ibv.cqe = (int)adv_cq_capacity(cq->cq);
@@ -91,16 +92,17 @@ ADV_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 		return adv_ibv_refuse(adv_reason(EINVAL, "cqe %d: 1 to %d are possible (max_cqe)",
 						 cqe, ADV_MAX_CQE),
 				      "ibv_resize_cq(cq %u)", ibcq->handle);
-	if (!adv_ibv_enter(ibcq->context))
+	if (!adv_ibv_enter_device(cq->device))
 		return adv_ibv_refuse(ADV_EFOREIGN, "ibv_resize_cq(cq %u)", ibcq->handle);
 	err = adv_cq_resize(cq->cq, (unsigned)cqe);
 	ibcq->cqe = (int)adv_cq_capacity(cq->cq);
-	adv_ibv_leave(ibcq->context);
+	adv_device_unlock(cq->device);
 	return adv_ibv_refuse(err, "ibv_resize_cq(cq %u)", ibcq->handle);
 }
 
 int adv_ibv_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr)
 {
+	const struct adv_ibv_cq *cq = adv_ibv_cq_of(ibcq);
 	int err;
 
 	if (attr->attr_mask != IBV_CQ_ATTR_MODERATE)
@@ -109,11 +111,10 @@ int adv_ibv_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr)
 				   "attr_mask 0x%x: only IBV_CQ_ATTR_MODERATE (1) is defined",
 				   attr->attr_mask),
 			"ibv_modify_cq(cq %u)", ibcq->handle);
-	if (!adv_ibv_enter(ibcq->context))
+	if (!adv_ibv_enter_device(cq->device))
 		return adv_ibv_refuse(ADV_EFOREIGN, "ibv_modify_cq(cq %u)", ibcq->handle);
-	err = adv_cq_moderate(adv_ibv_cq_of(ibcq)->cq, attr->moderate.cq_count,
-			      attr->moderate.cq_period * 1000ull);
-	adv_ibv_leave(ibcq->context);
+	err = adv_cq_moderate(cq->cq, attr->moderate.cq_count, attr->moderate.cq_period * 1000ull);
+	adv_device_unlock(cq->device);
 	return adv_ibv_refuse(err, "ibv_modify_cq(cq %u)", ibcq->handle);
 }
 
@@ -153,10 +154,10 @@ static int destroy_engine_cq(struct adv_ibv_cq *cq)
 
 	while (!adv_cq_in_use(cq->cq) &&
 	       !(adv_ibv_acks_complete(&async) && adv_ibv_acks_complete(&completion))) {
-		adv_ibv_leave(context);
+		adv_device_unlock(cq->device);
 		adv_ibv_acks_wait(context, &async);
 		adv_ibv_acks_wait(context, &completion);
-		adv_ibv_enter(context);
+		adv_device_lock(cq->device);
 	}
 	return adv_cq_destroy(cq->cq);
 }
@@ -166,9 +167,9 @@ static int destroy_cq(struct ibv_cq *ibcq)
 	struct adv_ibv_cq *cq = adv_ibv_cq_of(ibcq);
 	int err;
 
-	if (adv_ibv_enter(ibcq->context)) {
+	if (adv_ibv_enter_device(cq->device)) {
 		err = destroy_engine_cq(cq);
-		adv_ibv_leave(ibcq->context);
+		adv_device_unlock(cq->device);
 		if (err)
 			return adv_ibv_refuse(err, "ibv_destroy_cq(cq %u)", ibcq->handle);
 	}
@@ -195,8 +196,8 @@ ADV_EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
 
 int adv_ibv_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 {
-	int got = adv_device_poll_cq(adv_ibv_context_of(ibcq->context)->device,
-				     adv_ibv_cq_of(ibcq)->cq, n, wc);
+	const struct adv_ibv_cq *cq = adv_ibv_cq_of(ibcq);
+	int got = adv_device_poll_cq(cq->device, cq->cq, n, wc);
 
 	if (got == ADV_DEVICE_FOREIGN) {
 		adv_ibv_refuse_foreign();
@@ -207,10 +208,12 @@ int adv_ibv_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 
 int adv_ibv_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
-	if (!adv_ibv_enter(ibcq->context))
+	const struct adv_ibv_cq *cq = adv_ibv_cq_of(ibcq);
+
+	if (!adv_ibv_enter_device(cq->device))
 		return adv_ibv_refuse(ADV_EFOREIGN, "ibv_req_notify_cq(cq %u)", ibcq->handle);
-	adv_cq_arm(adv_ibv_cq_of(ibcq)->cq, solicited_only != 0);
-	adv_device_app_sleeps(adv_ibv_context_of(ibcq->context)->device);
-	adv_ibv_leave(ibcq->context);
+	adv_cq_arm(cq->cq, solicited_only != 0);
+	adv_device_app_sleeps(cq->device);
+	adv_device_unlock(cq->device);
 	return 0;
 }

@@ -23,19 +23,18 @@ static struct adv_ibv_cq *cq_of(struct ibv_cq_ex *cq)
  * overran. */
 static int copy_next_completion(struct adv_ibv_cq *cq, bool progress)
 {
-	struct ibv_context *context = cq->ibv.context;
 	const struct adv_cqe *cqe;
 	bool crowded = false;
 	int ret = 0;
 
-	if (!adv_ibv_enter(context))
+	if (!adv_ibv_enter_device(cq->device))
 		return adv_ibv_refuse(ADV_EFOREIGN, "ibv_start_poll(cq %u)", cq->ibv.handle);
 	cqe = adv_cq_peek(cq->cq);
 	if (!cqe && progress) {
-		crowded = adv_device_poll(adv_ibv_context_of(context)->device, cq->cq, 1);
+		crowded = adv_device_poll(cq->device, cq->cq, 1);
 		cqe = adv_cq_peek(cq->cq);
 	} else {
-		adv_device_polled(adv_ibv_context_of(context)->device);
+		adv_device_polled(cq->device);
 	}
 	if (cqe) {
 		cq->current = *cqe;
@@ -46,9 +45,9 @@ static int copy_next_completion(struct adv_ibv_cq *cq, bool progress)
 			      ? adv_ibv_refuse(EINVAL, "ibv_start_poll(cq %u)", cq->ibv.handle)
 			      : ENOENT;
 	}
-	adv_ibv_leave(context);
+	adv_device_unlock(cq->device);
 	if (!cqe && crowded)
-		adv_device_back_off(adv_ibv_context_of(context)->device, cq->cq);
+		adv_device_back_off(cq->device, cq->cq);
 	if (ret == 0) {
 		cq->ibv.wr_id = cq->current.wc.wr_id;
 		cq->ibv.status = cq->current.wc.status;

@@ -80,17 +80,17 @@ static int attach_in_engine(struct membership *m)
 {
 	int err;
 
-	adv_ibv_enter(m->qp->ibv.context);
+	adv_device_lock(m->qp->device);
 	err = adv_qp_attach_mcast(m->qp->qp, &m->group);
-	adv_ibv_leave(m->qp->ibv.context);
+	adv_device_unlock(m->qp->device);
 	return err;
 }
 
 static void detach_in_engine(struct membership *m)
 {
-	adv_ibv_enter(m->qp->ibv.context);
+	adv_device_lock(m->qp->device);
 	adv_qp_detach_mcast(m->qp->qp, &m->group);
-	adv_ibv_leave(m->qp->ibv.context);
+	adv_device_unlock(m->qp->device);
 }
 
 /*

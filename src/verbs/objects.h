@@ -45,12 +45,17 @@ static inline struct adv_ibv_context *adv_ibv_context_of(struct ibv_context *con
 	return adv_container_of(context, struct adv_ibv_context, verbs.context);
 }
 
-/* Acquires the device's lock. NULL in a child of fork(). adv_ibv_leave() releases the lock. */
+/* Acquires the lock of an object's device. NULL in a child of fork(). adv_device_unlock() releases
+ * the lock. */
+static inline struct adv_engine *adv_ibv_enter_device(struct adv_device *d)
+{
+	return adv_device_is_foreign(d) ? adv_ibv_refuse_foreign() : adv_device_lock(d);
+}
+
+/* As adv_ibv_enter_device(), for the context's device. adv_ibv_leave() releases the lock. */
 static inline struct adv_engine *adv_ibv_enter(struct ibv_context *context)
 {
-	struct adv_device *d = adv_ibv_context_of(context)->device;
-
-	return adv_device_is_foreign(d) ? adv_ibv_refuse_foreign() : adv_device_lock(d);
+	return adv_ibv_enter_device(adv_ibv_context_of(context)->device);
 }
 
 /* As adv_ibv_enter(), before the creation of an object that belongs to no other object: this
@@ -148,6 +153,7 @@ struct adv_ibv_channel {
 
 struct adv_ibv_cq {
 	struct ibv_cq_ex ibv; /* begins like struct ibv_cq */
+	struct adv_device *device;
 	struct adv_cq *cq;
 	struct ibv_pd *parent_domain; /* parent domain given to ibv_create_cq_ex(), or NULL */
 	struct adv_ibv_event_node comp_node;
@@ -210,6 +216,7 @@ void adv_ibv_xrcd_forget_all(struct adv_ibv_context *c);
 
 struct adv_ibv_srq {
 	struct ibv_srq ibv;
+	struct adv_device *device;
 	struct adv_srq *srq;
 	struct adv_ibv_xrcd *xrcd; /* NULL: a basic SRQ */
 	struct adv_ibv_event_node node[ADV_SRQ_NODES];
@@ -259,6 +266,7 @@ struct adv_ibv_qp {
 		struct ibv_qp ibv;
 		union adv_ibv_qp_ex ex;
 	};
+	struct adv_device *device;
 	struct adv_qp *qp;
 	struct adv_ibv_xrcd *xrcd;	 /* domain of an XRC_RECV QP; else NULL */
 	struct adv_list shared;		 /* ring of the handles of the same QP (ibv_open_qp) */
@@ -268,7 +276,7 @@ struct adv_ibv_qp {
 	struct adv_ibv_event_node node[ADV_QP_NODES];
 };
 
-_Static_assert(offsetof(struct adv_ibv_qp, qp) == sizeof(union adv_ibv_qp_ex),
+_Static_assert(offsetof(struct adv_ibv_qp, device) == sizeof(union adv_ibv_qp_ex),
 	       "nothing of ours inside the ABI's part");
 
 static inline struct adv_ibv_qp *adv_ibv_qp_of(struct ibv_qp *qp)

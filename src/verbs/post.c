@@ -14,16 +14,16 @@ static __attribute__((noinline)) int refuse_post(const struct ibv_qp *qp, int er
 
 int adv_ibv_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
-	int err = adv_device_post_send(adv_ibv_context_of(qp->context)->device,
-				       adv_ibv_qp_of(qp)->qp, wr, bad_wr);
+	int err =
+		adv_device_post_send(adv_ibv_qp_of(qp)->device, adv_ibv_qp_of(qp)->qp, wr, bad_wr);
 
 	return err ? refuse_post(qp, err, "ibv_post_send") : 0;
 }
 
 int adv_ibv_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
-	int err = adv_device_post_recv(adv_ibv_context_of(qp->context)->device,
-				       adv_ibv_qp_of(qp)->qp, wr, bad_wr);
+	int err =
+		adv_device_post_recv(adv_ibv_qp_of(qp)->device, adv_ibv_qp_of(qp)->qp, wr, bad_wr);
 
 	return err ? refuse_post(qp, err, "ibv_post_recv") : 0;
 }

@@ -52,8 +52,7 @@ static int check_qp_attr(const struct ibv_context *context, const struct ibv_qp_
 	return 0;
 }
 
-static int create_engine_qp(struct ibv_context *context, struct adv_ibv_qp *qp,
-			    struct ibv_qp_init_attr_ex *attr)
+static int create_engine_qp(struct adv_ibv_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 {
 	struct ibv_qp *ibv = &qp->ibv;
 	struct adv_qp_config config = {
@@ -67,12 +66,12 @@ static int create_engine_qp(struct ibv_context *context, struct adv_ibv_qp *qp,
 		.sq_sig_all = attr->sq_sig_all != 0,
 		.user = qp,
 	};
-	struct adv_engine *e = adv_ibv_enter(context);
+	struct adv_engine *e = adv_ibv_enter_device(qp->device);
 	int err = 0;
 
 	if (!e)
 		return ADV_EFOREIGN;
-	adv_device_reserve_qpn(adv_ibv_context_of(context)->device);
+	adv_device_reserve_qpn(qp->device);
 	qp->qp = adv_qp_create(e, &config);
 	if (qp->qp)
 		ibv->qp_num = adv_qp_num(qp->qp);
@@ -80,7 +79,7 @@ static int create_engine_qp(struct ibv_context *context, struct adv_ibv_qp *qp,
 		err = errno;
 	if (!err && qp->xrcd)
 		qp->xrcd->users++;
-	adv_ibv_leave(context);
+	adv_device_unlock(qp->device);
 	qp->cap = config.cap;
 	return err;
 }
@@ -93,6 +92,7 @@ struct adv_ibv_qp *adv_ibv_qp_new(struct ibv_context *context,
 
 	if (!qp)
 		return NULL;
+	qp->device = adv_ibv_context_of(context)->device;
 	qp->ibv.context = context;
 	qp->ibv.qp_context = attr->qp_context;
 	/* An XRC QP has only the objects that its direction uses. */
@@ -147,7 +147,7 @@ static struct ibv_qp *create_qp(struct ibv_context *context, struct ibv_qp_init_
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		err = adv_ibv_qp_ex_init(qp, attr->qp_type, attr->send_ops_flags);
 	if (!err)
-		err = create_engine_qp(context, qp, attr);
+		err = create_engine_qp(qp, attr);
 	if (err) {
 		adv_ibv_qp_free(qp);
 		return adv_ibv_refuse_object(err, "ibv_create_qp(%s)",
@@ -235,15 +235,14 @@ static int qp_mask_of_type(enum ibv_qp_type type, int mask)
 
 /* Passes the peer's address to the device once the address is known: packets to a process of this
  * machine need no UDP. */
-static void connect_device_to_peer(const struct ibv_qp *ibqp, const struct ibv_qp_attr *attr,
-				   int mask)
+static void connect_device_to_peer(struct ibv_qp *ibqp, const struct ibv_qp_attr *attr, int mask)
 {
 	struct adv_gid dgid;
 
 	if (!(mask & IBV_QP_AV) || !(mask & IBV_QP_DEST_QPN))
 		return;
 	memcpy(dgid.raw, attr->ah_attr.grh.dgid.raw, sizeof(dgid.raw));
-	adv_device_meet(adv_ibv_context_of(ibqp->context)->device, &dgid, attr->dest_qp_num);
+	adv_device_meet(adv_ibv_qp_of(ibqp)->device, &dgid, attr->dest_qp_num);
 }
 
 /* Logs a transition, with the peer when it becomes known. */
@@ -273,18 +272,18 @@ static int modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 	int err;
 
 	mask = qp_mask_of_type(ibqp->qp_type, mask);
-	if (!adv_ibv_enter(ibqp->context))
+	if (!adv_ibv_enter_device(qp->device))
 		return refuse_modify(ibqp, from, attr, mask, ADV_EFOREIGN);
 	from = adv_qp_state(qp->qp);
 	if (mask & IBV_QP_STATE)
-		adv_device_catch_up(adv_ibv_context_of(ibqp->context)->device);
-	adv_device_send_acks(adv_ibv_context_of(ibqp->context)->device);
+		adv_device_catch_up(qp->device);
+	adv_device_send_acks(qp->device);
 	err = adv_qp_modify(qp->qp, adv_clock_ns(), attr, mask);
 	if (!err)
 		connect_device_to_peer(ibqp, attr, mask);
 	if (!err && mask & IBV_QP_STATE)
 		ibqp->state = attr->qp_state;
-	adv_ibv_leave(ibqp->context);
+	adv_device_unlock(qp->device);
 	if (err)
 		return refuse_modify(ibqp, from, attr, mask, err);
 	log_modified(ibqp, from, attr, mask);
@@ -308,12 +307,12 @@ ADV_EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int m
 
 	memset(attr, 0, sizeof(*attr));
 	memset(init, 0, sizeof(*init));
-	if (!adv_ibv_enter(ibqp->context))
+	if (!adv_ibv_enter_device(qp->device))
 		return adv_ibv_refuse(ADV_EFOREIGN, "ibv_query_qp(qp 0x%06x)", ibqp->qp_num);
 	adv_qp_query(qp->qp, attr, init);
 	if (mask & IBV_QP_STATE)
 		ibqp->state = attr->qp_state;
-	adv_ibv_leave(ibqp->context);
+	adv_device_unlock(qp->device);
 	attr->cap = qp->cap;
 	init->qp_context = ibqp->qp_context;
 	init->send_cq = ibqp->send_cq;
@@ -376,9 +375,9 @@ static int destroy_engine_qp(struct adv_ibv_qp *qp)
 
 		if (err)
 			return err;
-		adv_ibv_leave(context);
+		adv_device_unlock(qp->device);
 		adv_ibv_acks_wait(context, &acks);
-		adv_ibv_enter(context);
+		adv_device_lock(qp->device);
 	}
 	return drop_qp_handle(qp);
 }
@@ -388,10 +387,10 @@ static int destroy_qp(struct ibv_qp *ibqp)
 	struct adv_ibv_qp *qp = adv_ibv_qp_of(ibqp);
 	int err;
 
-	if (adv_ibv_enter(ibqp->context)) {
-		adv_device_send_acks(adv_ibv_context_of(ibqp->context)->device);
+	if (adv_ibv_enter_device(qp->device)) {
+		adv_device_send_acks(qp->device);
 		err = destroy_engine_qp(qp);
-		adv_ibv_leave(ibqp->context);
+		adv_device_unlock(qp->device);
 		if (err)
 			return adv_ibv_refuse(err, "ibv_destroy_qp(qp 0x%06x)", ibqp->qp_num);
 	}

@@ -10,10 +10,11 @@ static int create_engine_srq(struct ibv_pd *pd, struct adv_ibv_srq *srq, struct 
 {
 	int err = 0;
 
-	if (!adv_ibv_enter(pd->context))
+	srq->device = adv_ibv_context_of(pd->context)->device;
+	if (!adv_ibv_enter_device(srq->device))
 		return ADV_EFOREIGN;
 	if (xrc) {
-		adv_device_reserve_srqn(adv_ibv_context_of(pd->context)->device);
+		adv_device_reserve_srqn(srq->device);
 		srq->srq = adv_srq_create_xrc(adv_ibv_pd_of(pd)->pd, srq->xrcd->xrcd,
 					      adv_ibv_cq_of(xrc->cq)->cq, attr, srq);
 	} else {
@@ -23,7 +24,7 @@ static int create_engine_srq(struct ibv_pd *pd, struct adv_ibv_srq *srq, struct 
 		err = errno;
 	else if (xrc)
 		srq->xrcd->users++;
-	adv_ibv_leave(pd->context);
+	adv_device_unlock(srq->device);
 	return err;
 }
 
@@ -110,10 +111,10 @@ int adv_ibv_get_srq_num(struct ibv_srq *srq, uint32_t *number)
 {
 	uint32_t n;
 
-	if (!adv_ibv_enter(srq->context))
+	if (!adv_ibv_enter_device(adv_ibv_srq_of(srq)->device))
 		return adv_ibv_refuse(ADV_EFOREIGN, "ibv_get_srq_num(srq %u)", srq->handle);
 	n = adv_srq_number(adv_ibv_srq_of(srq)->srq);
-	adv_ibv_leave(srq->context);
+	adv_device_unlock(adv_ibv_srq_of(srq)->device);
 	/* Only an SRQ of an XRC domain has a number. */
 	if (n == 0)
 		return adv_ibv_refuse(
@@ -133,19 +134,19 @@ ADV_EXPORT int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, in
 						 "IBV_SRQ_LIMIT are defined",
 						 mask),
 				      "ibv_modify_srq(srq %u)", srq->handle);
-	if (!adv_ibv_enter(srq->context))
+	if (!adv_ibv_enter_device(adv_ibv_srq_of(srq)->device))
 		return adv_ibv_refuse(ADV_EFOREIGN, "ibv_modify_srq(srq %u)", srq->handle);
 	err = adv_srq_modify(adv_ibv_srq_of(srq)->srq, attr, mask);
-	adv_ibv_leave(srq->context);
+	adv_device_unlock(adv_ibv_srq_of(srq)->device);
 	return adv_ibv_refuse(err, "ibv_modify_srq(srq %u)", srq->handle);
 }
 
 ADV_EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 {
-	if (!adv_ibv_enter(srq->context))
+	if (!adv_ibv_enter_device(adv_ibv_srq_of(srq)->device))
 		return adv_ibv_refuse(ADV_EFOREIGN, "ibv_query_srq(srq %u)", srq->handle);
 	adv_srq_query(adv_ibv_srq_of(srq)->srq, attr);
-	adv_ibv_leave(srq->context);
+	adv_device_unlock(adv_ibv_srq_of(srq)->device);
 	return 0;
 }
 
@@ -165,9 +166,9 @@ static int destroy_engine_srq(struct adv_ibv_srq *srq)
 	int err;
 
 	while (!adv_srq_in_use(srq->srq) && !adv_ibv_acks_complete(&acks)) {
-		adv_ibv_leave(context);
+		adv_device_unlock(srq->device);
 		adv_ibv_acks_wait(context, &acks);
-		adv_ibv_enter(context);
+		adv_device_lock(srq->device);
 	}
 	err = adv_srq_destroy(srq->srq);
 	if (!err && srq->xrcd)
@@ -180,9 +181,9 @@ static int destroy_srq(struct ibv_srq *ibsrq)
 	struct adv_ibv_srq *srq = adv_ibv_srq_of(ibsrq);
 	int err;
 
-	if (adv_ibv_enter(ibsrq->context)) {
+	if (adv_ibv_enter_device(srq->device)) {
 		err = destroy_engine_srq(srq);
-		adv_ibv_leave(ibsrq->context);
+		adv_device_unlock(srq->device);
 		if (err)
 			return adv_ibv_refuse(err, "ibv_destroy_srq(srq %u)", ibsrq->handle);
 	}
@@ -207,11 +208,11 @@ int adv_ibv_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ib
 {
 	int err;
 
-	if (!adv_ibv_enter(srq->context)) {
+	if (!adv_ibv_enter_device(adv_ibv_srq_of(srq)->device)) {
 		*bad_wr = wr;
 		return adv_ibv_refuse(ADV_EFOREIGN, "ibv_post_srq_recv(srq %u)", srq->handle);
 	}
 	err = adv_srq_post(adv_ibv_srq_of(srq)->srq, wr, bad_wr);
-	adv_ibv_leave(srq->context);
+	adv_device_unlock(adv_ibv_srq_of(srq)->device);
 	return err ? adv_ibv_refuse(err, "ibv_post_srq_recv(srq %u)", srq->handle) : 0;
 }

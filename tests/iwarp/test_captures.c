@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* iWARP's formats against captures of the Linux kernel's siw: each stream is decoded, and encoded
+ * again to the same bytes. */
+#include <stdio.h>
+
+#include <pcap/pcap.h>
+
+#include "../wire/test_util.h"
+#include "base/array.h"
+#include "iwarp/fpdu.h"
+#include "iwarp/mpa.h"
+#include "iwarp/rdmap.h"
+#include "wire/bytes.h"
+
+#define STREAMS_MAX 16
+#define STREAM_MAX  (1 << 20)
+#define TCP_SYN	    0x02
+
+/* The messages of each opcode are those that tshark counts. */
+static const struct file {
+	const char *name;
+	bool crc;
+	unsigned connections, rejected;
+	unsigned segments[ADV_RDMAP_ATOMIC_RESPONSE + 1];
+} files[] = {
+	{"siw-verbs", false, 3, 1, {63, 12, 67, 74}},
+	{"siw-crc", true, 3, 1, {63, 12, 67, 74}},
+	{"siw-p2p", false, 3, 1, {65, 12, 67, 74}},
+	{"siw-errors", false, 3, 0, {3, 1, 0, 3, 0, 0, 0, 3}},
+};
+
+/* One direction of a TCP connection. */
+struct stream {
+	uint32_t saddr, daddr;
+	uint16_t sport, dport;
+	uint32_t next; /* sequence number */
+	uint8_t *bytes;
+	size_t len;
+};
+
+struct streams {
+	struct stream all[STREAMS_MAX];
+	unsigned count;
+};
+
+static struct stream *find(struct streams *streams, const struct stream *like)
+{
+	unsigned i;
+
+	for (i = 0; i < streams->count; i++) {
+		struct stream *s = &streams->all[i];
+
+		if (s->saddr == like->saddr && s->daddr == like->daddr && s->sport == like->sport &&
+		    s->dport == like->dport)
+			return s;
+	}
+	return NULL;
+}
+
+/* Adds an Ethernet frame to its stream. The captures have no gaps and no retransmissions. */
+static void add_frame(struct streams *streams, const uint8_t *p, size_t len)
+{
+	struct stream like, *s;
+	const uint8_t *tcp;
+	size_t payload;
+
+	if (len < 54 || adv_get_be16(p + 12) != 0x0800 || p[23] != 6)
+		return;
+	tcp = p + 14 + (p[14] & 0xf) * 4;
+	like = (struct stream){.saddr = adv_get_be32(p + 26),
+			       .daddr = adv_get_be32(p + 30),
+			       .sport = adv_get_be16(tcp),
+			       .dport = adv_get_be16(tcp + 2),
+			       .next = adv_get_be32(tcp + 4) + 1};
+	s = find(streams, &like);
+	if (tcp[13] & TCP_SYN) {
+		assert_null(s);
+		assert_in_range(streams->count, 0, STREAMS_MAX - 1);
+		s = &streams->all[streams->count++];
+		*s = like;
+		s->bytes = malloc(STREAM_MAX);
+		assert_non_null(s->bytes);
+		return;
+	}
+	payload = (size_t)(p + 14 + adv_get_be16(p + 16) - tcp) - (tcp[12] >> 4) * 4u;
+	if (payload == 0)
+		return;
+	assert_non_null(s);
+	assert_int_equal(adv_get_be32(tcp + 4), s->next);
+	assert_in_range(s->len + payload, 1, STREAM_MAX);
+	memcpy(s->bytes + s->len, tcp + (tcp[12] >> 4) * 4, payload);
+	s->len += payload;
+	s->next += (uint32_t)payload;
+}
+
+static void read_streams(const char *name, struct streams *streams)
+{
+	char path[512], error[PCAP_ERRBUF_SIZE];
+	struct pcap_pkthdr *header;
+	const u_char *data;
+	pcap_t *pcap;
+
+	snprintf(path, sizeof(path), "%s/%s.pcap", CAPTURES, name);
+	pcap = pcap_open_offline(path, error);
+	if (!pcap)
+		fail_msg("%s", error);
+	streams->count = 0;
+	while (pcap_next_ex(pcap, &header, &data) == 1)
+		add_frame(streams, data, header->caplen);
+	pcap_close(pcap);
+}
+
+/* Checks a Terminate of siw-errors: one connection each had a wrong STag in a WRITE and in a READ,
+ * and a WRITE past the end of its region. */
+static void check_terminate(const uint8_t *p, size_t len)
+{
+	struct adv_rdmap_terminate t;
+
+	assert_int_not_equal(adv_rdmap_decode_terminate(p, len, &t), 0);
+	assert_int_equal(t.type, 1); /* tagged buffer, or protection */
+	assert_true(t.has_ddp);
+	if (t.layer == ADV_TERMINATE_RDMAP) {
+		assert_int_equal(t.code, 0);
+		assert_int_equal(t.ddp.opcode, ADV_RDMAP_READ_REQUEST);
+		assert_true(t.has_rdmap);
+		assert_int_equal(t.read.length, 64);
+	} else {
+		assert_int_equal(t.layer, ADV_TERMINATE_DDP);
+		assert_in_range(t.code, 0, 1);
+		assert_int_equal(t.ddp.opcode, ADV_RDMAP_WRITE);
+		assert_false(t.has_rdmap);
+	}
+}
+
+/* Checks that a segment in two pieces is framed to the same bytes again. siw does not clear its
+ * padding: then the trailer may differ. */
+static void check_framing(struct adv_fpdu_tx *tx, const uint8_t *fpdu, size_t fpdu_len,
+			  const struct iovec *pieces)
+{
+	size_t segment_len = pieces[0].iov_len + pieces[1].iov_len, at = 0, n, i;
+	size_t padding = fpdu_len - ADV_FPDU_LENGTH_LEN - segment_len - ADV_FPDU_CRC_LEN;
+	static const uint8_t zeros[3];
+	uint8_t again[STREAM_MAX / 16];
+	struct adv_fpdu_added added;
+	struct iovec out[4];
+
+	n = adv_fpdu_tx_frame(tx, pieces, 2, &added, out);
+	for (i = 0; i < n; i++) {
+		assert_in_range(at + out[i].iov_len, 0, sizeof(again));
+		memcpy(again + at, out[i].iov_base, out[i].iov_len);
+		at += out[i].iov_len;
+	}
+	assert_int_equal(at, fpdu_len);
+	assert_in_range(padding, 0, sizeof(zeros));
+	if (memcmp(fpdu + ADV_FPDU_LENGTH_LEN + segment_len, zeros, padding) != 0)
+		fpdu_len -= padding + ADV_FPDU_CRC_LEN;
+	assert_memory_equal(again, fpdu, fpdu_len);
+}
+
+static void check_segment(const struct iovec *pieces)
+{
+	uint8_t again[ADV_RDMAP_READ_REQUEST_LEN], encoded[ADV_DDP_HEADER_MAX];
+	const uint8_t *header = pieces[0].iov_base, *payload = pieces[1].iov_base;
+	size_t len = pieces[0].iov_len, payload_len = pieces[1].iov_len;
+	struct adv_rdmap_read_request r;
+	struct adv_ddp_header h;
+
+	assert_int_equal(adv_ddp_decode(header, len, &h), len);
+	assert_int_equal(h.ddp_version, ADV_DDP_VERSION);
+	assert_int_equal(h.rdmap_version, ADV_RDMAP_VERSION);
+	assert_int_equal(adv_ddp_encode(&h, encoded), len);
+	assert_memory_equal(encoded, header, len);
+	if (h.opcode == ADV_RDMAP_READ_REQUEST) {
+		assert_int_equal(adv_rdmap_decode_read_request(payload, payload_len, &r),
+				 payload_len);
+		adv_rdmap_encode_read_request(&r, again);
+		assert_memory_equal(again, payload, payload_len);
+	}
+	if (h.opcode == ADV_RDMAP_TERMINATE)
+		check_terminate(payload, payload_len);
+}
+
+/* Reads the FPDUs of a stream, and counts them. */
+static void check_fpdus(const uint8_t *p, size_t len, bool crc, unsigned *segments)
+{
+	struct iovec pieces[2];
+	const uint8_t *fpdu = p;
+	struct adv_fpdu_rx rx;
+	struct adv_fpdu_tx tx;
+	size_t used;
+
+	adv_fpdu_rx_init(&rx, crc, false);
+	adv_fpdu_tx_init(&tx, crc, false);
+	while (len) {
+		enum adv_fpdu_event event = adv_fpdu_rx_take(&rx, p, len, &used);
+
+		p += used;
+		len -= used;
+		if (event == ADV_FPDU_HEADER) {
+			pieces[0] = (struct iovec){rx.header, adv_ddp_header_len(rx.header[0])};
+			pieces[1] = (struct iovec){(void *)p, rx.payload_left};
+		} else if (event == ADV_FPDU_END) {
+			check_segment(pieces);
+			check_framing(&tx, fpdu, (size_t)(p - fpdu), pieces);
+			segments[rx.header[1] & 0xf]++;
+			fpdu = p;
+		} else {
+			assert_int_equal(event, ADV_FPDU_PAYLOAD);
+		}
+	}
+	if (!adv_fpdu_rx_idle(&rx)) /* an FPDU may end after the last byte */
+		assert_int_equal(adv_fpdu_rx_take(&rx, p, 0, &used), ADV_FPDU_END);
+}
+
+/* Checks a start-up frame. Returns its length. */
+static size_t check_start(const struct stream *s, enum adv_mpa_kind kind, struct adv_mpa_frame *f)
+{
+	uint8_t out[ADV_MPA_FRAME_LEN + ADV_MPA_PRIVATE_MAX];
+	size_t used;
+
+	assert_int_equal(adv_mpa_decode(s->bytes, s->len, kind, f, &used), ADV_MPA_OK);
+	assert_int_equal(f->revision, 2);
+	assert_true(f->enhanced);
+	assert_int_equal(adv_mpa_encode(f, out), used);
+	assert_memory_equal(out, s->bytes, used);
+	return used;
+}
+
+static void check_file(const struct file *file)
+{
+	unsigned segments[16] = {0}, rejected = 0, i;
+	struct streams streams;
+
+	read_streams(file->name, &streams);
+	assert_int_equal(streams.count, 2 * file->connections);
+	for (i = 0; i < streams.count; i += 2) {
+		struct stream *a = &streams.all[i], *b = a + 1;
+		struct adv_mpa_frame request, reply;
+		size_t a_len = check_start(a, ADV_MPA_REQUEST, &request);
+		size_t b_len = check_start(b, ADV_MPA_REPLY, &reply);
+
+		assert_int_equal(request.crc || reply.crc, file->crc);
+		rejected += reply.reject;
+		check_fpdus(a->bytes + a_len, a->len - a_len, file->crc, segments);
+		check_fpdus(b->bytes + b_len, b->len - b_len, file->crc, segments);
+		free(a->bytes);
+		free(b->bytes);
+	}
+	assert_int_equal(rejected, file->rejected);
+	for (i = 0; i < ADV_ARRAY_SIZE(file->segments); i++)
+		assert_int_equal(segments[i], file->segments[i]);
+}
+
+static void test_files(void **state)
+{
+	size_t i;
+
+	for (i = 0; i < ADV_ARRAY_SIZE(files); i++) {
+		print_message("%s\n", files[i].name);
+		check_file(&files[i]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_files),
+	};
+
+	return cmocka_run_group_tests_name("iwarp captures", tests, NULL, NULL);
+}

@@ -153,20 +153,41 @@ static int serve_sender(struct adv_client *c, struct adv_control_message *m)
 	return -1;
 }
 
+/* Reads the counters of a slot, or for slot 0 the sums of all. 0 or errno. */
+static int read_counters(const struct adv_client *c, uint32_t slot, uint64_t value[ADV_COUNTERS])
+{
+	const struct adv_daemon *d = c->all->daemon;
+	uid_t uid = c->session.peer.uid;
+
+	if (slot == 0) {
+		adv_slots_counters(d, value);
+		return 0;
+	}
+	if (slot < ADV_SLOT_FIRST || slot >= d->sockets ||
+	    !atomic_load(&d->ledger->slot[slot].owned))
+		return ENOENT;
+	if (uid != 0 && uid != d->ledger->slot[slot].uid)
+		return EPERM; /* as for the objects of the process */
+	adv_slots_counters_of(d, slot, value);
+	return 0;
+}
+
 static int serve_counters(struct adv_client *c, struct adv_control_message *m)
 {
 	uint64_t value[ADV_COUNTERS];
 	uint32_t first = m->body.counters.first, n = ADV_COUNTERS_A_MESSAGE;
+	uint32_t slot = m->body.counters.slot;
+	int error = first < ADV_COUNTERS ? read_counters(c, slot, value) : EINVAL;
 
-	if (first >= ADV_COUNTERS) {
-		fail_request(m, EINVAL, strerror(EINVAL));
+	if (error) {
+		fail_request(m, error, strerror(error));
 		return -1;
 	}
 	if (n > ADV_COUNTERS - first)
 		n = ADV_COUNTERS - first;
-	adv_slots_counters(c->all->daemon, value);
 	memset(&m->body, 0, sizeof(m->body));
 	m->body.counters.first = first;
+	m->body.counters.slot = slot;
 	m->body.counters.count = n;
 	memcpy(m->body.counters.value, &value[first], n * sizeof(value[0]));
 	return -1;

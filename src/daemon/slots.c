@@ -251,6 +251,12 @@ void adv_slots_counters(const struct adv_daemon *d, uint64_t *value)
 		add_counters(d->counters[i], value);
 }
 
+void adv_slots_counters_of(const struct adv_daemon *d, unsigned slot, uint64_t *value)
+{
+	memset(value, 0, ADV_COUNTERS * sizeof(*value));
+	add_counters(d->counters[slot], value);
+}
+
 int adv_slots_steer(const struct adv_daemon *d)
 {
 	struct adv_group_run run[1 + ADV_BLOCKS] = {

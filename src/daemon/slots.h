@@ -78,6 +78,8 @@ int adv_slots_make_counters(struct adv_daemon *d, unsigned slot);
 
 /* Fills value[ADV_COUNTERS] with the sums over all slots in use and all former ones. */
 void adv_slots_counters(const struct adv_daemon *d, uint64_t *value);
+/* Fills value[ADV_COUNTERS] with the counters of a slot in use. */
+void adv_slots_counters_of(const struct adv_daemon *d, unsigned slot, uint64_t *value);
 
 unsigned adv_slots_used(const struct adv_ledger *l);
 

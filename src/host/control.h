@@ -258,6 +258,14 @@ struct adv_counters;
 int adv_control_counters(struct adv_control *c, struct adv_counters *sum);
 
 /*
+ * Reads the counters of the process that holds a slot. Blocks. 0, or errno:
+ * - EPERM: the process belongs to another user, and the caller is not root.
+ * - ENOENT: no process holds the slot.
+ * - ECONNRESET: adverbd ended.
+ */
+int adv_control_slot_counters(struct adv_control *c, uint32_t slot, struct adv_counters *counters);
+
+/*
  * Requests a socket of the connection manager (host/ucma_protocol.h): SOCK_SEQPACKET,
  * close-on-exec, blocking. The caller owns *fd. adverbd treats the socket as a separate client,
  * which ends when the socket is closed, not when c is closed. Blocks. 0, or errno with *fd -1 and a

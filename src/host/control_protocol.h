@@ -14,7 +14,7 @@
 #include "wire/slot.h"
 
 #define ADV_CONTROL_MAGIC   0x41445643u /* "ADVC" */
-#define ADV_CONTROL_VERSION 5
+#define ADV_CONTROL_VERSION 6
 #define ADV_CONTROL_NAME    "adverbd" /* abstract; a user's own: "adverbd-<uid>" */
 /* Suffixes of the name of a user's own adverbd. ESTATE: a socket has this name as long as a process
  * holds the sockets of port 4791 for a later adverbd. STARTING: the client that starts such an
@@ -26,8 +26,8 @@
 #define ADV_CONTROL_TOKEN_LEN	  16
 
 /* Number of counters of a slot, 64 bits each. adverbd adds the counters of the same index. */
-#define ADV_COUNTERS	       64
-#define ADV_COUNTERS_A_MESSAGE 28
+#define ADV_COUNTERS	       192
+#define ADV_COUNTERS_A_MESSAGE 27
 
 /* Slots and blocks are those of wire/slot.h. */
 #define ADV_SLOT_GROUPS	       64 /* multicast memberships of a slot; the kernel may allow fewer */
@@ -51,8 +51,8 @@ enum adv_control_type {
 	ADV_CONTROL_LIST,      /* entry.slot: first slot; answer: next slot in use, or ENOENT */
 	ADV_CONTROL_OPEN_CM,   /* answer: a socket for host/ucma_protocol.h */
 	ADV_CONTROL_COUNT,     /* slot; the answer has a memfd of ADV_COUNTERS counters */
-	ADV_CONTROL_COUNTERS,  /* counters.first; answer: the sums of all slots, also of ended
-				  processes */
+	ADV_CONTROL_COUNTERS,  /* counters.first, slot; answer: the counters of the slot, or for
+				  slot 0 the sums of all slots, also of ended processes */
 	ADV_CONTROL_SENDER, /* sender: the UDP port from which the slot sends within this machine */
 	ADV_CONTROL_PAIR,   /* pair: memory shared with another slot (link/shm.h); answer: its
 			       descriptor, or EAGAIN: a notice follows when the other slot has
@@ -161,6 +161,8 @@ struct adv_control_message {
 		struct {
 			uint32_t first;
 			uint32_t count;
+			uint32_t slot; /* 0: all */
+			uint32_t zero;
 			uint64_t value[ADV_COUNTERS_A_MESSAGE];
 		} counters;
 		struct adv_control_fault fault;

@@ -65,6 +65,11 @@ int adv_control_list(struct adv_control *c, uint32_t from, struct adv_control_en
 
 int adv_control_counters(struct adv_control *c, struct adv_counters *sum)
 {
+	return adv_control_slot_counters(c, 0, sum);
+}
+
+int adv_control_slot_counters(struct adv_control *c, uint32_t slot, struct adv_counters *counters)
+{
 	uint64_t value[ADV_COUNTERS] = {0};
 	uint32_t n = 0;
 
@@ -74,6 +79,7 @@ int adv_control_counters(struct adv_control *c, struct adv_counters *sum)
 
 		adv_control_message_init(&m, ADV_CONTROL_COUNTERS, 0);
 		m.body.counters.first = n;
+		m.body.counters.slot = slot;
 		error = adv_control_ask(c, &m, &fd);
 		adv_control_close_fd(&fd);
 		if (!error &&
@@ -85,7 +91,7 @@ int adv_control_counters(struct adv_control *c, struct adv_counters *sum)
 		memcpy(&value[n], m.body.counters.value, m.body.counters.count * sizeof(value[0]));
 		n += m.body.counters.count;
 	}
-	memcpy(sum, value, sizeof(*sum));
+	memcpy(counters, value, sizeof(*counters));
 	return 0;
 }
 

@@ -47,3 +47,14 @@ void adv_port_speed(uint32_t mbps, uint8_t *width, uint8_t *speed)
 	*width = table[i].width;
 	*speed = table[i].speed;
 }
+
+uint32_t adv_port_shown_mbps(uint32_t mbps)
+{
+	uint8_t width, speed;
+	uint32_t lanes, lane;
+
+	adv_port_speed(mbps, &width, &speed);
+	lanes = width == 2 ? 4 : width == 16 ? 2 : 1;
+	lane = speed == 1 ? 2500 : speed == 8 ? 10000 : speed * 25000u / 32;
+	return lanes * lane;
+}

@@ -263,21 +263,15 @@ static void write_rate(struct adv_files *f, uint32_t mbps)
 {
 	static const struct {
 		uint8_t code;
-		uint16_t tenths; /* 0.1 Gbit/s for each lane */
 		const char *name;
-	} speeds[] = {{1, 25, ""},
-		      {8, 100, " FDR10"},
-		      {32, 250, " EDR"},
-		      {64, 500, " HDR"},
-		      {128, 1000, " NDR"}};
+	} speeds[] = {{1, ""}, {8, " FDR10"}, {32, " EDR"}, {64, " HDR"}, {128, " NDR"}};
 	uint8_t width, speed;
-	unsigned lanes, i = 0, tenths;
+	unsigned lanes, i = 0, tenths = adv_port_shown_mbps(mbps) / 100;
 
 	adv_port_speed(mbps, &width, &speed);
 	while (i < ADV_ARRAY_SIZE(speeds) - 1 && speeds[i].code != speed)
 		i++;
 	lanes = width == 2 ? 4 : width == 16 ? 2 : 1;
-	tenths = speeds[i].tenths * lanes;
 	adv_files_text(f, PORT "/rate", "%u%s Gb/sec (%uX%s)\n", tenths / 10,
 		       tenths % 10 ? ".5" : "", lanes, speeds[i].name);
 }

@@ -98,9 +98,10 @@ def descriptors_sent(build):
         assert watcher.status()["worker"] == pid
 
 
-def sum_of(client, first):
-    answer, _ = client.ask(adverbd.COUNTERS, struct.pack("=I", first))
-    return struct.unpack("=28Q", answer[8:8 + 28 * 8])
+def sum_of(client, first, slot=0):
+    """Returns the counters of a slot, from a position on; slot 0: the sums."""
+    answer, _ = client.ask(adverbd.COUNTERS, struct.pack("=3I", first, 0, slot))
+    return struct.unpack("=27Q", answer[16:16 + 27 * 8])
 
 
 def pages(build):
@@ -128,7 +129,10 @@ def pages(build):
         other_page = watcher.ask(adverbd.COUNT, struct.pack("=I", other))[1][0]
         os.pwrite(other_page, struct.pack("=Q", 7), 0)
         assert sum_of(watcher, 0)[0] == 14 and sum_of(watcher, 1)[0] == 2**64 - 1
-        for first in (64, 65, 1 << 31, 0xffffffff):
+        assert sum_of(watcher, 0, mine)[:2] == (7, 2**64 - 1) and sum_of(c, 0, other)[:2] == (7, 0)
+        for slot in (1, mine + other, 4095, 4096, 0xffffffff):
+            c.ask(adverbd.COUNTERS, struct.pack("=3I", 0, 0, slot), expect=2)
+        for first in (192, 193, 1 << 31, 0xffffffff):
             c.ask(adverbd.COUNTERS, struct.pack("=I", first), expect=22)
         c.close()
         wait_for(lambda: watcher.slots() == [other])

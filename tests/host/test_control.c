@@ -259,7 +259,7 @@ static void counts(void **state)
 {
 	struct adv_control *c = connected(true), *d = connected(true);
 	struct adv_slot a, b;
-	struct adv_counters *page_a, *page_b;
+	struct adv_counters *page_a, *page_b, one;
 	char why[256];
 
 	assert_int_equal(out_of_sequence(c), 0);
@@ -272,6 +272,9 @@ static void counts(void **state)
 	page_a->engine.out_of_sequence = 5;
 	page_b->engine.out_of_sequence = 1ull << 40;
 	assert_int_equal(out_of_sequence(c), (1ull << 40) + 5);
+	assert_int_equal(adv_control_slot_counters(c, b.number, &one), 0);
+	assert_int_equal(one.engine.out_of_sequence, 1ull << 40);
+	assert_int_equal(adv_control_slot_counters(c, a.number + b.number, &one), ENOENT);
 	page_a->engine.out_of_sequence = 7;
 	assert_int_equal(out_of_sequence(d), (1ull << 40) + 7);
 	kill((pid_t)status_of(c).worker_pid, SIGKILL);

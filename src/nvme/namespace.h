@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Namespaces of the target, for the commands that use them. */
+#ifndef ADV_NVME_NAMESPACE_H
+#define ADV_NVME_NAMESPACE_H
+
+#include "nvme/state.h"
+
+/* Returns an active namespace, or NULL. */
+struct adv_nvme_namespace *adv_nvme_namespace_find(struct adv_nvme_subsystem *subsystem,
+						   uint32_t nsid);
+/* Counts a request that uses the namespace. */
+void adv_nvme_namespace_get(struct adv_nvme_namespace *ns);
+void adv_nvme_namespace_put(struct adv_nvme_namespace *ns);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The order of overlapping writes to a namespace. NVMe leaves it to the host. But a host that has
+ * lost its connection repeats its writes on a new one, while the backend may still execute the
+ * first copies. A first copy that finishes last would undo a later, acknowledged write. So a
+ * request that changes blocks waits for all earlier ones that change blocks of the same range, of
+ * any queue.
+ */
+#ifndef ADV_NVME_ORDER_H
+#define ADV_NVME_ORDER_H
+
+#include "nvme/state.h"
+
+/* Submits request->io to the backend, now or when earlier requests on its range have ended. */
+void adv_nvme_order_submit(struct adv_nvme_request *request);
+/* Ends an executed request, and submits those that waited for it. */
+void adv_nvme_order_executed(struct adv_nvme_request *request);
+/* Removes a request that waits. */
+void adv_nvme_order_cancel(struct adv_nvme_request *request);
+
+#endif

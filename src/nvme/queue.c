@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Queues, and the way of a request from its capsule to its response. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "nvme/controller.h"
+#include "nvme/order.h"
+#include "nvme/respond.h"
+#include "nvme/outbox.h"
+#include "nvme/status.h"
+#include "nvme/state.h"
+
+static enum adv_nvme_cm_status check_sizes(const struct adv_nvme_target *target,
+					   const struct adv_nvme_cm_request *cm)
+{
+	unsigned most = target->config.queue_size;
+
+	if (cm->qid > target->config.io_queues)
+		return ADV_NVME_CM_INVALID_QID;
+	if (cm->qid == 0 && most < ADV_NVME_ADMIN_QUEUE_SIZE)
+		most = ADV_NVME_ADMIN_QUEUE_SIZE;
+	if (cm->hsqsize == 0 || cm->hsqsize >= most)
+		return ADV_NVME_CM_INVALID_HSQSIZE;
+	if (cm->hrqsize == 0)
+		return ADV_NVME_CM_INVALID_HRQSIZE;
+	return ADV_NVME_CM_OK;
+}
+
+enum adv_nvme_cm_status adv_nvme_queue_create(struct adv_nvme_target *target,
+					      const struct adv_nvme_queue_config *config,
+					      struct adv_nvme_queue **out)
+{
+	struct adv_nvme_cm_request cm;
+	struct adv_nvme_queue *queue;
+	enum adv_nvme_cm_status status;
+
+	status = adv_nvme_cm_request_decode(config->private_data, config->private_data_len, &cm);
+	if (status == ADV_NVME_CM_OK)
+		status = check_sizes(target, &cm);
+	if (status != ADV_NVME_CM_OK)
+		return status;
+	queue = calloc(1, sizeof(*queue) + (cm.hsqsize + 1u) * sizeof(queue->requests[0]));
+	if (!queue)
+		return ADV_NVME_CM_NO_RESOURCES;
+	queue->target = target;
+	queue->outbox = config->outbox;
+	queue->user = config->user;
+	queue->id = cm.qid;
+	queue->size = (uint16_t)(cm.hsqsize + 1);
+	queue->adrfam = config->adrfam;
+	strncpy(queue->local_address, config->local_address, ADV_NVME_TRADDR_LEN);
+	adv_list_init(&queue->link);
+	adv_list_init(&queue->free);
+	for (unsigned i = 0; i < queue->size; i++) {
+		queue->requests[i].queue = queue;
+		adv_list_init(&queue->requests[i].order);
+		adv_list_add_tail(&queue->free, &queue->requests[i].link);
+	}
+	target->queues++;
+	*out = queue;
+	return ADV_NVME_CM_OK;
+}
+
+void adv_nvme_queue_destroy(struct adv_nvme_queue *queue)
+{
+	adv_list_del(&queue->link);
+	queue->target->queues--;
+	free(queue);
+}
+
+void *adv_nvme_queue_user(const struct adv_nvme_queue *queue)
+{
+	return queue->user;
+}
+
+uint16_t adv_nvme_queue_id(const struct adv_nvme_queue *queue)
+{
+	return queue->id;
+}
+
+uint16_t adv_nvme_queue_size(const struct adv_nvme_queue *queue)
+{
+	return queue->size;
+}
+
+/* --- requests --- */
+
+static const struct adv_nvme_handler *find_handler(const struct adv_nvme_handler *table,
+						   uint8_t code)
+{
+	for (; table->start; table++) {
+		if (table->opcode == code)
+			return table;
+	}
+	return NULL;
+}
+
+/* Selects the handler. A status other than success: the command is not allowed now, or unknown. */
+static uint16_t select_handler(struct adv_nvme_request *request)
+{
+	const struct adv_nvme_queue *queue = request->queue;
+	const struct adv_nvme_command *command = &request->command;
+	const struct adv_nvme_handler *table;
+
+	request->handler = NULL;
+	if (command->opcode == ADV_NVME_OPCODE_FABRICS) {
+		if (queue->connected == (command->fabrics_type == ADV_NVME_CONNECT))
+			return ADV_NVME_SEQUENCE_ERROR | ADV_NVME_DNR;
+		request->handler = find_handler(adv_nvme_fabrics_handlers, command->fabrics_type);
+		return request->handler ? ADV_NVME_SUCCESS : ADV_NVME_INVALID_OPCODE | ADV_NVME_DNR;
+	}
+	if (!queue->connected || !queue->controller ||
+	    !adv_nvme_controller_ready(queue->controller))
+		return ADV_NVME_SEQUENCE_ERROR | ADV_NVME_DNR;
+	if (queue->id != 0)
+		table = adv_nvme_io_handlers;
+	else if (queue->controller->subsystem->discovery)
+		table = adv_nvme_discovery_handlers;
+	else
+		table = adv_nvme_admin_handlers;
+	request->handler = find_handler(table, command->opcode);
+	return request->handler ? ADV_NVME_SUCCESS : ADV_NVME_INVALID_OPCODE | ADV_NVME_DNR;
+}
+
+/* Checks the SGL against the length of the data, and finds data in the capsule of `len` bytes. */
+static uint16_t check_sgl(struct adv_nvme_request *request, uint8_t *capsule, size_t len)
+{
+	const struct adv_nvme_sgl *sgl = &request->command.sgl;
+	bool to_controller =
+		adv_nvme_command_direction(&request->command) == ADV_NVME_TO_CONTROLLER;
+	bool exact = request->queue->id != 0;
+
+	if (sgl->length < request->data_length || (exact && sgl->length != request->data_length))
+		return ADV_NVME_INVALID_SGL_LENGTH | ADV_NVME_DNR;
+	switch (sgl->id) {
+	case ADV_NVME_SGL_KEYED:
+	case ADV_NVME_SGL_KEYED_INVALIDATE:
+		return ADV_NVME_SUCCESS;
+	case ADV_NVME_SGL_OFFSET:
+		if (!to_controller)
+			return ADV_NVME_INVALID_SGL_TYPE | ADV_NVME_DNR;
+		len -= ADV_NVME_COMMAND_LEN;
+		if (sgl->address > len)
+			return ADV_NVME_INVALID_SGL_OFFSET | ADV_NVME_DNR;
+		if (sgl->length > len - sgl->address)
+			return ADV_NVME_INVALID_SGL_LENGTH | ADV_NVME_DNR;
+		request->data = capsule + ADV_NVME_COMMAND_LEN + sgl->address;
+		return ADV_NVME_SUCCESS;
+	default:
+		return ADV_NVME_INVALID_SGL_TYPE | ADV_NVME_DNR;
+	}
+}
+
+static uint16_t start_command(struct adv_nvme_request *request, uint8_t *capsule, size_t len)
+{
+	uint16_t status;
+
+	if (request->command.fuse != 0)
+		return ADV_NVME_INVALID_FIELD | ADV_NVME_DNR;
+	/* Linux leaves PSDT out of commands without data that its users pass through. */
+	if (request->command.psdt > 2)
+		return ADV_NVME_INVALID_FIELD | ADV_NVME_DNR;
+	status = select_handler(request);
+	if (status == ADV_NVME_SUCCESS)
+		status = request->handler->start(request);
+	if (status == ADV_NVME_SUCCESS && request->data_length > 0)
+		status = check_sgl(request, capsule, len);
+	return status;
+}
+
+bool adv_nvme_queue_rx(struct adv_nvme_queue *queue, uint64_t now, uint8_t *capsule, size_t len,
+		       void *receive)
+{
+	struct adv_nvme_request *request;
+	uint16_t status;
+
+	if (queue->closed || queue->failing)
+		return false;
+	if (adv_list_empty(&queue->free) || len < ADV_NVME_COMMAND_LEN ||
+	    len > adv_nvme_target_capsule_len(queue->target)) {
+		adv_nvme_queue_fail(queue);
+		return false;
+	}
+	request = adv_container_of(queue->free.next, struct adv_nvme_request, link);
+	adv_list_del(&request->link);
+	queue->busy++;
+	request->receive = receive;
+	request->user = NULL;
+	request->buffer = request->data = NULL;
+	request->buffer_length = request->data_length = request->write_length = 0;
+	request->result = 0;
+	request->range = 0;
+	memset(&request->io, 0, sizeof(request->io));
+	adv_nvme_command_decode(capsule, len, &request->command);
+	request->remote = request->command.sgl;
+	request->invalidate = request->remote.id == ADV_NVME_SGL_KEYED_INVALIDATE;
+	status = start_command(request, capsule, len);
+	if (status != ADV_NVME_SUCCESS) {
+		adv_nvme_request_complete(request, status);
+	} else if (request->data_length == 0 || request->data) {
+		request->handler->execute(request, now);
+	} else {
+		request->buffer_length = request->data_length;
+		adv_nvme_request_act(request, ADV_NVME_ACTION_BUFFER);
+	}
+	return true;
+}
+
+/* --- what the binding has done --- */
+
+/* True if the request's queue is closed; then the request ends. */
+static bool ends_with_queue(struct adv_nvme_request *request)
+{
+	if (!request->queue->closed)
+		return false;
+	adv_nvme_request_act(request, ADV_NVME_ACTION_RELEASE);
+	return true;
+}
+
+void adv_nvme_request_buffered(struct adv_nvme_request *request, uint64_t now, uint8_t *buffer)
+{
+	request->buffer = request->data = buffer;
+	if (ends_with_queue(request))
+		return;
+	if (adv_nvme_command_direction(&request->command) == ADV_NVME_TO_CONTROLLER)
+		adv_nvme_request_act(request, ADV_NVME_ACTION_FETCH);
+	else
+		request->handler->execute(request, now);
+}
+
+void adv_nvme_request_fetched(struct adv_nvme_request *request, uint64_t now, bool ok)
+{
+	if (ends_with_queue(request))
+		return;
+	if (ok)
+		request->handler->execute(request, now);
+	else
+		adv_nvme_request_complete(request, ADV_NVME_DATA_TRANSFER_ERROR);
+}
+
+void adv_nvme_request_executed(struct adv_nvme_request *request, uint64_t now, uint16_t status)
+{
+	adv_nvme_order_executed(request);
+	if (ends_with_queue(request))
+		return;
+	/* Dataset Management executes its ranges one after the other. */
+	if (status == ADV_NVME_SUCCESS && request->io.kind == ADV_NVME_IO_DEALLOCATE)
+		request->handler->execute(request, now);
+	else
+		adv_nvme_request_complete(request, status);
+}
+
+void adv_nvme_request_sent(struct adv_nvme_request *request, uint64_t now)
+{
+	adv_nvme_request_free(request);
+}
+
+/* --- the end of a queue --- */
+
+static void end_request(struct adv_nvme_request *request, struct adv_nvme_controller *c)
+{
+	switch (request->state) {
+	case ADV_NVME_REQUEST_PARKED:
+		adv_list_del(&request->link);
+		if (c)
+			c->event_request_count--;
+		break;
+	case ADV_NVME_REQUEST_HELD:
+		adv_nvme_order_cancel(request);
+		break;
+	case ADV_NVME_REQUEST_QUEUED:
+		if (request->action == ADV_NVME_ACTION_RELEASE)
+			return;
+		adv_list_del(&request->link);
+		if (request->action == ADV_NVME_ACTION_SUBMIT)
+			adv_nvme_order_executed(request);
+		break;
+	default: /* free, or it returns from the binding */
+		return;
+	}
+	adv_nvme_request_act(request, ADV_NVME_ACTION_RELEASE);
+}
+
+void adv_nvme_queue_closed(struct adv_nvme_queue *queue, uint64_t now)
+{
+	if (queue->closed)
+		return;
+	queue->closed = true;
+	adv_list_del(&queue->link);
+	for (unsigned i = 0; i < queue->size; i++)
+		end_request(&queue->requests[i], queue->controller);
+	adv_nvme_controller_remove_queue(queue);
+	adv_nvme_queue_free_if_idle(queue);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "nvme/respond.h"
+
+#include "nvme/error_log.h"
+#include "nvme/outbox.h"
+#include "nvme/status.h"
+
+static void add_to_smart(const struct adv_nvme_request *request)
+{
+	struct adv_nvme_smart *smart = &request->namespace->subsystem->smart;
+
+	if (request->io.kind == ADV_NVME_IO_READ || request->io.kind == ADV_NVME_IO_COMPARE) {
+		smart->reads++;
+		smart->units_read += request->io.length;
+	} else if (request->io.kind == ADV_NVME_IO_WRITE) {
+		smart->writes++;
+		smart->units_written += request->io.length;
+	}
+}
+
+void adv_nvme_request_complete(struct adv_nvme_request *request, uint16_t status)
+{
+	struct adv_nvme_queue *queue = request->queue;
+	struct adv_nvme_completion c = {
+		.result = request->result, .id = request->command.id, .status = status};
+
+	if (queue->closed) {
+		adv_nvme_request_act(request, ADV_NVME_ACTION_RELEASE);
+		return;
+	}
+	if (status == ADV_NVME_SUCCESS && request->namespace)
+		add_to_smart(request);
+	if (status != ADV_NVME_SUCCESS && queue->controller)
+		adv_nvme_error_log_add(queue->controller, request, status);
+	if (queue->flow_control)
+		queue->sq_head = (uint16_t)((queue->sq_head + 1) % queue->sqsize);
+	c.sq_head = queue->flow_control ? queue->sq_head : 0xffff;
+	adv_nvme_completion_encode(&c, request->response);
+	request->write_length = 0;
+	if (status == ADV_NVME_SUCCESS &&
+	    adv_nvme_command_direction(&request->command) == ADV_NVME_TO_HOST)
+		request->write_length = request->data_length;
+	adv_nvme_request_act(request, ADV_NVME_ACTION_RESPOND);
+}

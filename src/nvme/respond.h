@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The response to a command. */
+#ifndef ADV_NVME_RESPOND_H
+#define ADV_NVME_RESPOND_H
+
+#include "nvme/state.h"
+
+/* Ends a request: with success its data goes to the host, with another status the error log gets an
+ * entry. If the queue is closed, the request is released instead. */
+void adv_nvme_request_complete(struct adv_nvme_request *request, uint16_t status);
+
+#endif

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The target: subsystems with their namespaces, controllers, queues and commands, as a state
+ * machine. Capsules and the time go in; requests to move data, requests to the backends and
+ * responses come out. The transport and the backends belong to the owner (the binding).
+ *
+ * The target makes no system call and has no thread, lock, clock or global variable. Only one
+ * thread at a time may use a target with everything in it. Calls are short: data is neither copied
+ * nor compared here, except for the small structures of admin commands. Times are nanoseconds of a
+ * clock that never goes back. Functions that return int return 0 or a positive errno.
+ *
+ * A queue is one connection. The binding passes each received capsule to adv_nvme_queue_rx(), and
+ * after any call takes actions from the outbox of the queue until there are none:
+ *
+ *   BUFFER   provide request->buffer of request->buffer_length bytes, now or later;
+ *            then adv_nvme_request_buffered()
+ *   FETCH    read request->data_length bytes from the host at request->remote to request->data;
+ *            then adv_nvme_request_fetched()
+ *   SUBMIT   carry out request->io; then adv_nvme_request_executed()
+ *   RESPOND  write request->write_length bytes of request->data to the host at request->remote,
+ * then send request->response, which invalidates request->remote.key if request->invalidate; then
+ * adv_nvme_request_sent(). The capsule's receive can be posted again before the response is sent.
+ *   RELEASE  free the buffer and the receive of a request that gets no response
+ *   CLOSE    disconnect; then adv_nvme_queue_closed()
+ *   FREE     nothing of a closed queue is in use: destroy the connection, then
+ *            adv_nvme_queue_destroy()
+ */
+#ifndef ADV_NVME_TARGET_H
+#define ADV_NVME_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "nvme/command.h"
+#include "nvme/connect.h"
+#include "nvme/identify.h"
+#include "nvme/log_page.h"
+
+struct adv_nvme_target;
+struct adv_nvme_subsystem;
+struct adv_nvme_queue;
+
+struct adv_nvme_target_config {
+	uint16_t io_queues;   /* most I/O queues of a controller; 0: 128 */
+	uint16_t queue_size;  /* most entries of an I/O queue; 0: 128 */
+	uint32_t in_capsule;  /* bytes of data in a capsule, a multiple of 16; 0: 4,096 */
+	uint8_t mdts;	      /* largest transfer: log2 of 4 KiB pages; 0: 8, which is 1 MiB */
+	unsigned controllers; /* most controllers; 0: 4,096 */
+};
+
+/* NULL: no memory. */
+struct adv_nvme_target *adv_nvme_target_create(const struct adv_nvme_target_config *config);
+/* Frees the target with its subsystems. All queues have been destroyed. */
+void adv_nvme_target_destroy(struct adv_nvme_target *target);
+
+/* Returns the bytes that a receive of a capsule needs. */
+uint32_t adv_nvme_target_capsule_len(const struct adv_nvme_target *target);
+/* Returns the most bytes of an I/O command's data. */
+uint32_t adv_nvme_target_transfer_max(const struct adv_nvme_target *target);
+
+/* The time when adv_nvme_target_expire() has work: keep alive timers; UINT64_MAX: never. */
+uint64_t adv_nvme_target_deadline(const struct adv_nvme_target *target);
+void adv_nvme_target_expire(struct adv_nvme_target *target, uint64_t now);
+
+/* --- subsystems --- */
+
+/* EINVAL: nqn is not an NQN, or that of discovery. EEXIST: the target has it. ENOMEM. `serial` is
+ * cut to 20 characters. */
+int adv_nvme_target_add_subsystem(struct adv_nvme_target *target, const char *nqn,
+				  const char *serial, struct adv_nvme_subsystem **out);
+struct adv_nvme_subsystem *adv_nvme_target_find_subsystem(struct adv_nvme_target *target,
+							  const char *nqn);
+
+/* Allows a host. A subsystem without allowed hosts allows all. EINVAL, ENOMEM. */
+int adv_nvme_subsystem_allow(struct adv_nvme_subsystem *subsystem, const char *host_nqn);
+
+struct adv_nvme_namespace_config {
+	uint32_t nsid; /* 1 to 1,024; 0: the lowest free one */
+	uint64_t blocks;
+	uint8_t block_shift; /* 9 to 16 */
+	bool read_only;
+	bool thin;
+	uint8_t uuid[ADV_NVME_UUID_LEN];
+	void *backend; /* the binding's; of struct adv_nvme_io */
+};
+
+/* Adds a namespace and notifies the hosts. Sets *nsid. EINVAL: size, shift or nsid is out of range.
+ * EEXIST: the nsid is in use. ENOSPC: no nsid is free. ENOMEM. */
+int adv_nvme_subsystem_add_namespace(struct adv_nvme_subsystem *subsystem, uint64_t now,
+				     const struct adv_nvme_namespace_config *config,
+				     uint32_t *nsid);
+/* Removes a namespace and notifies the hosts. New commands fail; those in execution finish. The
+ * backend stays in use until adv_nvme_target_next_released() returns it. ENOENT. */
+int adv_nvme_subsystem_remove_namespace(struct adv_nvme_subsystem *subsystem, uint64_t now,
+					uint32_t nsid);
+/* Returns the backend of a removed namespace that no command uses any more; NULL: none. */
+void *adv_nvme_target_next_released(struct adv_nvme_target *target);
+
+/* Adds an address where the target listens, to the discovery log. A wildcard address stands for the
+ * address of the host's own connection. EINVAL: it is too long. ENOMEM. */
+int adv_nvme_target_add_port(struct adv_nvme_target *target, uint8_t adrfam, const char *traddr,
+			     const char *trsvcid);
+/* Adds a discovery service elsewhere to the discovery log. EINVAL, ENOMEM. */
+int adv_nvme_target_add_referral(struct adv_nvme_target *target, uint8_t adrfam, const char *traddr,
+				 const char *trsvcid);
+
+/* --- actions --- */
+
+enum adv_nvme_action {
+	ADV_NVME_ACTION_NONE,
+	ADV_NVME_ACTION_BUFFER,
+	ADV_NVME_ACTION_FETCH,
+	ADV_NVME_ACTION_SUBMIT,
+	ADV_NVME_ACTION_RESPOND,
+	ADV_NVME_ACTION_RELEASE,
+	ADV_NVME_ACTION_CLOSE,
+	ADV_NVME_ACTION_FREE,
+};
+
+/* Where the actions of queues wait; one for each thread of the binding. A call for one queue can
+ * put actions into the outboxes of others. */
+struct adv_nvme_outbox {
+	struct adv_list requests;
+	struct adv_list queues;
+};
+
+void adv_nvme_outbox_init(struct adv_nvme_outbox *outbox);
+bool adv_nvme_outbox_empty(const struct adv_nvme_outbox *outbox);
+
+enum adv_nvme_io_kind {
+	ADV_NVME_IO_READ,
+	ADV_NVME_IO_WRITE,
+	ADV_NVME_IO_COMPARE, /* success, or ADV_NVME_COMPARE_FAILURE */
+	ADV_NVME_IO_FLUSH,   /* makes all completed writes of the namespace durable */
+	ADV_NVME_IO_ZERO,
+	ADV_NVME_IO_DEALLOCATE, /* the bytes read as zeros afterwards, or are unchanged */
+};
+
+struct adv_nvme_io {
+	enum adv_nvme_io_kind kind;
+	void *backend;
+	uint64_t offset;     /* bytes */
+	uint64_t length;     /* bytes; offset + length is within the namespace; 0 of a flush */
+	uint8_t *data;	     /* `length` bytes of Read, Write and Compare */
+	bool fua;	     /* durable before it completes */
+	bool may_deallocate; /* of ZERO */
+};
+
+/* A command from its capsule to its response. The binding reads what the actions name, and sets
+ * `receive` (by adv_nvme_queue_rx()), `buffer` and `user`. */
+struct adv_nvme_request {
+	struct adv_nvme_queue *queue;
+	void *receive;	 /* the binding's: the receive of the capsule */
+	void *user;	 /* the binding's */
+	uint8_t *buffer; /* NULL: none was needed */
+	uint32_t buffer_length;
+	uint8_t *data; /* in the buffer or in the capsule */
+	uint32_t data_length;
+	uint32_t write_length;
+	struct adv_nvme_sgl remote;
+	bool invalidate;
+	uint8_t response[ADV_NVME_COMPLETION_LEN];
+	struct adv_nvme_io io;
+
+	/* The target's. */
+	struct adv_list link;  /* in an outbox, on the free list, or parked */
+	struct adv_list order; /* of the namespace's writes */
+	uint8_t state;
+	uint8_t action;
+	struct adv_nvme_command command;
+	const struct adv_nvme_handler *handler;
+	struct adv_nvme_namespace *namespace;
+	uint64_t result;
+	uint32_t range; /* index in the ranges of Dataset Management */
+};
+
+/* Returns the next action with its queue, and its request except for CLOSE and FREE. After RELEASE
+ * the request is valid until the next call for its queue. */
+enum adv_nvme_action adv_nvme_outbox_next(struct adv_nvme_outbox *outbox,
+					  struct adv_nvme_queue **queue,
+					  struct adv_nvme_request **request);
+
+/* --- queues --- */
+
+struct adv_nvme_queue_config {
+	const uint8_t *private_data; /* of the connection request */
+	size_t private_data_len;
+	struct adv_nvme_outbox *outbox;
+	void *user;
+	uint8_t adrfam;		   /* the host reaches the target */
+	const char *local_address; /* at this address */
+};
+
+/* Makes the queue of a connection request. Any status but ADV_NVME_CM_OK: reject with it. */
+enum adv_nvme_cm_status adv_nvme_queue_create(struct adv_nvme_target *target,
+					      const struct adv_nvme_queue_config *config,
+					      struct adv_nvme_queue **out);
+/* Frees a queue after the action FREE, or one that was never used. */
+void adv_nvme_queue_destroy(struct adv_nvme_queue *queue);
+
+void *adv_nvme_queue_user(const struct adv_nvme_queue *queue);
+uint16_t adv_nvme_queue_id(const struct adv_nvme_queue *queue);
+/* Returns the number of capsules that the host can have under way: post so many receives. */
+uint16_t adv_nvme_queue_size(const struct adv_nvme_queue *queue);
+
+/* Handles a capsule, which is any bytes. It must stay unchanged until RESPOND or RELEASE. False:
+ * the queue does not use it (it is closing, or the host has broken the protocol, and CLOSE
+ * follows): the binding keeps the receive. */
+bool adv_nvme_queue_rx(struct adv_nvme_queue *queue, uint64_t now, uint8_t *capsule, size_t len,
+		       void *receive);
+/* Handles the loss of the connection. Requests that the binding works on still return by the calls
+ * below. Calling it twice is harmless. */
+void adv_nvme_queue_closed(struct adv_nvme_queue *queue, uint64_t now);
+
+void adv_nvme_request_buffered(struct adv_nvme_request *request, uint64_t now, uint8_t *buffer);
+/* False: the data could not be read; the connection is lost or will be. */
+void adv_nvme_request_fetched(struct adv_nvme_request *request, uint64_t now, bool ok);
+void adv_nvme_request_executed(struct adv_nvme_request *request, uint64_t now, uint16_t status);
+/* The send of the response has completed, in whatever way. */
+void adv_nvme_request_sent(struct adv_nvme_request *request, uint64_t now);
+
+/* Numbers of the target, for reports. */
+struct adv_nvme_target_counts {
+	unsigned subsystems, namespaces, controllers, queues;
+};
+
+void adv_nvme_target_count(const struct adv_nvme_target *target,
+			   struct adv_nvme_target_counts *counts);
+
+#endif

@@ -4,8 +4,34 @@
 
 #include "transport/ah.h"
 
+static struct adv_ah *copy_ah(const struct adv_ah *ah)
+{
+	struct adv_ah *copy = calloc(1, sizeof(*copy));
+
+	if (copy) {
+		copy->path = ah->path;
+		copy->pd = ah->pd;
+	}
+	return copy;
+}
+
+struct adv_ah *adv_ah_of(const struct adv_engine *e, struct adv_ah *ah)
+{
+	struct adv_ah **copy;
+
+	if (e->number == 0)
+		return ah;
+	copy = &ah->copy[e->number - 1];
+	if (!*copy)
+		*copy = copy_ah(ah);
+	return *copy;
+}
+
 void adv_ah_destroy(struct adv_ah *ah)
 {
+	for (unsigned i = 0; i < ADV_ENGINES_SHARING - 1; i++)
+		if (ah->copy[i])
+			adv_ah_destroy(ah->copy[i]);
 	ah->destroyed = true;
 	if (ah->outstanding == 0)
 		free(ah);

@@ -5,6 +5,9 @@
 
 #include "transport/engine_state.h"
 
+/* Returns the handle that requests of this engine refer to: ah, or the engine's copy of it. NULL:
+ * no memory. */
+struct adv_ah *adv_ah_of(const struct adv_engine *e, struct adv_ah *ah);
 /* Drops the reference of a send request that completed. If it was the last reference to a destroyed
  * handle, adv_ahs_free() frees the handle later. */
 void adv_ah_release(struct adv_engine *e, struct adv_ah *ah);

@@ -8,17 +8,17 @@
 
 struct adv_pd *adv_pd_create(struct adv_engine *e)
 {
-	struct adv_pd *pd = e->pd_count < ADV_MAX_PD ? calloc(1, sizeof(*pd)) : NULL;
+	struct adv_pd *pd = e->tpt->pd_count < ADV_MAX_PD ? calloc(1, sizeof(*pd)) : NULL;
 
 	if (!pd) {
 		return adv_reason_no_object(
 			ENOMEM, "no memory, or the device has %d domains (max_pd)", ADV_MAX_PD);
 	}
-	pd->engine = e;
+	pd->tpt = e->tpt;
 	pd->owner = e->owner;
 	pd->number = ++e->numbers;
-	adv_list_add_tail(&e->pds, &pd->node);
-	e->pd_count++;
+	adv_list_add_tail(&e->tpt->pds, &pd->node);
+	e->tpt->pd_count++;
 	return pd;
 }
 
@@ -27,7 +27,7 @@ int adv_pd_destroy(struct adv_pd *pd)
 	if (pd->users)
 		return EBUSY;
 	adv_list_del(&pd->node);
-	pd->engine->pd_count--;
+	pd->tpt->pd_count--;
 	free(pd);
 	return 0;
 }

@@ -5,13 +5,14 @@
 
 #include "base/list.h"
 #include "transport/engine.h"
+#include "transport/tpt.h"
 
 struct adv_pd {
-	struct adv_engine *engine;
+	struct adv_tpt *tpt;
 	const void *owner;
-	struct adv_list node; /* engine->pds */
-	uint32_t users;	      /* MRs, windows, SRQs, QPs and AHs of the PD */
-	uint32_t number;      /* object number for resources.c; CQs and SRQs have one, too */
+	struct adv_list node;	/* tpt->pds */
+	_Atomic uint32_t users; /* MRs, windows, SRQs, QPs and AHs of the PD, of all engines */
+	uint32_t number;	/* object number for resources.c; CQs and SRQs have one, too */
 };
 
 struct adv_xrcd {

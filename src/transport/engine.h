@@ -5,8 +5,8 @@
  *
  * An engine makes no system call and has no thread, lock, clock or global variable. The caller
  * passes the time, in nanoseconds of any monotonic clock, and the seed of the random numbers. One
- * engine and all of its objects are used under one lock of the caller. If <infiniband/verbs.h> has
- * a type for an argument, it is used, so that nothing is converted twice.
+ * engine and all of its objects are used under one lock of the caller (or more, see tpt.h). If
+ * <infiniband/verbs.h> has a type for an argument, it is used, so that nothing is converted twice.
  *
  * The caller drives the engine by these functions:
  *	adv_engine_rx()       a packet was received
@@ -68,6 +68,9 @@ struct adv_engine_config {
 	 * 9.7.
 	 */
 	bool go_back_0;
+	/* First of at most ADV_ENGINES_SHARING engines that share regions (tpt.h), destroyed last;
+	 * NULL: the new engine shares none. Creation and destruction need all their locks. */
+	struct adv_engine *shares;
 	/* True: the general path (requester.c, responder.c, completer.c) handles everything that
 	 * fast.c would handle. For tests: the results are the same. */
 	bool no_fast_path;
@@ -174,7 +177,8 @@ void adv_engine_destroy(struct adv_engine *e);
  */
 void adv_engine_set_owner(struct adv_engine *e, const void *owner);
 /* Destroys all objects of an owner, even if they are in use. Address handles still belong to the
- * caller, but must not be used any more. */
+ * caller, but must not be used any more. Of engines that share regions,
+ * the first comes last, with the locks of all. */
 void adv_engine_release(struct adv_engine *e, const void *owner);
 
 /* Adds a range of QP numbers. An engine has at most ADV_ENGINE_RANGES ranges. Returns 0, EINVAL or

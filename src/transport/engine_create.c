@@ -9,6 +9,7 @@
 #include "transport/qpn.h"
 #include "transport/recovery.h"
 #include "transport/srq.h"
+#include "transport/tpt_engines.h"
 #include "transport/unreliable.h"
 
 #define DEFAULT_WINDOW 64
@@ -49,7 +50,6 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 	e->recovery = config->go_back_0 ? &adv_recovery_go_back_0 : &adv_recovery_go_back_n;
 	adv_list_init(&e->cq_events);
 	adv_list_init(&e->async_events);
-	adv_list_init(&e->pds);
 	adv_list_init(&e->cqs);
 	adv_list_init(&e->srqs);
 	adv_list_init(&e->xrcds);
@@ -59,7 +59,7 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 	e->local_memory = config->local_memory;
 	e->page_in = config->page_in;
 	e->no_fast_path = config->no_fast_path || config->go_back_0;
-	e->mrs.generation = 1;
+	e->mr_generation = 1;
 	err = adv_unreliable_init(e);
 	if (!err)
 		err = adv_engine_add_qpns(e, config->qpn_first, config->qpn_count);
@@ -69,6 +69,7 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 		errno = err;
 		return NULL;
 	}
+	adv_tpt_join(e, config->shares);
 	return e;
 }
 
@@ -87,21 +88,13 @@ void adv_engine_destroy(struct adv_engine *e)
 		adv_srq_destroy(adv_container_of(e->srqs.next, struct adv_srq, node));
 	while (!adv_list_empty(&e->cqs))
 		adv_cq_destroy(adv_container_of(e->cqs.next, struct adv_cq, node));
-	for (uint32_t i = 0; i < e->mrs.room; i++)
-		free(e->mrs.slot[i]);
-	while (!adv_list_empty(&e->pds)) {
-		struct adv_pd *pd = adv_container_of(e->pds.next, struct adv_pd, node);
-
-		adv_list_del(&pd->node);
-		free(pd);
-	}
 	while (!adv_list_empty(&e->xrcds))
 		adv_xrcd_destroy(adv_container_of(e->xrcds.next, struct adv_xrcd, node));
 	/* The destruction of each object dropped its events. */
 	assert(adv_list_empty(&e->async_events));
 	adv_qp_numbers_free(e);
 	adv_ahs_free(e);
-	free(e->mrs.slot);
+	adv_tpt_leave(e);
 	adv_heap_free(&e->timers.heap);
 	free(e->gids);
 	free(e);

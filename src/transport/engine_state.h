@@ -10,9 +10,9 @@
 #include "base/reason.h"
 #include "base/rng.h"
 #include "base/siphash.h"
-#include "transport/mr_table.h"
 #include "transport/pacer.h"
 #include "transport/timer.h"
+#include "transport/tpt.h"
 
 #define ADV_ENGINE_RANGES 16
 #define ADV_CREDITS	  64
@@ -105,17 +105,19 @@ struct adv_engine {
 	struct adv_list cq_events;    /* CQs with a pending completion event, by event_node */
 	struct adv_list async_events; /* objects with pending events, by adv_affiliated.node */
 	struct adv_timer_heap timers;
-	struct adv_mr_table mrs;
+	uint64_t mr_generation; /* raised when a region changes or disappears; from 1 */
+	struct adv_tpt *tpt;	/* own_tpt, or that of the engine with which this one shares it */
+	struct adv_tpt own_tpt;
+	struct adv_list tpt_node; /* tpt->engines */
+	unsigned number;	  /* of the engines that share tpt; 0: tpt is own_tpt */
 	struct adv_engine_gid *gids;
 	unsigned gid_count;
 	const _Atomic uint16_t *sender_port; /* by prefix, see adv_engine_set_senders(); or NULL */
 	const _Atomic uint16_t *sender_home;
 	const void *owner; /* owner of new objects */
-	struct adv_list pds;
 	struct adv_list cqs;
 	struct adv_list srqs;
 	struct adv_list xrcds;
-	uint32_t pd_count;
 	uint32_t cq_count;
 	uint32_t srq_count;
 	uint32_t xrcd_count;
@@ -125,8 +127,7 @@ struct adv_engine {
 	struct adv_ah *dead_ahs; /* destroyed AHs; packets of the last batch may refer to them */
 	adv_injector *injector;	 /* NULL: no fault is injected */
 	void *injector_user;
-	uint32_t numbers;  /* newest object number of a PD, CQ or SRQ */
-	uint32_t mw_count; /* windows among mrs.count */
+	uint32_t numbers; /* newest object number of a PD, CQ or SRQ */
 };
 
 #endif

@@ -128,5 +128,5 @@ void adv_engine_fetch(const struct adv_engine *e)
 	__builtin_prefetch(&e->tx_ready);
 	__builtin_prefetch(&e->in_flight);
 	__builtin_prefetch(&e->note_head);
-	__builtin_prefetch(&e->mrs);
+	__builtin_prefetch(&e->mr_generation);
 }

@@ -7,7 +7,9 @@
 
 #include "transport/domain.h"
 #include "transport/mr.h"
+#include "transport/mw_key.h"
 #include "transport/paging.h"
+#include "transport/tpt_engines.h"
 
 /* IBV_ACCESS_FLUSH_GLOBAL and _PERSISTENT are newer than the headers of some distributions. */
 #define ACCESS_FLUSH (3 << 8)
@@ -21,12 +23,12 @@ static void insert_under_new_key(struct adv_engine *e, struct adv_mr *mr)
 {
 	do
 		mr->key = (uint32_t)adv_rng_secret(&e->rng, e->secret_key);
-	while (!adv_mr_table_add(&e->mrs, mr));
+	while (!adv_mr_table_add(&e->tpt->keys, mr));
 }
 
 int adv_mr_insert(struct adv_engine *e, struct adv_mr *mr)
 {
-	if (adv_mr_table_reserve(&e->mrs))
+	if (adv_mr_table_reserve(&e->tpt->keys))
 		return ENOMEM;
 	insert_under_new_key(e, mr);
 	return 0;
@@ -35,10 +37,9 @@ int adv_mr_insert(struct adv_engine *e, struct adv_mr *mr)
 /* Waits until no other process reads the region's memory as the payload of a long packet. */
 static void withdraw_region(const struct adv_mr *mr)
 {
-	const struct adv_engine *e = mr->pd->engine;
-
-	if (e->withdraw)
-		e->withdraw(e->long_user, NULL, mr->addr, mr->length);
+	adv_list_for_each(const struct adv_engine, e, &mr->pd->tpt->engines, tpt_node)
+		if (e->withdraw)
+			e->withdraw(e->long_user, NULL, mr->addr, mr->length);
 }
 
 /* 0 or EINVAL. */
@@ -81,7 +82,7 @@ static uint64_t first_address(uint64_t iova, int access)
 struct adv_mr *adv_mr_register(struct adv_pd *pd, void *addr, uint64_t length, uint64_t iova,
 			       int access)
 {
-	struct adv_engine *e = pd->engine;
+	struct adv_engine *e = adv_tpt_first_engine(pd->tpt);
 	struct adv_mr *mr;
 
 	iova = first_address(iova, access);
@@ -90,7 +91,7 @@ struct adv_mr *adv_mr_register(struct adv_pd *pd, void *addr, uint64_t length, u
 		return NULL;
 	}
 	mr = calloc(1, sizeof(*mr));
-	if (!mr || adv_mr_table_reserve(&e->mrs)) {
+	if (!mr || adv_mr_table_reserve(&e->tpt->keys)) {
 		free(mr);
 		return adv_reason_no_object(ENOMEM,
 					    "no memory, or the device has %d regions "
@@ -110,7 +111,7 @@ struct adv_mr *adv_mr_register(struct adv_pd *pd, void *addr, uint64_t length, u
 int adv_mr_reregister(struct adv_mr *mr, int flags, struct adv_pd *pd, void *addr, uint64_t length,
 		      uint64_t iova, int access)
 {
-	struct adv_engine *e = mr->pd->engine;
+	struct adv_engine *e = adv_tpt_first_engine(mr->pd->tpt);
 	struct adv_mr next = *mr;
 
 	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)
@@ -133,17 +134,17 @@ int adv_mr_reregister(struct adv_mr *mr, int flags, struct adv_pd *pd, void *add
 	if (check_range(next.addr, next.length, next.iova))
 		return EINVAL;
 	if (flags & IBV_REREG_MR_CHANGE_PD) {
-		if (!pd || pd->engine != e)
+		if (!pd || pd->tpt != e->tpt)
 			return EINVAL;
 		next.pd = pd;
 	}
 	mr->pd->users--;
 	next.pd->users++;
-	e->mrs.generation++;
+	adv_tpt_changed(e->tpt);
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
 		/* A holder of the old key must not reach the new memory. */
 		withdraw_region(mr);
-		adv_mr_table_remove(&e->mrs, mr->key);
+		adv_mr_table_remove(&e->tpt->keys, mr->key);
 		*mr = next;
 		insert_under_new_key(e, mr);
 	} else {
@@ -158,7 +159,8 @@ int adv_mr_deregister(struct adv_mr *mr)
 		return adv_reason(EBUSY, "windows bound to it: %u; unbind or deallocate them first",
 				  mr->windows);
 	withdraw_region(mr);
-	adv_mr_table_remove(&mr->pd->engine->mrs, mr->key);
+	adv_mr_table_remove(&mr->pd->tpt->keys, mr->key);
+	adv_tpt_changed(mr->pd->tpt);
 	mr->pd->users--;
 	free(mr);
 	return 0;
@@ -182,7 +184,9 @@ uint8_t *adv_mr_resolve(const struct adv_engine *e, const struct adv_pd *pd, uin
 	/* IBTA 9.7.4.1.4, 10.6.3: the key of zero bytes is not checked. */
 	if (!length)
 		return (uint8_t *)(uintptr_t)e;
-	mr = adv_mr_table_find(&e->mrs, key);
+	mr = adv_mr_table_find(&e->tpt->keys, key);
+	if (mr && mr->window)
+		return adv_mw_resolve_type_1(e, pd, key, va, length, need, why);
 	if (!mr || mr->key != key) {
 		*why = ADV_ERR_LKEY;
 		return NULL;

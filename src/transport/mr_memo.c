@@ -3,12 +3,11 @@
 
 bool adv_mr_memo_find(const struct adv_qp *qp, struct adv_mr_memo *memo, uint32_t key)
 {
-	const struct adv_mr_table *table = &qp->engine->mrs;
-	const struct adv_mr *mr = adv_mr_table_find(table, key);
+	const struct adv_mr *mr = adv_mr_table_find(&qp->engine->tpt->keys, key);
 
-	if (!mr || mr->key != key || mr->pd != qp->pd || mr->window)
+	if (!mr || mr->window || mr->key != key || mr->pd != qp->pd)
 		return false;
 	memo->mr = mr;
-	memo->generation = table->generation;
+	memo->generation = qp->engine->mr_generation;
 	return true;
 }

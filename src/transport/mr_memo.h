@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The memory region that a queue pair used last, for fast.c. A memo is valid until any region of
- * the engine changes or disappears: that raises the generation of the table of keys.
+ * the engine changes or disappears: that raises adv_engine.mr_generation.
  */
 #ifndef ADV_TRANSPORT_MR_MEMO_H
 #define ADV_TRANSPORT_MR_MEMO_H
@@ -20,7 +20,7 @@ static inline uint8_t *adv_mr_recall(const struct adv_qp *qp, struct adv_mr_memo
 {
 	const struct adv_mr *mr;
 
-	if ((memo->generation != qp->engine->mrs.generation || memo->mr->key != key) &&
+	if ((memo->generation != qp->engine->mr_generation || memo->mr->key != key) &&
 	    !adv_mr_memo_find(qp, memo, key))
 		return NULL;
 	mr = memo->mr;

@@ -23,7 +23,6 @@ int adv_mr_table_reserve(struct adv_mr_table *table)
 			bigger.slot[adv_mr_table_probe(&bigger, table->slot[i]->key)] =
 				table->slot[i];
 	bigger.count = table->count;
-	bigger.generation = table->generation;
 	free(table->slot);
 	*table = bigger;
 	return 0;
@@ -58,5 +57,4 @@ void adv_mr_table_remove(struct adv_mr_table *table, uint32_t key)
 	}
 	table->slot[gap] = NULL;
 	table->count--;
-	table->generation++;
 }

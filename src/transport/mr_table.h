@@ -11,8 +11,8 @@
 
 struct adv_mr {
 	struct adv_pd *pd;
-	uint32_t key; /* L_Key and R_Key: 24 random bits that name the region or window, 8 random
-			 bits of tag */
+	uint32_t key; /* read it with adv_mr_key() if it may be a window's. L_Key and R_Key: 24
+			 random bits that name the region or window, 8 random bits of tag */
 	int access;   /* access granted without paging; 0 if pages must be brought in first */
 	int granted;  /* IBV_ACCESS_*, ADV_ACCESS_LOCAL_READ */
 	uint8_t *addr;
@@ -26,7 +26,6 @@ struct adv_mr_table {
 	struct adv_mr **slot;
 	uint32_t room;
 	uint32_t count;
-	uint64_t generation; /* raised when a region changes or disappears; from 1 */
 };
 
 /* Makes room for one more key. Returns 0 or ENOMEM (also beyond ADV_MAX_MR). */
@@ -34,6 +33,12 @@ int adv_mr_table_reserve(struct adv_mr_table *table);
 /* Adds mr under mr->key. Returns false if the upper 24 bits of the key are 0 or in use. */
 bool adv_mr_table_add(struct adv_mr_table *table, struct adv_mr *mr);
 void adv_mr_table_remove(struct adv_mr_table *table, uint32_t key);
+
+/* Returns the key. A binding may change the tag of a window's key meanwhile (tpt.h). */
+static inline uint32_t adv_mr_key(const struct adv_mr *mr)
+{
+	return __atomic_load_n(&mr->key, __ATOMIC_RELAXED);
+}
 
 static inline uint32_t adv_mr_table_home(const struct adv_mr_table *table, uint32_t key)
 {
@@ -46,7 +51,7 @@ static inline uint32_t adv_mr_table_probe(const struct adv_mr_table *table, uint
 {
 	uint32_t i = adv_mr_table_home(table, key);
 
-	while (table->slot[i] && table->slot[i]->key >> 8 != key >> 8)
+	while (table->slot[i] && adv_mr_key(table->slot[i]) >> 8 != key >> 8)
 		i = (i + 1) & (table->room - 1);
 	return i;
 }

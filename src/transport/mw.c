@@ -5,6 +5,7 @@
 #include "transport/domain.h"
 #include "transport/mw.h"
 #include "transport/paging.h"
+#include "transport/tpt_engines.h"
 
 #define WINDOW_ACCESS                                                                              \
 	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |             \
@@ -23,13 +24,13 @@ struct adv_mw *adv_mw_create(struct adv_pd *pd, enum ibv_mw_type type)
 		return adv_reason_no_object(EINVAL, "type %d: only 1 and 2 exist", (int)type);
 	}
 	mw = calloc(1, sizeof(*mw));
-	if (!mw || adv_mr_insert(pd->engine, &mw->key)) {
+	if (!mw || adv_mr_insert(adv_tpt_first_engine(pd->tpt), &mw->key)) {
 		free(mw);
 		errno = ENOMEM;
 		return NULL;
 	}
 	mw->key.window = mw;
-	pd->engine->mw_count++;
+	pd->tpt->mw_count++;
 	mw->pd = pd;
 	mw->type_2 = type == IBV_MW_TYPE_2;
 	if (!mw->type_2)
@@ -39,6 +40,7 @@ struct adv_mw *adv_mw_create(struct adv_pd *pd, enum ibv_mw_type type)
 	return mw;
 }
 
+/* With the lock of windows. */
 static void unbind_window(struct adv_mw *mw)
 {
 	if (!mw->region)
@@ -46,15 +48,16 @@ static void unbind_window(struct adv_mw *mw)
 	mw->region->windows--;
 	mw->region = NULL;
 	mw->qp = NULL;
-	adv_mr_grant(mw->pd->engine, &mw->key, 0);
+	adv_mr_grant(adv_tpt_first_engine(mw->pd->tpt), &mw->key, 0);
 	adv_list_del(&mw->node);
 }
 
 void adv_mw_destroy(struct adv_mw *mw)
 {
 	unbind_window(mw);
-	adv_mr_table_remove(&mw->pd->engine->mrs, mw->key.key);
-	mw->pd->engine->mw_count--;
+	adv_mr_table_remove(&mw->pd->tpt->keys, mw->key.key);
+	adv_tpt_changed(mw->pd->tpt);
+	mw->pd->tpt->mw_count--;
 	mw->pd->users--;
 	free(mw);
 }
@@ -66,13 +69,16 @@ uint32_t adv_mw_rkey(const struct adv_mw *mw)
 
 void adv_mw_forget(struct adv_qp *qp)
 {
-	while (!adv_list_empty(&qp->windows))
+	while (!adv_list_empty(&qp->windows)) {
+		adv_tpt_lock_windows(qp->engine->tpt);
 		unbind_window(adv_container_of(qp->windows.next, struct adv_mw, node));
+		adv_tpt_unlock_windows(qp->engine->tpt);
+	}
 }
 
 static struct adv_mw *find_window(const struct adv_qp *qp, uint32_t rkey)
 {
-	const struct adv_mr *key = adv_mr_table_find(&qp->engine->mrs, rkey);
+	const struct adv_mr *key = adv_mr_table_find(&qp->engine->tpt->keys, rkey);
 
 	return key && key->window && key->window->pd == qp->pd ? key->window : NULL;
 }
@@ -82,11 +88,11 @@ static struct adv_mw *find_window(const struct adv_qp *qp, uint32_t rkey)
 static struct adv_mr *region_for(const struct adv_qp *qp, const struct adv_send_wqe *wqe,
 				 enum adv_vendor_err *why)
 {
-	struct adv_mr *mr = adv_mr_table_find(&qp->engine->mrs, wqe->remote_qkey);
+	struct adv_mr *mr = adv_mr_table_find(&qp->engine->tpt->keys, wqe->remote_qkey);
 	int access = (int)wqe->swap;
 
 	*why = ADV_ERR_BIND_LKEY;
-	if (!mr || mr->key != wqe->remote_qkey || mr->window || mr->pd != qp->pd)
+	if (!mr || mr->window || mr->key != wqe->remote_qkey || mr->pd != qp->pd)
 		return NULL;
 	*why = ADV_ERR_BIND_ACCESS;
 	if (!(mr->granted & IBV_ACCESS_MW_BIND) || (mr->granted & IBV_ACCESS_ZERO_BASED))
@@ -102,6 +108,7 @@ static struct adv_mr *region_for(const struct adv_qp *qp, const struct adv_send_
 	return mr;
 }
 
+/* With the lock of windows. */
 static enum adv_vendor_err bind_window(struct adv_qp *qp, const struct adv_send_wqe *wqe)
 {
 	struct adv_mw *mw = find_window(qp, wqe->rkey);
@@ -124,7 +131,7 @@ static enum adv_vendor_err bind_window(struct adv_qp *qp, const struct adv_send_
 			return why;
 	}
 	unbind_window(mw);
-	mw->key.key = wqe->rkey;
+	__atomic_store_n(&mw->key.key, wqe->rkey, __ATOMIC_RELAXED);
 	if (!mr)
 		return ADV_ERR_NONE;
 	adv_mr_grant(qp->engine, &mw->key,
@@ -143,12 +150,18 @@ static enum adv_vendor_err bind_window(struct adv_qp *qp, const struct adv_send_
 
 enum adv_vendor_err adv_mw_execute(struct adv_qp *qp, const struct adv_send_wqe *wqe)
 {
+	enum adv_vendor_err why;
+
 	if (wqe->opcode == IBV_WR_LOCAL_INV)
 		return adv_mw_invalidate(qp, wqe->imm) ? ADV_ERR_NONE : ADV_ERR_LOCAL_INVALIDATE;
-	return bind_window(qp, wqe);
+	adv_tpt_lock_windows(qp->engine->tpt);
+	why = bind_window(qp, wqe);
+	adv_tpt_unlock_windows(qp->engine->tpt);
+	return why;
 }
 
-bool adv_mw_invalidate(struct adv_qp *qp, uint32_t rkey)
+/* With the lock of windows. */
+static bool invalidate_window(const struct adv_qp *qp, uint32_t rkey)
 {
 	struct adv_mw *mw = find_window(qp, rkey);
 
@@ -158,18 +171,12 @@ bool adv_mw_invalidate(struct adv_qp *qp, uint32_t rkey)
 	return true;
 }
 
-uint8_t *adv_mw_resolve(const struct adv_qp *qp, const struct adv_pd *pd, uint32_t key, uint64_t va,
-			uint64_t length, int need, enum adv_vendor_err *why)
+bool adv_mw_invalidate(struct adv_qp *qp, uint32_t rkey)
 {
-	const struct adv_mr *mr = adv_mr_table_find(&qp->engine->mrs, key);
+	bool was_bound;
 
-	if (!mr || mr->key != key || !mr->window || mr->window->qp != qp || mr->window->pd != pd)
-		return NULL;
-	if ((mr->access & need) != need)
-		return adv_mr_bring_in(qp->engine, mr, va, length, need, why);
-	if (!adv_mr_contains(mr, va, length)) {
-		*why = ADV_ERR_LOCAL_BOUNDS;
-		return NULL;
-	}
-	return mr->addr + (va - mr->iova);
+	adv_tpt_lock_windows(qp->engine->tpt);
+	was_bound = invalidate_window(qp, rkey);
+	adv_tpt_unlock_windows(qp->engine->tpt);
+	return was_bound;
 }

@@ -4,17 +4,7 @@
 #define ADV_TRANSPORT_MW_H
 
 #include "transport/mr.h"
-#include "transport/qp_state.h"
-
-struct adv_mw {
-	struct adv_mr key; /* must be the first member. If unbound, it grants nothing. For type 2
-			      its PD is NULL, see adv_mw_remote() */
-	struct adv_pd *pd;
-	struct adv_mr *region; /* the region to which the window is bound; NULL: unbound */
-	struct adv_qp *qp;     /* type 2: the QP to which the window is bound */
-	struct adv_list node;  /* node in qp->windows while the window is bound to the QP */
-	bool type_2;
-};
+#include "transport/mw_key.h"
 
 /* Executes a bind request or a local invalidation. Returns ADV_ERR_NONE or the cause of the
  * failure. */
@@ -24,11 +14,6 @@ enum adv_vendor_err adv_mw_execute(struct adv_qp *qp, const struct adv_send_wqe 
 bool adv_mw_invalidate(struct adv_qp *qp, uint32_t rkey);
 /* Unbinds the QP's windows. Call it before the QP is destroyed or reset. */
 void adv_mw_forget(struct adv_qp *qp);
-/* As adv_mr_resolve(), for windows of type 2 that are bound to the QP. If the key names no such
- * window, *why stays unchanged. */
-uint8_t *adv_mw_resolve(const struct adv_qp *qp, const struct adv_pd *pd, uint32_t key, uint64_t va,
-			uint64_t length, int need, enum adv_vendor_err *why);
-
 /* As adv_mr_resolve(), for a request of the QP's peer. The key may name a region or a window of
  * either type. adv_mr_remote_cause() translates *why. */
 static inline uint8_t *adv_mw_remote(const struct adv_qp *qp, const struct adv_pd *pd, uint32_t key,

@@ -23,20 +23,22 @@ struct adv_pd;
 struct adv_xrcd;
 
 /* Limits of the device, as ibv_query_device() returns them. */
-#define ADV_MAX_QP_WR	  32768
-#define ADV_MAX_CQE	  (1 << 22)
-#define ADV_MAX_SRQ_WR	  32768
-#define ADV_MAX_XRC_SRQ	  (1 << 16)
-#define ADV_MAX_INLINE	  1024
-#define ADV_MAX_RD_ATOMIC 128
-#define ADV_MAX_MSG	  0x80000000u /* 2^31 bytes */
-#define ADV_MAX_GIDS	  256
-#define ADV_MAX_MR	  (1 << 20) /* regions and windows together */
-#define ADV_MAX_CQ	  (1 << 19)
-#define ADV_MAX_SRQ	  (1 << 17)
-#define ADV_MAX_PD	  (1 << 17) /* the limit of XRC domains too */
-#define ADV_MAX_AH	  (1 << 20)
-#define ADV_MAX_MCAST_QP  240
+#define ADV_MAX_QP_WR	    32768
+#define ADV_MAX_CQE	    (1 << 22)
+#define ADV_MAX_SRQ_WR	    32768
+#define ADV_MAX_XRC_SRQ	    (1 << 16)
+#define ADV_MAX_INLINE	    1024
+#define ADV_MAX_RD_ATOMIC   128
+#define ADV_MAX_MSG	    0x80000000u /* 2^31 bytes */
+#define ADV_MAX_GIDS	    256
+#define ADV_MAX_MR	    (1 << 20) /* regions and windows together */
+#define ADV_MAX_CQ	    (1 << 19)
+#define ADV_MAX_SRQ	    (1 << 17)
+#define ADV_MAX_PD	    (1 << 17) /* the limit of XRC domains too */
+#define ADV_MAX_AH	    (1 << 20)
+#define ADV_MAX_MCAST_QP    240
+
+#define ADV_ENGINES_SHARING 8 /* most engines that share protection domains and regions */
 
 /* ---- protection domains and memory -------------------------------------------------- */
 
@@ -122,7 +124,8 @@ int adv_cq_moderate(struct adv_cq *cq, unsigned count, uint64_t period_ns);
 
 /* attr has the requested max_wr and max_sge; the function sets them to the actual values. Returns
  * NULL with errno EINVAL or ENOMEM (also beyond ADV_MAX_SRQ). */
-struct adv_srq *adv_srq_create(struct adv_pd *pd, struct ibv_srq_attr *attr, void *user);
+struct adv_srq *adv_srq_create(struct adv_engine *e, struct adv_pd *pd, struct ibv_srq_attr *attr,
+			       void *user);
 bool adv_srq_in_use(const struct adv_srq *srq); /* true while a QP uses it */
 /* Returns 0, or EBUSY while the SRQ is in use. An SRQ of an XRC domain is never in use: later
  * requests for it are refused, and a message in progress loses its receive request. */
@@ -164,7 +167,8 @@ int adv_path_from_attr(struct adv_engine *e, const struct ibv_ah_attr *attr, uin
 		       uint32_t rqpn, struct adv_path *path);
 
 /* An address handle. wr.ud.ah of a UD request points to it, so ibv must stay the first member. The
- * caller allocates zeroed memory with calloc(3) and fills in path and pd. */
+ * caller allocates zeroed memory with calloc(3) and fills in path and pd. Of engines that share the
+ * PD, the first uses the handle itself and each other one a copy of its own. */
 struct adv_ah {
 	struct ibv_ah ibv;
 	struct adv_path path;
@@ -172,10 +176,11 @@ struct adv_ah {
 	uint32_t outstanding; /* requests that refer to the handle */
 	bool destroyed;
 	struct adv_ah *next; /* next in the list that adv_engine_tx() frees */
+	struct adv_ah *copy[ADV_ENGINES_SHARING - 1]; /* by number of the engine - 1; or NULL */
 };
 
 /* Frees the handle when no request refers to it any more. Programs may destroy a handle right after
- * posting, because other drivers copy handles. */
+ * posting, because other drivers copy handles. Needs the locks of all engines that share the PD. */
 void adv_ah_destroy(struct adv_ah *ah);
 
 /* ---- queue pairs -------------------------------------------------------------------- */

@@ -57,8 +57,8 @@ static void release_cqs(struct adv_engine *e, const void *owner)
  */
 static void release_keys(struct adv_engine *e, const void *owner, bool windows)
 {
-	for (uint32_t i = 0; i < e->mrs.room; i++)
-		for (struct adv_mr *mr = e->mrs.slot[i]; mr; mr = e->mrs.slot[i]) {
+	for (uint32_t i = 0; i < e->tpt->keys.room; i++)
+		for (struct adv_mr *mr = e->tpt->keys.slot[i]; mr; mr = e->tpt->keys.slot[i]) {
 			const struct adv_pd *pd = mr->window ? mr->window->pd : mr->pd;
 
 			if (pd->owner != owner || !mr->window == windows)
@@ -72,12 +72,16 @@ static void release_keys(struct adv_engine *e, const void *owner, bool windows)
 
 static void release_domains(struct adv_engine *e, const void *owner)
 {
-	adv_list_for_each_safe(struct adv_pd, pd, &e->pds, node) {
+	adv_list_for_each_safe(struct adv_pd, pd, &e->tpt->pds, node) {
 		if (pd->owner != owner)
 			continue;
 		pd->users = 0; /* address handles belong to the caller and do not keep the PD */
 		adv_pd_destroy(pd);
 	}
+}
+
+static void release_xrc_domains(struct adv_engine *e, const void *owner)
+{
 	adv_list_for_each_safe(struct adv_xrcd, xrcd, &e->xrcds, node) {
 		if (xrcd->owner == owner)
 			adv_xrcd_destroy(xrcd);
@@ -89,6 +93,9 @@ void adv_engine_release(struct adv_engine *e, const void *owner)
 	release_qps(e, owner);
 	release_srqs(e, owner);
 	release_cqs(e, owner);
+	release_xrc_domains(e, owner);
+	if (e->number > 0)
+		return; /* the first engine that shares the regions releases them */
 	release_keys(e, owner, true);
 	release_keys(e, owner, false);
 	release_domains(e, owner);

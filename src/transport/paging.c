@@ -12,9 +12,15 @@ void adv_mr_grant(const struct adv_engine *e, struct adv_mr *mr, int access)
 
 bool adv_mr_is_paged(const struct adv_engine *e, uint32_t key)
 {
-	const struct adv_mr *mr = adv_mr_table_find(&e->mrs, key);
+	const struct adv_mr *mr = adv_mr_table_find(&e->tpt->keys, key);
+	bool paged;
 
-	return mr && mr->access != mr->granted;
+	if (!mr || !mr->window)
+		return mr && mr->access != mr->granted;
+	adv_tpt_lock_windows(e->tpt);
+	paged = mr->access != mr->granted;
+	adv_tpt_unlock_windows(e->tpt);
+	return paged;
 }
 
 uint8_t *adv_mr_bring_in(const struct adv_engine *e, const struct adv_mr *mr, uint64_t va,
@@ -42,7 +48,7 @@ uint8_t *adv_mr_bring_in(const struct adv_engine *e, const struct adv_mr *mr, ui
 uint8_t *adv_mr_resolve_paged(const struct adv_engine *e, const struct adv_pd *pd, uint32_t key,
 			      uint64_t va, uint64_t length, int need, enum adv_vendor_err *why)
 {
-	const struct adv_mr *mr = adv_mr_table_find(&e->mrs, key);
+	const struct adv_mr *mr = adv_mr_table_find(&e->tpt->keys, key);
 
 	assert(mr && mr->key == key && mr->pd == pd);
 	return adv_mr_bring_in(e, mr, va, length, need, why);
@@ -51,9 +57,9 @@ uint8_t *adv_mr_resolve_paged(const struct adv_engine *e, const struct adv_pd *p
 int adv_mr_paged(const struct adv_pd *pd, uint32_t lkey, uint64_t va, uint64_t length,
 		 bool to_write, void **where)
 {
-	const struct adv_mr *mr = adv_mr_table_find(&pd->engine->mrs, lkey);
+	const struct adv_mr *mr = adv_mr_table_find(&pd->tpt->keys, lkey);
 
-	if (!mr || mr->key != lkey)
+	if (!mr || adv_mr_key(mr) != lkey)
 		return adv_reason(ENOENT, "no region has the lkey 0x%08x", lkey);
 	if (mr->window || !(mr->granted & IBV_ACCESS_ON_DEMAND))
 		return adv_reason(EINVAL,

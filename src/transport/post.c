@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/probe.h"
+#include "transport/ah.h"
 #include "transport/inject.h"
 #include "transport/mw.h"
 #include "transport/names.h"
@@ -225,8 +226,12 @@ static int post_one_send(struct adv_qp *qp, const struct ibv_send_wr *wr)
 		return err;
 	if (qp->reliable && adv_send_wqe_wants_response(wqe) && adv_requester_reserve(qp))
 		return ENOMEM;
-	if (wqe->ah)
+	if (wqe->ah) {
+		wqe->ah = adv_ah_of(qp->engine, wqe->ah);
+		if (!wqe->ah)
+			return ENOMEM;
 		wqe->ah->outstanding++;
+	}
 	qp->sq.head++;
 	ADV_PROBE(post_send, qp->qpn, wqe->wr_id, wqe->opcode, wqe->length);
 	return 0;

@@ -174,7 +174,7 @@ struct adv_responder {
 /* The region that was found last. */
 struct adv_mr_memo {
 	const struct adv_mr *mr;
-	uint64_t generation; /* adv_mr_table.generation then; 0: no region was found yet */
+	uint64_t generation; /* adv_engine.mr_generation then; 0: no region was found yet */
 };
 
 struct adv_fast {

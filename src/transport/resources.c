@@ -167,6 +167,12 @@ static unsigned describe_mrs(const struct adv_mr_table *t, uint64_t *from, struc
 	return count;
 }
 
+/* True if the engine lists the domains and regions: of the engines that share them, one does. */
+static bool is_first(const struct adv_engine *e)
+{
+	return e->number == 0;
+}
+
 static unsigned count_objects(const struct adv_engine *e, struct adv_object *out)
 {
 	const struct {
@@ -174,8 +180,8 @@ static unsigned count_objects(const struct adv_engine *e, struct adv_object *out
 		uint32_t count;
 	} sums[] = {{ADV_RESOURCE_QP, adv_list_length(&e->qps)},
 		    {ADV_RESOURCE_CQ, e->cq_count},
-		    {ADV_RESOURCE_MR, e->mrs.count - e->mw_count},
-		    {ADV_RESOURCE_PD, e->pd_count},
+		    {ADV_RESOURCE_MR, is_first(e) ? e->tpt->keys.count - e->tpt->mw_count : 0},
+		    {ADV_RESOURCE_PD, is_first(e) ? e->tpt->pd_count : 0},
 		    {ADV_RESOURCE_SRQ, e->srq_count}};
 	unsigned n = ADV_ARRAY_SIZE(sums);
 
@@ -190,6 +196,8 @@ unsigned adv_engine_resources(const struct adv_engine *e, enum adv_resource_kind
 			      uint64_t *from, struct adv_object *out, const void **owners,
 			      unsigned room)
 {
+	struct adv_list none = {&none, &none};
+	const struct adv_mr_table no_keys = {0};
 	bool first = *from == 0;
 
 	memset(out, 0, room * sizeof(*out));
@@ -200,11 +208,13 @@ unsigned adv_engine_resources(const struct adv_engine *e, enum adv_resource_kind
 	case ADV_RESOURCE_CQ:
 		return describe_list(&e->cqs, describe_cq, from, out, owners, room);
 	case ADV_RESOURCE_PD:
-		return describe_list(&e->pds, describe_pd, from, out, owners, room);
+		return describe_list(is_first(e) ? &e->tpt->pds : &none, describe_pd, from, out,
+				     owners, room);
 	case ADV_RESOURCE_SRQ:
 		return describe_list(&e->srqs, describe_srq, from, out, owners, room);
 	case ADV_RESOURCE_MR:
-		return describe_mrs(&e->mrs, from, out, owners, room);
+		return describe_mrs(is_first(e) ? &e->tpt->keys : &no_keys, from, out, owners,
+				    room);
 	default:
 		*from = ADV_RESOURCES_END;
 		return first && kind == ADV_RESOURCE_SUMMARY && room >= ADV_RESOURCE_KINDS

@@ -24,7 +24,8 @@ static void free_srq(struct adv_srq *srq)
 	free(srq);
 }
 
-static struct adv_srq *new_srq(struct adv_pd *pd, struct ibv_srq_attr *attr, void *user)
+static struct adv_srq *new_srq(struct adv_engine *e, struct adv_pd *pd, struct ibv_srq_attr *attr,
+			       void *user)
 {
 	struct adv_srq *srq;
 	uint32_t max_wr = 1;
@@ -38,7 +39,7 @@ static struct adv_srq *new_srq(struct adv_pd *pd, struct ibv_srq_attr *attr, voi
 					    attr->max_sge, ADV_MAX_SGE);
 	while (max_wr < attr->max_wr)
 		max_wr *= 2;
-	srq = pd->engine->srq_count < ADV_MAX_SRQ ? calloc(1, sizeof(*srq)) : NULL;
+	srq = e->srq_count < ADV_MAX_SRQ ? calloc(1, sizeof(*srq)) : NULL;
 	if (!srq)
 		goto no_memory;
 	srq->max_wr = max_wr;
@@ -52,13 +53,14 @@ static struct adv_srq *new_srq(struct adv_pd *pd, struct ibv_srq_attr *attr, voi
 	for (uint32_t i = 0; i < max_wr; i++)
 		srq->free_list[i] = max_wr - 1 - i;
 	srq->free_count = max_wr;
+	srq->engine = e;
 	srq->pd = pd;
-	srq->id = ++pd->engine->numbers;
+	srq->id = ++e->numbers;
 	srq->user = user;
 	adv_affiliated_init(&srq->events, srq);
 	pd->users++;
-	adv_list_add_tail(&pd->engine->srqs, &srq->node);
-	pd->engine->srq_count++;
+	adv_list_add_tail(&e->srqs, &srq->node);
+	e->srq_count++;
 	attr->max_wr = srq->max_wr;
 	attr->max_sge = srq->max_sge;
 	return srq;
@@ -69,14 +71,15 @@ no_memory:
 	return NULL;
 }
 
-struct adv_srq *adv_srq_create(struct adv_pd *pd, struct ibv_srq_attr *attr, void *user)
+struct adv_srq *adv_srq_create(struct adv_engine *e, struct adv_pd *pd, struct ibv_srq_attr *attr,
+			       void *user)
 {
-	return new_srq(pd, attr, user);
+	return new_srq(e, pd, attr, user);
 }
 
 static void leave_xrc_domain(struct adv_srq *srq)
 {
-	struct adv_engine *e = srq->pd->engine;
+	struct adv_engine *e = srq->engine;
 
 	adv_xrc_number_release(e, srq->number);
 	srq->xrcd->users--;
@@ -105,7 +108,7 @@ int adv_srq_destroy(struct adv_srq *srq)
 		leave_xrc_domain(srq);
 	adv_affiliated_forget(&srq->events);
 	adv_list_del(&srq->node);
-	srq->pd->engine->srq_count--;
+	srq->engine->srq_count--;
 	srq->pd->users--;
 	free_srq(srq);
 	return 0;
@@ -114,11 +117,11 @@ int adv_srq_destroy(struct adv_srq *srq)
 struct adv_srq *adv_srq_create_xrc(struct adv_pd *pd, struct adv_xrcd *xrcd, struct adv_cq *cq,
 				   struct ibv_srq_attr *attr, void *user)
 {
-	struct adv_srq *srq = new_srq(pd, attr, user);
+	struct adv_srq *srq = new_srq(xrcd->engine, pd, attr, user);
 
 	if (!srq)
 		return NULL;
-	srq->number = adv_xrc_number_take(pd->engine, srq);
+	srq->number = adv_xrc_number_take(srq->engine, srq);
 	if (!srq->number) {
 		adv_srq_destroy(srq);
 		return adv_reason_no_object(ENOMEM, "no number of an XRC SRQ is left (%d)",
@@ -139,7 +142,7 @@ uint32_t adv_srq_number(const struct adv_srq *srq)
 /* Updates the pointers of QPs to receive requests that messages in progress use. */
 static void move_taken(const struct adv_srq *srq, uint8_t *to)
 {
-	struct adv_list *qps = &srq->pd->engine->qps;
+	struct adv_list *qps = &srq->engine->qps;
 	size_t size = (size_t)srq->max_wr * srq->stride;
 
 	adv_list_for_each(struct adv_qp, qp, qps, node) {
@@ -263,9 +266,8 @@ static int post_one_recv(struct adv_srq *srq, const struct ibv_recv_wr *wr)
 	wqe = wqe_at(srq, slot);
 	if (adv_recv_wqe_fill(wqe, srq->max_sge, wr))
 		return EINVAL;
-	if (srq->pd->engine->injector)
-		err = (int)adv_inject_recv(srq->pd->engine, NULL, ADV_INJECT_POST,
-					   ADV_WORK_NO_OPCODE);
+	if (srq->engine->injector)
+		err = (int)adv_inject_recv(srq->engine, NULL, ADV_INJECT_POST, ADV_WORK_NO_OPCODE);
 	if (err)
 		return err;
 	wqe->index = slot;
@@ -298,7 +300,7 @@ struct adv_recv_wqe *adv_srq_take(struct adv_srq *srq)
 	 * limit again. */
 	if (srq->fifo_head - srq->fifo_tail < srq->limit) {
 		srq->limit = 0;
-		adv_affiliated_raise(srq->pd->engine, &srq->events, IBV_EVENT_SRQ_LIMIT_REACHED,
+		adv_affiliated_raise(srq->engine, &srq->events, IBV_EVENT_SRQ_LIMIT_REACHED,
 				     ADV_ERR_NONE);
 	}
 	return wqe_at(srq, slot);

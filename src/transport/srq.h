@@ -6,6 +6,7 @@
 #include "transport/qp_state.h"
 
 struct adv_srq {
+	struct adv_engine *engine;
 	struct adv_pd *pd;
 	struct adv_list node; /* engine->srqs */
 	struct adv_affiliated events;

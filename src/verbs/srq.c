@@ -8,17 +8,19 @@
 static int create_engine_srq(struct ibv_pd *pd, struct adv_ibv_srq *srq, struct ibv_srq_attr *attr,
 			     const struct ibv_srq_init_attr_ex *xrc)
 {
+	struct adv_engine *e;
 	int err = 0;
 
 	srq->device = adv_ibv_context_of(pd->context)->device;
-	if (!adv_ibv_enter_device(srq->device))
+	e = adv_ibv_enter_device(srq->device);
+	if (!e)
 		return ADV_EFOREIGN;
 	if (xrc) {
 		adv_device_reserve_srqn(srq->device);
 		srq->srq = adv_srq_create_xrc(adv_ibv_pd_of(pd)->pd, srq->xrcd->xrcd,
 					      adv_ibv_cq_of(xrc->cq)->cq, attr, srq);
 	} else {
-		srq->srq = adv_srq_create(adv_ibv_pd_of(pd)->pd, attr, srq);
+		srq->srq = adv_srq_create(e, adv_ibv_pd_of(pd)->pd, attr, srq);
 	}
 	if (!srq->srq)
 		err = errno;

@@ -244,7 +244,7 @@ static void make_node(struct world *w, struct node *node, uint8_t options)
 	node->cq = adv_cq_create(node->e, 512, node);
 	node->small_cq = adv_cq_create(node->e, 4, node);
 	FUZZ_CHECK(node->pd && node->other_pd && node->xrcd && node->cq && node->small_cq);
-	node->srq = adv_srq_create(node->pd, &attr, node);
+	node->srq = adv_srq_create(node->e, node->pd, &attr, node);
 	FUZZ_CHECK(node->srq != NULL);
 	if (options & WORLD_XRC)
 		xrc_srq_create(node);
@@ -382,7 +382,7 @@ static void close_node(struct node *node)
 		free(r->granted);
 	}
 	FUZZ_CHECK(adv_pd_destroy(node->pd) == 0 && adv_pd_destroy(node->other_pd) == 0);
-	FUZZ_CHECK(e->mrs.count == 0 && e->in_flight == 0);
+	FUZZ_CHECK(e->tpt->keys.count == 0 && e->in_flight == 0);
 	FUZZ_CHECK(adv_list_empty(&e->tx_ready) && adv_list_empty(&e->stalled));
 	FUZZ_CHECK(adv_list_empty(&e->qps) && adv_list_empty(&e->async_events));
 	adv_engine_destroy(e);

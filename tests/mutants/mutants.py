@@ -35,6 +35,7 @@ MR_MEMO = "src/transport/mr_memo.c"
 MR_TABLE = "src/transport/mr_table.c"
 MR_TABLE_H = "src/transport/mr_table.h"
 MW = "src/transport/mw.c"
+MW_KEY = "src/transport/mw_key.c"
 OWNER = "src/transport/owner.c"
 PAGING = "src/transport/paging.c"
 PAYLOAD = "src/transport/payload.c"
@@ -53,6 +54,8 @@ RESPONDER_TX = "src/transport/responder_tx.c"
 RESPONDER_UC = "src/transport/responder_uc.c"
 RETRANSMIT = "src/transport/retransmit.c"
 SRQ = "src/transport/srq.c"
+TPT = "src/transport/tpt_engines.c"
+TPT_H = "src/transport/tpt.h"
 TIMER = "src/transport/timer.c"
 UNRELIABLE = "src/transport/unreliable.c"
 UNUSUAL = "src/transport/unusual.c"
@@ -325,21 +328,25 @@ MUTANTS = [
      "\tif (cq->head - cq->tail == cq->room) {\n",
      "\tif (cq->head - cq->tail + (cq->room > 1) == cq->room) {\n"),
     ("deregistered", "the key of memory that was deregistered still grants access", MR,
-     "\tadv_mr_table_remove(&mr->pd->engine->mrs, mr->key);\n\tmr->pd->users--;\n\tfree(mr);",
+     "\tadv_mr_table_remove(&mr->pd->tpt->keys, mr->key);\n\tadv_tpt_changed(mr->pd->tpt);\n"
+     "\tmr->pd->users--;\n\tfree(mr);",
      "\tmr->pd->users--;"),
     ("window-bound-to", "memory is deregistered while a window is bound to it", MR,
      "int adv_mr_deregister(struct adv_mr *mr)\n{\n\tif (mr->windows)",
      "int adv_mr_deregister(struct adv_mr *mr)\n{\n\tif (false)"),
     ("invalidated", "a window that was invalidated still grants access", MW,
      "\t\treturn false;\n\tunbind_window(mw);\n\treturn true;", "\t\treturn false;\n\treturn true;"),
-    ("window-bound", "a window of type 2 grants access to one byte behind its end", MW,
-     "if (!adv_mr_contains(mr, va, length)) {",
-     "if (!adv_mr_contains(mr, va, length ? length - 1 : 0)) {"),
-    ("window-tag", "a window also accepts its old keys", MW,
-     "if (!mr || mr->key != key || !mr->window || mr->window->qp",
-     "if (!mr || !mr->window || mr->window->qp"),
-    ("window-qp", "a window of type 2 serves all QPs", MW,
-     "!mr->window || mr->window->qp != qp || mr->window->pd", "!mr->window || mr->window->pd"),
+    ("window-bound", "a window of type 2 grants access to one byte behind its end", MW_KEY,
+     "mw.pd != pd)\n\t\treturn NULL;\n\tif ((mw.key.access & need) != need)\n"
+     "\t\treturn adv_mr_bring_in(qp->engine, &mw.key, va, length, need, why);\n"
+     "\tif (!adv_mr_contains(&mw.key, va, length)) {",
+     "mw.pd != pd)\n\t\treturn NULL;\n\tif ((mw.key.access & need) != need)\n"
+     "\t\treturn adv_mr_bring_in(qp->engine, &mw.key, va, length, need, why);\n"
+     "\tif (!adv_mr_contains(&mw.key, va, length ? length - 1 : 0)) {"),
+    ("window-tag", "a window also accepts its old keys", MW_KEY,
+     "return copy->key.key == key;", "return true;"),
+    ("window-qp", "a window of type 2 serves all QPs", MW_KEY,
+     "&mw) || mw.qp != qp || mw.pd", "&mw) || mw.pd"),
     ("rnr-code", "the requester waits for another RNR time than the NAK's", COMPLETER,
      "adv_rnr_timer_ns(timer), now);", "adv_rnr_timer_ns(timer ^ 1), now);"),
     ("rnr-for-ever", "an RNR retry count of 7 is treated like other counts", COMPLETER,
@@ -437,7 +444,7 @@ MUTANTS = [
      "if (!qp->engine->recovery->nak_costs_retry && why != ADV_ERR_TIMEOUT)",
      "if (!qp->engine->recovery->nak_costs_retry && why == ADV_ERR_RESPONSES_LOST)"),
     ("owner-keys", "of keys in adjacent entries only the first is destroyed with its owner", OWNER,
-     "mr; mr = e->mrs.slot[i]) {", "mr; mr = NULL) {"),
+     "mr; mr = e->tpt->keys.slot[i]) {", "mr; mr = NULL) {"),
     ("owner-xrc", "an XRC_RECV QP is destroyed with the owner of its last SRQ", OWNER,
      "return qp->xrcd ? qp->xrcd->owner : qp->pd->owner;",
      "return qp->pd ? qp->pd->owner : NULL;"),
@@ -451,12 +458,15 @@ MUTANTS = [
     ("socket-twice", "a process has a window for each block of numbers", UNRELIABLE,
      "return home ? home : adv_qpn_target(qpn);",
      "return home && qpn < ADV_BLOCK_FIRST_QPN ? home : adv_qpn_target(qpn);"),
-    ("memo-stale", "a region that was used before is used after its deregistration", MR_TABLE,
-     "\ttable->count--;\n\ttable->generation++;\n", "\ttable->count--;\n"),
+    ("memo-stale", "a region that was used before is used after its deregistration", MR,
+     "\tadv_tpt_changed(mr->pd->tpt);\n", ""),
     ("memo-changed", "a region that was used before keeps its old access rights", MR,
-     "\te->mrs.generation++;\n", ""),
-    ("memo-grown", "a new table of keys begins with the first generation", MR_TABLE,
-     "\tbigger.generation = table->generation;\n", "\tbigger.generation = 1;\n"),
+     "\tadv_tpt_changed(e->tpt);\n", ""),
+    ("memo-shared", "only the first of the engines that share a region forgets it", TPT,
+     "\t\te->mr_generation++;\n", "\t\te->mr_generation += e->number == 0;\n"),
+    ("windows-lock", "two engines bind a window at the same time", TPT_H,
+     "\twhile (atomic_flag_test_and_set_explicit(&tpt->windows_lock, memory_order_acquire))\n"
+     "\t\tcontinue;\n", ""),
     ("memo-pd", "a region of another protection domain is remembered", MR_MEMO,
      " || mr->pd != qp->pd", ""),
     ("fast-destination", "a QP that is connected again sends to its old peer", QP_MODIFY,

@@ -219,7 +219,7 @@ static void open_srqs(struct host *h)
 	struct ibv_srq_attr attr = {.max_wr = 48, .max_sge = 1 + (uint32_t)below(s, ENGINES, 8)};
 
 	h->srq = pool_open(h, s->max_len, attr.max_sge, 32);
-	h->srq->srq = adv_srq_create(h->pd, &attr, h->srq);
+	h->srq->srq = adv_srq_create(h->e, h->pd, &attr, h->srq);
 	attr.max_wr = 48;
 	attr.max_sge = h->srq->max_sge;
 	h->xrc_srq = pool_open(h, s->max_len, attr.max_sge, 32);
@@ -360,7 +360,7 @@ void host_close(struct host *h)
 	adv_engine_tx(e, s->now, &s->batch);
 	note_counters(h);
 	REQUIRE(s,
-		e->in_flight == 0 && e->mrs.count == 0 && adv_list_empty(&e->tx_ready) &&
+		e->in_flight == 0 && e->tpt->keys.count == 0 && adv_list_empty(&e->tx_ready) &&
 			adv_list_empty(&e->stalled) && adv_list_empty(&e->qps) &&
 			adv_list_empty(&e->cq_events) && adv_list_empty(&e->async_events) &&
 			adv_engine_qpns_left(e) == SIM_QPNS && e->xrc_used == 0 && !e->dead_ahs,

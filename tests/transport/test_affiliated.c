@@ -31,7 +31,7 @@ static void bed_open(struct bed *bed)
 	bed->e = bed->net->node[0].e;
 	bed->end[0] = end_open(&bed->net->node[0], &o, NULL);
 	bed->end[1] = end_open(&bed->net->node[0], &o, NULL);
-	bed->srq = adv_srq_create(bed->net->node[0].pd, &attr, NULL);
+	bed->srq = adv_srq_create(bed->net->node[0].e, bed->net->node[0].pd, &attr, NULL);
 	assert_non_null(bed->srq);
 }
 

@@ -614,7 +614,7 @@ static void test_uc_aborted(void **state)
 		struct options o = options_default(IBV_QPT_UC);
 		struct bed bed = {.net = net_open(2, 3)};
 
-		o.srq = adv_srq_create(bed.net->node[1].pd, &attr, NULL);
+		o.srq = adv_srq_create(bed.net->node[1].e, bed.net->node[1].pd, &attr, NULL);
 		open_with(&bed, &o);
 		end_recv(bed.b, 1, bed.rb, 0, LEN);
 		end_recv(bed.b, 2, bed.rb, 0, LEN);

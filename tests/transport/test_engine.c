@@ -578,14 +578,14 @@ static void test_most_objects(void **state)
 	struct adv_srq *srq;
 	struct adv_xrcd *xrcd;
 
-	e->pd_count += ADV_MAX_PD - 2;
+	e->tpt->pd_count += ADV_MAX_PD - 2;
 	e->cq_count += ADV_MAX_CQ - 1;
 	e->srq_count += ADV_MAX_SRQ - 1;
 	e->xrcd_count += ADV_MAX_PD - 2;
 	for (unsigned i = 0; i < 2; i++) {
 		pd = adv_pd_create(e);
 		cq = adv_cq_create(e, 1, NULL);
-		srq = adv_srq_create(pd, &attr, NULL);
+		srq = adv_srq_create(e, pd, &attr, NULL);
 		xrcd = adv_xrcd_create(e);
 		assert_true(pd && cq && srq && xrcd);
 		errno = 0;
@@ -595,7 +595,7 @@ static void test_most_objects(void **state)
 		assert_null(adv_cq_create(e, 1, NULL));
 		assert_int_equal(errno, ENOMEM);
 		errno = 0;
-		assert_null(adv_srq_create(pd, &attr, NULL));
+		assert_null(adv_srq_create(e, pd, &attr, NULL));
 		assert_int_equal(errno, ENOMEM);
 		errno = 0;
 		assert_null(adv_xrcd_create(e));

@@ -404,10 +404,10 @@ static void test_deregistered(void **state)
 
 	bed_open(&bed, &o);
 	warm_up(&bed);
-	generation = bed.a->qp->engine->mrs.generation;
+	generation = bed.a->qp->engine->mr_generation;
 	region_deregister(bed.ra);
 	/* The freed memory may keep its contents, so that a memo of it still seems to be right. */
-	assert_int_not_equal(bed.a->qp->engine->mrs.generation, generation);
+	assert_int_not_equal(bed.a->qp->engine->mr_generation, generation);
 	check_refusal(&bed, IBV_WR_RDMA_WRITE, IBV_WC_LOC_PROT_ERR);
 	bed_close(&bed);
 

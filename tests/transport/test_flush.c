@@ -249,7 +249,7 @@ static void test_receiver_to_error(void **state)
 		struct end *a, *b;
 
 		if (srq)
-			o.srq = adv_srq_create(net->node[1].pd, &attr, NULL);
+			o.srq = adv_srq_create(net->node[1].e, net->node[1].pd, &attr, NULL);
 		pair_open(net, &o, &a, &b);
 		ra = region_open(&net->node[0], LEN, ALL_ACCESS);
 		rb = region_open(&net->node[1], LEN, ALL_ACCESS);

@@ -119,7 +119,7 @@ static void test_post_recv(void **state)
 	assert_int_equal(end_recv_sges(bed.b, 7, NULL, 0), EFAULT);
 	assert_int_equal(bed.last.queue, ADV_WORK_RECV);
 	assert_int_equal(bed.last.qpn, adv_qp_num(bed.b->qp));
-	srq = adv_srq_create(bed.net->node[1].pd, &attr, NULL);
+	srq = adv_srq_create(bed.net->node[1].e, bed.net->node[1].pd, &attr, NULL);
 	assert_non_null(srq);
 	assert_int_equal(adv_srq_post(srq, &wr, &bad), EFAULT);
 	assert_ptr_equal(bad, &wr);

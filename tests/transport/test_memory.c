@@ -5,6 +5,7 @@
 #include "harness.h"
 #include "no_memory.h"
 #include "transport/domain.h"
+#include "transport/tpt_engines.h"
 
 /* Calls make() repeatedly: the first allocation fails, then the second, and so on, until make()
  * succeeds. Returns the number of failures. */
@@ -63,7 +64,9 @@ static int make_srq(void *arg)
 {
 	struct ibv_srq_attr attr = {.max_wr = 10, .max_sge = 1};
 
-	return adv_srq_create(arg, &attr, NULL) ? 0 : errno;
+	return adv_srq_create(adv_tpt_first_engine(((struct adv_pd *)arg)->tpt), arg, &attr, NULL)
+		       ? 0
+		       : errno;
 }
 
 static int make_xrcd(void *arg)
@@ -83,7 +86,7 @@ static int make_qp(void *arg)
 {
 	struct adv_qp_config *c = arg;
 
-	return adv_qp_create(c->pd->engine, c) ? 0 : errno;
+	return adv_qp_create(adv_tpt_first_engine(c->pd->tpt), c) ? 0 : errno;
 }
 
 static int resize_cq(void *arg)

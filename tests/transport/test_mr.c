@@ -323,7 +323,7 @@ static void test_many(void **state)
 	for (int i = 0; i < MANY; i++)
 		if (mr[i])
 			adv_mr_deregister(mr[i]);
-	assert_int_equal(f->e->mrs.count, 0);
+	assert_int_equal(f->e->tpt->keys.count, 0);
 	assert_int_equal(f->pd->users, 0);
 	free(mr);
 	free(gone);
@@ -338,15 +338,16 @@ static void test_clusters(void **state)
 	for (int i = 0; i < 24; i++)
 		mr[i] = adv_mr_register(f->pd, f->buf + i, 1, 0, 0);
 	/* The test puts the keys into a cluster that wraps around the end of the table. */
-	memset(f->e->mrs.slot, 0, f->e->mrs.room * sizeof(struct adv_mr *));
+	memset(f->e->tpt->keys.slot, 0, f->e->tpt->keys.room * sizeof(struct adv_mr *));
 	for (uint32_t i = 0; i < 24; i++) {
-		uint32_t name = (f->e->mrs.room - 4 + i % 5) | (i + 1) << 12;
+		uint32_t name = (f->e->tpt->keys.room - 4 + i % 5) | (i + 1) << 12;
 
 		mr[i]->key = name << 8;
-		for (uint32_t k = name & (f->e->mrs.room - 1);; k = (k + 1) % f->e->mrs.room) {
-			if (f->e->mrs.slot[k])
+		for (uint32_t k = name & (f->e->tpt->keys.room - 1);;
+		     k = (k + 1) % f->e->tpt->keys.room) {
+			if (f->e->tpt->keys.slot[k])
 				continue;
-			f->e->mrs.slot[k] = mr[i];
+			f->e->tpt->keys.slot[k] = mr[i];
 			break;
 		}
 	}
@@ -359,7 +360,7 @@ static void test_clusters(void **state)
 			if (mr[k])
 				expect_found(f, mr[k]->key, 0, 1, 0, f->buf + k);
 	}
-	assert_int_equal(f->e->mrs.count, 0);
+	assert_int_equal(f->e->tpt->keys.count, 0);
 }
 
 static void test_keys_are_random_and_unique(void **state)

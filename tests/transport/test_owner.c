@@ -50,7 +50,7 @@ static void make(struct adv_engine *e, struct owner *o)
 	o->cq = adv_cq_create(e, 16, NULL);
 	o->xrcd = adv_xrcd_create(e);
 	adv_engine_set_owner(e, NULL);
-	o->srq = adv_srq_create(o->pd, &attr, NULL);
+	o->srq = adv_srq_create(e, o->pd, &attr, NULL);
 	assert_non_null(adv_srq_create_xrc(o->pd, o->xrcd, o->cq, &attr, NULL));
 	make_qps(e, o);
 	o->window = adv_mw_create(o->pd, IBV_MW_TYPE_1);
@@ -78,7 +78,7 @@ static void check_whole(struct adv_engine *e, const struct owner *o)
 {
 	for (unsigned i = 0; i < REGIONS; i++)
 		assert_true(has_region(e, o, i));
-	assert_non_null(adv_mr_table_find(&e->mrs, o->window_key));
+	assert_non_null(adv_mr_table_find(&e->tpt->keys, o->window_key));
 	for (unsigned i = 0; i < 3; i++)
 		assert_ptr_equal(adv_qp_number_find(e, adv_qp_num(o->qp[i])), o->qp[i]);
 	assert_true(adv_mcast_is_member(o->qp[1]));
@@ -105,10 +105,10 @@ static void test_release(void **state)
 	check_whole(e, &owner[0]);
 	check_whole(e, &owner[2]);
 	assert_int_equal(adv_mcast_find(e, &group)->count, 2);
-	assert_int_equal(e->mrs.count, 2 * (REGIONS + 1));
+	assert_int_equal(e->tpt->keys.count, 2 * (REGIONS + 1));
 	for (unsigned i = 0; i < REGIONS; i++)
-		assert_null(adv_mr_table_find(&e->mrs, owner[1].key[i]));
-	assert_true(e->pd_count == 2 && e->cq_count == 2 && e->xrcd_count == 2);
+		assert_null(adv_mr_table_find(&e->tpt->keys, owner[1].key[i]));
+	assert_true(e->tpt->pd_count == 2 && e->cq_count == 2 && e->xrcd_count == 2);
 	assert_int_equal(e->srq_count, 4);
 	assert_int_equal(adv_engine_qpns_left(e), qpns - 6);
 
@@ -116,8 +116,9 @@ static void test_release(void **state)
 	adv_engine_release(e, &owner[0]);
 	check_whole(e, &owner[2]);
 	adv_engine_release(e, &owner[2]);
-	assert_true(e->pd_count + e->cq_count + e->srq_count + e->xrcd_count + e->xrc_used == 0);
-	assert_int_equal(e->mrs.count, 0);
+	assert_true(e->tpt->pd_count + e->cq_count + e->srq_count + e->xrcd_count + e->xrc_used ==
+		    0);
+	assert_int_equal(e->tpt->keys.count, 0);
 	assert_int_equal(adv_engine_qpns_left(e), qpns);
 	assert_null(adv_mcast_find(e, &group));
 	adv_engine_destroy(e);

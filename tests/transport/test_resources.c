@@ -148,7 +148,7 @@ static void tells_the_rest(void **state)
 {
 	struct ibv_srq_attr attr = {.max_wr = 1, .max_sge = 1};
 	struct fixture *f = *state;
-	struct adv_srq *srq = adv_srq_create(f->pd, &attr, NULL);
+	struct adv_srq *srq = adv_srq_create(f->e, f->pd, &attr, NULL);
 	uint32_t pd;
 
 	assert_int_equal(ask(f, ADV_RESOURCE_PD, ROOM), 1);

@@ -8,7 +8,7 @@
 static struct adv_srq *srq_open(struct net *net, uint32_t max_wr, uint32_t max_sge)
 {
 	struct ibv_srq_attr attr = {.max_wr = max_wr, .max_sge = max_sge};
-	struct adv_srq *srq = adv_srq_create(net->node[1].pd, &attr, net);
+	struct adv_srq *srq = adv_srq_create(net->node[1].e, net->node[1].pd, &attr, net);
 
 	assert_non_null(srq);
 	assert_true(attr.max_wr >= max_wr && attr.max_sge >= max_sge);
@@ -31,13 +31,13 @@ static void test_create(void **state)
 	struct adv_srq *srq;
 
 	errno = 0;
-	assert_null(adv_srq_create(net->node[1].pd, &attr, NULL));
+	assert_null(adv_srq_create(net->node[1].e, net->node[1].pd, &attr, NULL));
 	assert_int_equal(errno, EINVAL);
 	attr.max_wr = ADV_MAX_SRQ_WR + 1;
-	assert_null(adv_srq_create(net->node[1].pd, &attr, NULL));
+	assert_null(adv_srq_create(net->node[1].e, net->node[1].pd, &attr, NULL));
 	attr.max_wr = 1;
 	attr.max_sge = ADV_MAX_SGE + 1;
-	assert_null(adv_srq_create(net->node[1].pd, &attr, NULL));
+	assert_null(adv_srq_create(net->node[1].e, net->node[1].pd, &attr, NULL));
 	srq = srq_open(net, 100, 3);
 	assert_ptr_equal(adv_srq_user(srq), net);
 	assert_int_equal(adv_pd_destroy(net->node[1].pd), EBUSY);

@@ -80,7 +80,7 @@ static void test_objects(void **state)
 	assert_int_not_equal(adv_srq_number(srq), number);
 	assert_int_equal(adv_srq_destroy(srq), 0);
 	assert_int_equal(adv_cq_destroy(cq), 0);
-	basic = adv_srq_create(pd, &attr, NULL);
+	basic = adv_srq_create(e, pd, &attr, NULL);
 	assert_int_equal(adv_srq_number(basic), 0);
 	assert_int_equal(adv_srq_destroy(basic), 0);
 	assert_int_equal(adv_pd_destroy(pd), 0);

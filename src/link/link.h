@@ -47,8 +47,8 @@ struct adv_link_ops {
 	bool (*flush)(struct adv_link *link);
 	/*
 	 * Receives at most about `budget` packets, without blocking, and calls fn for each packet
-	 * whose ICRC is right. The packet's bytes are valid only during fn. Returns the number of
-	 * packets read, including bad ones; 0: none was queued.
+	 * whose ICRC is right. The packet's bytes are valid only during fn. `budget` is not 0.
+	 * Returns the number of packets read, including bad ones; 0: none was queued.
 	 */
 	unsigned (*receive)(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user);
 	/*

@@ -125,5 +125,6 @@ const struct udp_flow *udp_flow_find(struct udp_link *l, struct adv_path *path, 
 	fill_destination(l, f);
 	fill_icrc(l, f);
 	f->name_source = s->any_source && !kernel_chooses_source(f);
+	f->is_special = f->name_source || f->multicast;
 	return f;
 }

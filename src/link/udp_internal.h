@@ -86,6 +86,7 @@ struct udp_flow {
 	bool any_path;	  /* serves any port and target */
 	bool name_source; /* each message must name its source address */
 	bool multicast;
+	bool is_special; /* name_source or multicast */
 	uint8_t to_len;
 	adv_icrc_state icrc; /* adv_icrc_begin() for Identification 0 and length 0 */
 	uint32_t ifindex;
@@ -169,10 +170,11 @@ struct udp_known_report {
 	size_t control_len; /* SIZE_MAX: the entry is empty */
 	struct udp_source *source;
 	uint32_t segment_len; /* UINT32_MAX: the datagram is one packet */
+	struct adv_rx_meta meta;
 	/* Length of the last such datagram that was one packet; UINT32_MAX: none. */
 	uint32_t single_len;
-	adv_icrc_state single_icrc; /* adv_icrc_begin() for that length and Identification 0 */
-	uint8_t tclass;
+	adv_icrc_state single_icrc;  /* adv_icrc_begin() for that length and Identification 0 */
+	struct adv_rx_packet single; /* that packet; only `data` differs from one to the next */
 };
 
 struct udp_rx {
@@ -256,8 +258,8 @@ const struct udp_flow *udp_flow_find(struct udp_link *l, struct adv_path *path, 
 static inline bool udp_flow_matches(const struct udp_link *l, const struct udp_flow *f,
 				    const struct adv_path *path, uint16_t target)
 {
-	return f->generation == l->generation && adv_gid_equal(&f->dgid, &path->dgid) &&
-	       adv_gid_equal(&f->sgid, &path->sgid) &&
+	return f->generation == l->generation &&
+	       adv_gids_equal(&f->dgid, &path->dgid, &f->sgid, &path->sgid) &&
 	       (f->any_path || (f->sport == path->sport && f->target == target));
 }
 

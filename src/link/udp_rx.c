@@ -27,18 +27,18 @@
 
 /* One datagram as the socket delivered it. */
 struct datagram {
+	const struct adv_rx_meta *meta;
 	struct udp_source *source; /* addresses, ports and their part of the ICRC */
 	const uint8_t *data;
 	uint32_t len;
 	uint32_t segment_len; /* UINT32_MAX: the datagram is one packet */
 };
 
-/* Restores the members that the kernel changed in the previous call. */
+/* Restores the members that the kernel changed and that its next call reads. */
 static void reset_header(struct msghdr *m)
 {
 	m->msg_namelen = sizeof(union udp_sockaddr);
 	m->msg_controllen = UDP_RX_CONTROL;
-	m->msg_flags = 0;
 }
 
 static void forget_reports(struct udp_rx *rx)
@@ -222,7 +222,7 @@ static unsigned deliver_packets(struct udp_link *l, const struct datagram *d, ad
 				void *user)
 {
 	struct adv_link_counters *count = &l->link.counters;
-	struct adv_rx_packet pkt = {.meta = &d->source->meta,
+	struct adv_rx_packet pkt = {.meta = d->meta,
 				    .datagram = d->len > d->segment_len ? ++l->rx.datagrams : 0};
 	const uint8_t *p = d->data, *const end = p + d->len;
 	const uint32_t segment_len = d->segment_len;
@@ -288,7 +288,7 @@ static bool read_new_report(struct udp_link *l, struct udp_known_report *k, stru
 	k->source = d->source;
 	k->segment_len = d->segment_len;
 	k->single_len = UINT32_MAX;
-	k->tclass = meta.tclass;
+	k->meta = meta;
 	return true;
 }
 
@@ -305,6 +305,14 @@ static inline bool is_known(const struct udp_known_report *k, const struct msghd
 	       memcmp(m->msg_name, &k->report, REPORT_LEN(k->control_len)) == 0;
 }
 
+/* Notes that a datagram with this report is one packet of len bytes. */
+static void remember_single(struct udp_link *l, struct udp_known_report *k, uint32_t len)
+{
+	k->single_len = len;
+	k->single_icrc = k->source->icrc ^ udp_length_effect(l, k->source->ipv4, len);
+	k->single = (struct adv_rx_packet){.meta = &k->meta, .len = len - ADV_ICRC_LEN};
+}
+
 /* Handles a datagram of any kind. known: its report is known. */
 static __attribute__((noinline)) unsigned receive_any(struct udp_link *l, struct mmsghdr *mmsg,
 						      bool known, adv_link_rx_fn *fn, void *user)
@@ -312,27 +320,29 @@ static __attribute__((noinline)) unsigned receive_any(struct udp_link *l, struct
 	struct msghdr *m = &mmsg->msg_hdr;
 	struct datagram d = {.data = m->msg_iov->iov_base, .len = mmsg->msg_len};
 	struct udp_known_report *k = report_at(l, d.len);
+	bool good;
 
+	d.meta = &k->meta;
 	d.source = k->source;
 	d.segment_len = k->segment_len;
-	if (d.len == 0 || m->msg_flags & (MSG_TRUNC | MSG_CTRUNC) ||
-	    (!known && !read_new_report(l, k, &d, m))) {
+	good = d.len > 0 && !(m->msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
+	       (known || read_new_report(l, k, &d, m));
+	reset_header(m);
+	if (!good) {
 		l->link.counters.rx_packets++;
 		l->link.counters.rx_malformed++;
 		return 1;
 	}
-	d.source->meta.tclass = k->tclass;
-	if (d.len <= d.segment_len && is_packet_len(d.len)) {
-		k->single_len = d.len;
-		k->single_icrc = d.source->icrc ^ udp_length_effect(l, d.source->ipv4, d.len);
-	}
+	if (d.len <= d.segment_len && is_packet_len(d.len))
+		remember_single(l, k, d.len);
 	return deliver_packets(l, &d, fn, user);
 }
 
 /*
- * Handles one datagram. Mostly it is one packet as long as the last one with an equal report, and
- * its Identification is 0: then the first state of its ICRC is known, too. This function and the
- * next are not inline, so that udp_receive() is short when no datagram is queued.
+ * Handles one datagram, and makes its header ready for the next. Mostly the datagram is one packet
+ * as long as the last one with an equal report, and its Identification is 0: then the first state
+ * of its ICRC is known, too. This function and the next two are not inline, so that udp_receive()
+ * is short when no datagram is queued.
  */
 static __attribute__((noinline)) unsigned receive_datagram(struct udp_link *l, struct mmsghdr *mmsg,
 							   adv_link_rx_fn *fn, void *user)
@@ -340,21 +350,20 @@ static __attribute__((noinline)) unsigned receive_datagram(struct udp_link *l, s
 	struct msghdr *m = &mmsg->msg_hdr;
 	struct udp_known_report *k = report_at(l, mmsg->msg_len);
 	const bool known = is_known(k, m);
-	struct adv_rx_packet pkt = {.data = m->msg_iov->iov_base};
+	const uint8_t *p = m->msg_iov->iov_base;
 	uint32_t found;
 
 	if (!known || mmsg->msg_len != k->single_len || m->msg_flags & (MSG_TRUNC | MSG_CTRUNC))
 		return receive_any(l, mmsg, known, fn, user);
-	pkt.len = k->single_len - ADV_ICRC_LEN;
-	memcpy(&found, pkt.data + pkt.len, sizeof(found));
-	if (adv_icrc_finish(k->single_icrc, pkt.data, pkt.len) != le32toh(found) ||
-	    !is_accepted_qpn(l, pkt.data))
+	memcpy(&found, p + k->single.len, sizeof(found));
+	if (adv_icrc_finish(k->single_icrc, p, k->single.len) != le32toh(found) ||
+	    !is_accepted_qpn(l, p))
 		return receive_any(l, mmsg, known, fn, user);
-	k->source->meta.tclass = k->tclass;
-	pkt.meta = &k->source->meta;
+	reset_header(m);
+	k->single.data = p;
 	l->link.counters.rx_packets++;
 	l->link.counters.rx_bytes += k->single_len;
-	fn(user, &pkt);
+	fn(user, &k->single);
 	return 1;
 }
 
@@ -370,8 +379,6 @@ static __attribute__((noinline)) unsigned receive_batches(struct udp_link *l, un
 		ssize_t r;
 
 		asked = from->vlen;
-		for (unsigned i = 0; i < asked; i++)
-			reset_header(&l->rx.mmsg[i].msg_hdr);
 		r = adv_sys_recvmmsg(from->fd, l->rx.mmsg, asked, MSG_DONTWAIT);
 		got = r < 0 ? 0 : (unsigned)r;
 		for (unsigned i = 0; i < got; i++)
@@ -387,6 +394,16 @@ static __attribute__((noinline)) unsigned receive_batches(struct udp_link *l, un
 	return packets;
 }
 
+/* Handles the datagram of r bytes that was received by a call for one. */
+static __attribute__((noinline)) unsigned receive_one(struct udp_link *l, ssize_t r,
+						      adv_link_rx_fn *fn, void *user)
+{
+	l->rx.mmsg[0].msg_len = (unsigned)r;
+	if (++l->receiver.streak >= STREAK)
+		l->receiver.vlen = 2;
+	return receive_datagram(l, &l->rx.mmsg[0], fn, user);
+}
+
 /*
  * The size of the next batch grows while calls return full batches. recvmsg() is fastest for a
  * single packet. recvmmsg() is faster only if several datagrams are queued.
@@ -394,19 +411,13 @@ static __attribute__((noinline)) unsigned receive_batches(struct udp_link *l, un
 unsigned udp_receive(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user)
 {
 	struct udp_link *l = udp_link_of(link);
-	struct udp_rx *rx = &l->rx;
 	ssize_t r;
 
-	if (l->receiver.vlen > 1 || !budget)
-		return budget ? receive_batches(l, budget, fn, user) : 0;
-	reset_header(&rx->mmsg[0].msg_hdr);
-	r = adv_sys_recvmsg(l->receiver.fd, &rx->mmsg[0].msg_hdr, MSG_DONTWAIT);
-	if (r < 0) {
-		l->receiver.streak = 0;
-		return 0;
-	}
-	rx->mmsg[0].msg_len = (unsigned)r;
-	if (++l->receiver.streak >= STREAK)
-		l->receiver.vlen = 2;
-	return receive_datagram(l, &rx->mmsg[0], fn, user);
+	if (l->receiver.vlen > 1)
+		return receive_batches(l, budget, fn, user);
+	r = adv_sys_recvmsg(l->receiver.fd, &l->rx.mmsg[0].msg_hdr, MSG_DONTWAIT);
+	if (r >= 0)
+		return receive_one(l, r, fn, user);
+	l->receiver.streak = 0;
+	return 0;
 }

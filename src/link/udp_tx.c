@@ -106,14 +106,11 @@ static void write_icrc(adv_icrc_state s, uint8_t *p, uint32_t len, uint32_t flip
 	memcpy(p + len - ADV_ICRC_LEN, &icrc, sizeof(icrc));
 }
 
-/* Writes header, payload and padding at p. */
-static void copy_packet(uint8_t *p, const struct adv_tx_packet *pkt)
+/* Writes payload and padding at q. */
+static __attribute__((noinline)) void gather_payload(uint8_t *q, const struct adv_tx_packet *pkt)
 {
-	uint8_t *q = p + pkt->header_len;
 	size_t left = pkt->payload_len;
 
-	/* A copy of fixed length is faster. The bytes beyond the header are overwritten below. */
-	memcpy(p, pkt->header, ADV_HEADERS_MAX);
 	for (const struct iovec *v = pkt->iov, *end = v + pkt->iov_count; v < end; v++) {
 		size_t n = v->iov_len < left ? v->iov_len : left;
 
@@ -121,9 +118,20 @@ static void copy_packet(uint8_t *p, const struct adv_tx_packet *pkt)
 		q += n;
 		left -= n;
 	}
-	left += pkt->pad;
-	if (left)
-		memset(q, 0, left);
+	memset(q, 0, left + pkt->pad);
+}
+
+/* Writes header, payload and padding at p. */
+static inline void copy_packet(uint8_t *p, const struct adv_tx_packet *pkt)
+{
+	uint8_t *q = p + pkt->header_len;
+
+	/* A copy of fixed length is faster. The bytes beyond the header are overwritten below. */
+	memcpy(p, pkt->header, ADV_HEADERS_MAX);
+	if (pkt->iov_count == 1 && !pkt->pad && pkt->iov->iov_len == pkt->payload_len)
+		memcpy(q, pkt->iov->iov_base, pkt->payload_len);
+	else if (pkt->payload_len)
+		gather_payload(q, pkt);
 }
 
 static void append_packet(struct udp_link *l, struct udp_message *m,
@@ -472,7 +480,7 @@ static bool send_all(struct udp_link *l)
 static bool is_plain(const struct udp_link *l, const struct udp_flow *f, int tos, int ttl,
 		     uint32_t len, uint16_t segment_len)
 {
-	return !f->name_source && !f->multicast && f->socket->tos == tos && f->socket->ttl == ttl &&
+	return !f->is_special && f->socket->tos == tos && f->socket->ttl == ttl &&
 	       !l->refusal_count && udp_segment_fits(f->segment, len, segment_len);
 }
 
@@ -529,16 +537,22 @@ bool udp_flush(struct adv_link *link)
 	return send_all(l);
 }
 
+/* Sends a batch by messages, after the messages that wait for room in the socket. */
+static __attribute__((noinline)) bool send_messages(struct udp_link *l, struct adv_tx_batch *batch)
+{
+	if (l->tx.next < l->tx.count && !udp_flush(&l->link)) {
+		l->link.counters.tx_dropped += batch->count;
+		return false;
+	}
+	build_messages(l, batch);
+	return (l->tx.count == 1 && send_message(l)) || send_all(l);
+}
+
 bool udp_send(struct adv_link *link, struct adv_tx_batch *batch)
 {
 	struct udp_link *l = udp_link_of(link);
 
-	if (l->tx.next < l->tx.count && !udp_flush(link)) {
-		l->link.counters.tx_dropped += batch->count;
-		return false;
-	}
-	if (batch->count == 1 && send_packet(l, &batch->packet[0]))
-		return true;
-	build_messages(l, batch);
-	return (l->tx.count == 1 && send_message(l)) || send_all(l);
+	return (batch->count == 1 && l->tx.next >= l->tx.count &&
+		send_packet(l, &batch->packet[0])) ||
+	       send_messages(l, batch);
 }

@@ -39,6 +39,8 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 	e->total_window = config->total_window ? config->total_window : 4 * e->window;
 	e->unreliable_mbps = config->unreliable_mbps;
 	e->cc = config->cc ? *config->cc : adv_cc_default();
+	/* RFC 3168, 5: a sender that does not react to marks must not be ECN-capable. */
+	e->tx_ecn = e->cc.algorithm == ADV_CC_NONE ? ADV_ECN_NOT_ECT : ADV_ECN_ECT0;
 	e->pace_burst = config->pace_burst;
 	e->line_mbps = DEFAULT_LINE_MBPS;
 	e->timeout_ticks = config->timeout_ticks ? config->timeout_ticks : 1;

@@ -84,6 +84,7 @@ struct adv_engine {
 	uint8_t timeout_ticks;
 	struct adv_pacer unreliable_pacer; /* rate of UC and UD together */
 	struct adv_cc_config cc;
+	enum adv_ecn tx_ecn; /* ECN field of packets */
 	uint32_t line_mbps;
 	uint32_t pace_burst; /* bytes */
 	bool local_credit;

@@ -16,16 +16,12 @@
  * checks everything before it changes something, so it can leave a request or a packet to the
  * general path until then. Both have the same results: tests/sim/simulate --compare checks this.
  *
- * The two files also define adv_qp_post_send(), adv_qp_post_recv() and adv_engine_rx(), where
- * messages enter the fast path.
+ * The two files also define adv_qp_post_send(), adv_qp_post_recv(), adv_engine_tx() and
+ * adv_engine_rx(), where messages enter the fast path.
  */
 #ifndef ADV_TRANSPORT_FAST_H
 #define ADV_TRANSPORT_FAST_H
 
 #include "transport/unusual.h"
-
-/* Gives a QP without ADV_UNUSUAL_FOR_TURN its turn: adds its ACK and its requests to the batch,
- * which has room. Calls the general path for requests that are unusual themselves. */
-void adv_fast_turn(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch);
 
 #endif

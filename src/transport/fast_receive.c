@@ -296,8 +296,7 @@ INLINED bool is_from_peer(const struct adv_qp *qp, const struct adv_rx_meta *met
 {
 	const struct adv_engine *e = qp->engine;
 
-	return adv_gid_equal(&meta->sgid, &qp->path.dgid) &&
-	       adv_gid_equal(&meta->dgid, &qp->path.sgid) &&
+	return adv_gids_equal(&meta->sgid, &qp->path.dgid, &meta->dgid, &qp->path.sgid) &&
 	       (!qp->peer_is_here || !e->sender_port ||
 		adv_address_is_of_qpn(e, qp->attr.dest_qp_num, meta));
 }
@@ -391,13 +390,28 @@ INLINED struct adv_qp *receiver_in_datagram(struct adv_engine *e, const struct a
 	return e->rx_qp->unusual & ADV_UNUSUAL_FOR_REQUEST ? NULL : e->rx_qp;
 }
 
-void adv_engine_rx(struct adv_engine *e, uint64_t now, const struct adv_rx_packet *pkt)
+/* Passes a packet to its QP. qp: NULL if the general path must check the packet. */
+INLINED void deliver(struct adv_engine *e, struct adv_qp *qp, uint64_t now,
+		     const struct adv_rx_packet *pkt)
 {
-	struct adv_qp *qp = pkt->datagram ? receiver_in_datagram(e, pkt) : receiver_of(e, pkt);
 	receiver *receive = qp ? receivers[pkt->data[0] & ADV_OP_MASK] : NULL;
 
 	if (receive)
 		receive(qp, pkt, now);
 	else
 		adv_incoming_rx(e, now, pkt);
+}
+
+static __attribute__((noinline)) void rx_in_datagram(struct adv_engine *e, uint64_t now,
+						     const struct adv_rx_packet *pkt)
+{
+	deliver(e, receiver_in_datagram(e, pkt), now, pkt);
+}
+
+void adv_engine_rx(struct adv_engine *e, uint64_t now, const struct adv_rx_packet *pkt)
+{
+	if (pkt->datagram)
+		rx_in_datagram(e, now, pkt);
+	else
+		deliver(e, receiver_of(e, pkt), now, pkt);
 }

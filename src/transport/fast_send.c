@@ -125,14 +125,23 @@ INLINED struct adv_tx_packet *add_packet(struct adv_qp *qp, struct adv_tx_batch 
 	struct adv_tx_packet *pkt = &batch->packet[batch->count++];
 
 	pkt->path = &qp->path;
-	pkt->iov = &batch->iov[batch->iov_used];
 	pkt->dest_qpn = qp->attr.dest_qp_num;
-	pkt->ecn = adv_outgoing_ecn(qp->engine);
+	pkt->ecn = qp->engine->tx_ecn;
 	pkt->icrc_flip = pkt->more = 0;
 	adv_put_be64(pkt->header, qp->fast.bth | (uint64_t)opcode << 56 | (uint64_t)flags << 48);
 	adv_put_be32(pkt->header + 8, psn);
 	ADV_PROBE(packet_tx, qp->attr.dest_qp_num, psn & ADV_PSN_MASK, opcode);
 	return pkt;
+}
+
+/* Adds the memory of a packet's payload to the batch. */
+INLINED void add_payload(struct adv_tx_batch *batch, struct adv_tx_packet *pkt, uint8_t *from,
+			 uint32_t n)
+{
+	struct iovec *iov = &batch->iov[batch->iov_used++];
+
+	*iov = (struct iovec){from, n};
+	pkt->iov = iov;
 }
 
 /* Adds one packet of a request: n bytes at `from`. Each caller passes a constant position, so that
@@ -168,7 +177,7 @@ INLINED void send_packet(struct adv_qp *qp, struct turn *t, const struct adv_sen
 	pkt->payload_len = n;
 	pkt->iov_count = !last || n;
 	if (!last || n)
-		t->batch->iov[t->batch->iov_used++] = (struct iovec){from, n};
+		add_payload(t->batch, pkt, from, n);
 	t->since_ackreq = ackreq ? 0 : t->since_ackreq + 1;
 	t->psn = adv_psn_add(t->psn, 1);
 	t->room--;
@@ -298,10 +307,9 @@ static __attribute__((noinline)) void send_all_requests(struct adv_qp *qp, uint6
 	}
 }
 
-static __attribute__((noinline)) void send_requests(struct adv_qp *qp, uint64_t now,
-						    struct adv_tx_batch *batch)
+INLINED void send_requests(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
 {
-	if (!send_only_request(qp, now, batch))
+	if (qp->sq.next != qp->sq.head && !send_only_request(qp, now, batch))
 		send_all_requests(qp, now, batch);
 }
 
@@ -323,11 +331,9 @@ INLINED void send_ack(struct adv_qp *qp, struct adv_tx_batch *batch)
 	resp->ack_behind = false;
 }
 
-/* A turn in which the ACK follows the requests. */
-static void send_ack_behind(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
+/* Adds the pending ACK behind requests, or leaves it for a batch of its own. */
+static __attribute__((noinline)) void send_ack_behind(struct adv_qp *qp, struct adv_tx_batch *batch)
 {
-	if (qp->sq.next != qp->sq.head)
-		send_requests(qp, now, batch);
 	if (!adv_responder_has_tx(qp))
 		return;
 	if (adv_responder_ack_goes_alone(qp, batch) || !adv_outgoing_has_room(batch))
@@ -336,15 +342,100 @@ static void send_ack_behind(struct adv_qp *qp, uint64_t now, struct adv_tx_batch
 		send_ack(qp, batch);
 }
 
-/* In the order of serve_connected() in engine_tx.c. */
-void adv_fast_turn(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
+/* ---- turns ---- */
+
+/* Gives a QP without ADV_UNUSUAL_FOR_TURN its turn, as serve_connected() in engine_tx.c: adds its
+ * ACK and its requests to the batch, which has room. */
+static __attribute__((noinline)) void take_turn(struct adv_qp *qp, uint64_t now,
+						struct adv_tx_batch *batch)
 {
-	if (qp->resp.ack_behind) {
-		send_ack_behind(qp, now, batch);
-		return;
-	}
-	if (adv_responder_has_tx(qp))
+	bool behind = qp->resp.ack_behind;
+
+	if (!behind && adv_responder_has_tx(qp))
 		send_ack(qp, batch);
-	if (qp->sq.next != qp->sq.head)
-		send_requests(qp, now, batch);
+	send_requests(qp, now, batch);
+	if (behind)
+		send_ack_behind(qp, batch);
+}
+
+bool adv_engine_tx_ready(const struct adv_engine *e)
+{
+	return !adv_list_empty(&e->tx_ready) || e->note_tail != e->note_head;
+}
+
+/* Gives turns until the batch is full or no QP is ready. */
+static __attribute__((noinline)) unsigned serve_all(struct adv_engine *e, uint64_t now,
+						    struct adv_tx_batch *batch)
+{
+	adv_outgoing_send_notes(e, batch);
+	while (!adv_list_empty(&e->tx_ready) && adv_outgoing_has_room(batch)) {
+		struct adv_qp *qp = adv_container_of(e->tx_ready.next, struct adv_qp, tx_node);
+
+		adv_list_del(&qp->tx_node);
+		if (!(qp->unusual & ADV_UNUSUAL_FOR_TURN) && !e->held_dscps)
+			take_turn(qp, now, batch);
+		else
+			adv_outgoing_serve(qp, now, batch);
+		if (adv_responder_ack_goes_alone(qp, batch))
+			break;
+	}
+	if (!adv_engine_tx_ready(e))
+		e->front.todo &= ~(uint32_t)ADV_TODO_TX;
+	return batch->count;
+}
+
+/* Returns the only QP that is ready, if the engine has nothing else to send and the fast path may
+ * serve the QP; else NULL. */
+static inline struct adv_qp *only_usual_qp(const struct adv_engine *e)
+{
+	struct adv_list *first = e->tx_ready.next;
+	struct adv_qp *qp = adv_container_of(first, struct adv_qp, tx_node);
+
+	if (first->next != &e->tx_ready || first == &e->tx_ready || e->dead_ahs ||
+	    e->note_tail != e->note_head || e->held_dscps)
+		return NULL;
+	return qp->unusual & ADV_UNUSUAL_FOR_TURN ? NULL : qp;
+}
+
+/* Ends the turn of the only ready QP: adds its requests, and its ACK if that comes last. */
+static __attribute__((noinline)) unsigned end_only_turn(struct adv_qp *qp, uint64_t now,
+							struct adv_tx_batch *batch)
+{
+	struct adv_engine *e = qp->engine;
+	bool behind = qp->resp.ack_behind;
+
+	send_requests(qp, now, batch);
+	if (behind)
+		send_ack_behind(qp, batch);
+	/* Mostly the QP has sent all. */
+	if (!adv_list_empty(&e->tx_ready) && !adv_responder_ack_goes_alone(qp, batch))
+		return serve_all(e, now, batch);
+	return batch->count;
+}
+
+unsigned adv_engine_tx_some(struct adv_engine *e, uint64_t now, struct adv_tx_batch *batch,
+			    unsigned limit)
+{
+	struct adv_qp *qp = only_usual_qp(e);
+
+	batch->count = 0;
+	batch->limit = limit;
+	batch->iov_used = 0;
+	if (!qp)
+		return serve_all(e, now, batch);
+	/* The list is empty without the QP. adv_qp_schedule() adds the QP again if it sends more.
+	 */
+	adv_list_init(&e->tx_ready);
+	adv_list_init(&qp->tx_node);
+	e->front.todo &= ~(uint32_t)ADV_TODO_TX;
+	if (!qp->resp.ack_behind && adv_responder_has_tx(qp))
+		send_ack(qp, batch);
+	if (qp->sq.next != qp->sq.head || qp->resp.ack_behind)
+		return end_only_turn(qp, now, batch);
+	return batch->count;
+}
+
+unsigned adv_engine_tx(struct adv_engine *e, uint64_t now, struct adv_tx_batch *batch)
+{
+	return adv_engine_tx_some(e, now, batch, ADV_TX_BATCH_PACKETS);
 }

@@ -18,7 +18,7 @@ struct adv_tx_packet *adv_outgoing_add(struct adv_engine *e, struct adv_path *pa
 	pkt->more = 0;
 	pkt->pad = h->bth.pad;
 	pkt->dest_qpn = h->bth.dest_qpn;
-	pkt->ecn = adv_outgoing_ecn(e);
+	pkt->ecn = e->tx_ecn;
 	pkt->icrc_flip = 0;
 	pkt->header_len = (uint8_t)adv_headers_encode(h, pkt->header);
 	e->counters.tx_packets++;

@@ -3,19 +3,18 @@
 #ifndef ADV_TRANSPORT_OUTGOING_H
 #define ADV_TRANSPORT_OUTGOING_H
 
-#include "transport/engine_state.h"
+#include "transport/qp_state.h"
+
+/* engine_tx.c. Gives a QP its turn, which may be of any kind. */
+void adv_outgoing_serve(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch);
+/* engine_tx.c. Adds what the engine sends beside the turns of QPs. `batch` is the first since the
+ * last batch was sent. */
+void adv_outgoing_send_notes(struct adv_engine *e, struct adv_tx_batch *batch);
 
 /* True if the batch has room for one more packet of any shape. */
 static inline bool adv_outgoing_has_room(const struct adv_tx_batch *batch)
 {
 	return batch->count < batch->limit && batch->iov_used + ADV_MAX_SGE <= ADV_TX_BATCH_IOV;
-}
-
-/* Returns the ECN field of packets. RFC 3168, 5: a sender that does not react to marks must not be
- * ECN-capable. */
-static inline enum adv_ecn adv_outgoing_ecn(const struct adv_engine *e)
-{
-	return e->cc.algorithm == ADV_CC_NONE ? ADV_ECN_NOT_ECT : ADV_ECN_ECT0;
 }
 
 /* Adds a packet with these headers to the batch, which has room. The caller adds the payload. */

@@ -32,6 +32,8 @@ static void end_delay(struct adv_qp *qp)
 {
 	struct adv_engine *e = qp->engine;
 
+	if (!adv_responder_ack_waits(qp))
+		return;
 	adv_list_del(&qp->delay_node);
 	if (adv_list_empty(&e->delayed))
 		e->front.todo &= ~(uint32_t)ADV_TODO_ACK;

@@ -45,11 +45,8 @@ void adv_timers_release(struct adv_timer_heap *h)
 	adv_heap_release_one(&h->heap);
 }
 
-void adv_timer_set(struct adv_timer_heap *h, struct adv_timer *t, uint64_t when)
+void adv_timer_advance(struct adv_timer_heap *h, struct adv_timer *t, uint64_t when)
 {
-	t->when = when;
-	if (when == ADV_NEVER || (t->position && when >= t->in_heap))
-		return;
 	t->in_heap = when;
 	if (t->position)
 		adv_heap_update_earlier(&h->heap, &timer_kind, t->position);
@@ -64,6 +61,7 @@ void adv_timer_remove(struct adv_timer_heap *h, struct adv_timer *t)
 	if (!t->position)
 		return;
 	adv_heap_remove(&h->heap, &timer_kind, t->position);
+	t->in_heap = ADV_NEVER;
 	publish_earliest(h);
 }
 
@@ -78,6 +76,7 @@ void adv_timers_expire(struct adv_timer_heap *h, struct adv_engine *e, uint64_t 
 			continue;
 		}
 		adv_heap_remove(&h->heap, &timer_kind, 1);
+		t->in_heap = ADV_NEVER;
 		if (t->when == ADV_NEVER)
 			continue;
 		t->when = ADV_NEVER;

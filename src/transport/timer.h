@@ -18,7 +18,7 @@ typedef void adv_timer_fn(struct adv_engine *e, struct adv_timer *t, uint64_t no
 struct adv_timer {
 	adv_timer_fn *fire;
 	uint64_t when;	   /* ADV_NEVER: not set */
-	uint64_t in_heap;  /* key in the heap: at most `when` */
+	uint64_t in_heap;  /* key in the heap: at most `when`; ADV_NEVER: not in the heap */
 	uint32_t position; /* index in the heap; 0: the timer is not in the heap */
 };
 
@@ -35,9 +35,18 @@ int adv_timers_reserve(struct adv_timer_heap *h);
 /* Releases one reservation. The last release frees the memory. */
 void adv_timers_release(struct adv_timer_heap *h);
 
+/* For adv_timer_set(): changes the key in the heap to an earlier time. */
+void adv_timer_advance(struct adv_timer_heap *h, struct adv_timer *t, uint64_t when);
+
 /* Sets or moves the timer. A move to a later time only stores the time; the heap is corrected when
  * the earlier time is reached. */
-void adv_timer_set(struct adv_timer_heap *h, struct adv_timer *t, uint64_t when);
+static inline void adv_timer_set(struct adv_timer_heap *h, struct adv_timer *t, uint64_t when)
+{
+	t->when = when;
+	if (when < t->in_heap)
+		adv_timer_advance(h, t, when);
+}
+
 /* Removes the timer from the heap. Call it before the timer's object is freed. */
 void adv_timer_remove(struct adv_timer_heap *h, struct adv_timer *t);
 

@@ -19,6 +19,19 @@ static inline bool adv_gid_equal(const struct adv_gid *a, const struct adv_gid *
 	return memcmp(a->raw, b->raw, 16) == 0;
 }
 
+/* True if a is equal to b, and c to d. Without a branch between the two. */
+static inline bool adv_gids_equal(const struct adv_gid *a, const struct adv_gid *b,
+				  const struct adv_gid *c, const struct adv_gid *d)
+{
+	uint64_t x[8];
+
+	memcpy(x, a->raw, 16);
+	memcpy(x + 2, b->raw, 16);
+	memcpy(x + 4, c->raw, 16);
+	memcpy(x + 6, d->raw, 16);
+	return ((x[0] ^ x[2]) | (x[1] ^ x[3]) | (x[4] ^ x[6]) | (x[5] ^ x[7])) == 0;
+}
+
 static inline bool adv_gid_is_ipv4(const struct adv_gid *g)
 {
 	static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};

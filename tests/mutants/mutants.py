@@ -57,6 +57,7 @@ SRQ = "src/transport/srq.c"
 TPT = "src/transport/tpt_engines.c"
 TPT_H = "src/transport/tpt.h"
 TIMER = "src/transport/timer.c"
+TIMER_H = "src/transport/timer.h"
 UNRELIABLE = "src/transport/unreliable.c"
 UNUSUAL = "src/transport/unusual.c"
 WINDOW = "src/transport/window.c"
@@ -135,8 +136,11 @@ MUTANTS = [
      "\twhile (!qp->srq && qp->rq.next != qp->rq.head)\n"
      "\t\tflush_one_recv(qp, adv_recv_wqe_at(qp, qp->rq.next++), now);\n"
      "\tif (taken)\n\t\tflush_one_recv(qp, taken, now);\n"),
-    ("timer-earlier", "a timer that is moved to an earlier time expires at its old one", TIMER,
-     "(t->position && when >= t->in_heap)", "t->position"),
+    ("timer-earlier", "a timer that is moved to an earlier time expires at its old one", TIMER_H,
+     "if (when < t->in_heap)", "if (t->in_heap == ADV_NEVER)"),
+    ("timer-again", "a timer that has expired is not set to a later time", TIMER,
+     "\t\tadv_heap_remove(&h->heap, &timer_kind, 1);\n\t\tt->in_heap = ADV_NEVER;\n",
+     "\t\tadv_heap_remove(&h->heap, &timer_kind, 1);\n"),
     ("rnr-wait", "the requester does not wait for the time of an RNR NAK", RETRANSMIT,
      "\treq->rnr_wait = true;", "\treq->rnr_wait = false;"),
     ("rnr-count", "RNR retries are not counted", COMPLETER,
@@ -511,12 +515,15 @@ MUTANTS = [
      "batch->count >= batch->limit || ", ""),
     ("fast-one-mtu", "a message of several packets is sent as one", FAST_SEND,
      "qp->sq.head || wqe->length > qp->mtu ||", "qp->sq.head ||"),
-    ("turn-held", "the only ready queue pair sends though its priority is paused", ENGINE_TX,
+    ("turn-held", "the only ready queue pair sends though its priority is paused", FAST_SEND,
      "e->note_tail != e->note_head || e->held_dscps)", "e->note_tail != e->note_head)"),
-    ("turn-unusual", "the fast path serves the only ready queue pair though it is unusual", ENGINE_TX,
+    ("turn-unusual", "the fast path serves the only ready queue pair though it is unusual", FAST_SEND,
      "return qp->unusual & ADV_UNUSUAL_FOR_TURN ? NULL : qp;", "return qp;"),
-    ("turn-rest", "the only ready queue pair does not fill a batch", ENGINE_TX,
+    ("turn-rest", "the only ready queue pair does not fill a batch", FAST_SEND,
      "if (!adv_list_empty(&e->tx_ready) && !adv_responder", "if (adv_list_empty(&e->tx_ready) && !adv_responder"),
+    ("turn-behind", "the only ready queue pair drops an ACK that goes behind its requests", FAST_SEND,
+     "\tsend_requests(qp, now, batch);\n\tif (behind)\n\t\tsend_ack_behind(qp, batch);\n\t/* Mostly",
+     "\tsend_requests(qp, now, batch);\n\t/* Mostly"),
     ("datagram-number", "a packet has the addresses of an earlier datagram", FAST_RECEIVE,
      "if (pkt->len < ADV_BTH_LEN || pkt->datagram != e->rx_datagram ||",
      "if (pkt->len < ADV_BTH_LEN || !e->rx_datagram ||"),

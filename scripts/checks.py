@@ -37,7 +37,7 @@ QUICK_BUILD = ["-Doptimization=1"]  # for sanitizers: builds in two thirds of th
 
 # If CI is set, a skipped test of these suites counts as failed, because a CI machine can run them all.
 # MAY_SKIP has the exceptions, as 'step: name: reason'.
-MUST_RUN = {"check", "cli", "clients", "daemon", "host", "link", "rdmacm", "verbs"}
+MUST_RUN = {"check", "cli", "clients", "daemon", "host", "learn", "link", "rdmacm", "verbs"}
 MAY_SKIP = re.compile(r": already without privilege"
                       r"|^asan: explain/test_strings_are_those_of_the_library:"
                       r"|^[at]san: daemon-(detached/(little_memory|small_files_for_good)"
@@ -51,7 +51,7 @@ MAY_SKIP = re.compile(r": already without privilege"
 # Suites with real processes, sockets and clocks, which a shared machine may stop for seconds. If a test of
 # these fails without a sanitizer's report and then passes alone, it counts as passed, is called
 # "unstable", and its output is printed. Every other test runs once.
-SECOND_CHANCE = {"check", "cli", "clients", "daemon", "host", "link", "rdmacm", "verbs"}
+SECOND_CHANCE = {"check", "cli", "clients", "daemon", "host", "learn", "link", "rdmacm", "verbs"}
 FATAL = re.compile(r"Sanitizer|: runtime error: |Assertion .* failed|Segmentation|signal 11")
 # The line with which a runner (of clients or daemon, cmocka, unittest) reports a skipped case.
 SKIPPED_CASE = re.compile(r"^skip (?P<client>\S+) \([\d.]+ s\)(?: skip:)? ?(?P<client_why>.*)$"

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The console blocks of a page: its commands, their outputs, and which differences do not count.
+
+A block begins with ```console. A line "$ COMMAND" is a command, which a backslash at the end of a line
+continues; the lines up to the next command are its output. A line "..." stands for any number of lines.
+A comment <!-- numbers vary --> above a block says that none of its numbers is compared.
+"""
+
+import re
+
+BLOCK = re.compile(r"(?P<vary><!-- numbers vary -->\n+)?```console\n(?P<text>.*?)^```$", re.M | re.S)
+REST = "..."  # any number of lines
+
+# Longer numbers are process ids, PSNs and keys, except for these.
+CONSTANT = {"1000", "2000", "4791", "7471", "2026", "4096", "65536"}
+NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")
+# The same input gives the same output, byte for byte.
+EXACT = re.compile(r"adverb (sim|plan|frame) ")
+
+
+def plain(line, vary):
+    """Returns a line without what differs from run to run."""
+    line = re.sub(r"0x[0-9a-f]{3,}", "HEX", line)
+    if vary:
+        line = NUMBER.sub("N", line)
+    line = re.sub(r"(?<![\w.])\d+(\.\d+)? (ns|us|ms|s)\b", r"N \2", line)
+    line = re.sub(r"(?<![\w.])\d{4,}\b", lambda m: m[0] if m[0] in CONSTANT else "N", line)
+    return " ".join(line.split())
+
+
+def matches(wanted, got):
+    """Whether the lines of an output are those of the page, in which REST stands for any lines."""
+    if not wanted:
+        return not got
+    if wanted[0] == REST:
+        return any(matches(wanted[1:], got[i:]) for i in range(len(got) + 1))
+    return bool(got) and wanted[0] == got[0] and matches(wanted[1:], got[1:])
+
+
+class Step:
+    """A command of a page with its output there."""
+
+    def __init__(self, command):
+        self.command = command
+        self.output = []
+
+    def matches(self, got, vary):
+        """Whether a new output is the same, but for what differs from run to run."""
+        if EXACT.match(self.command):
+            return self.output == got
+        return matches([plain(line, vary) for line in self.output], [plain(line, vary) for line in got])
+
+    def text(self):
+        return "".join(f"{line}\n" for line in ["$ " + self.command, *self.output])
+
+
+class Block:
+    """The commands of one console block."""
+
+    def __init__(self, match):
+        self.span = match.span("text")
+        self.vary = match["vary"] is not None
+        self.steps = []
+        for line in match["text"].splitlines():
+            if self.steps and self.steps[-1].command.endswith("\\"):
+                self.steps[-1].command += "\n" + line
+            elif line.startswith("$ "):
+                self.steps.append(Step(line[2:]))
+            elif self.steps:
+                self.steps[-1].output.append(line)
+            else:
+                raise ValueError(f"a block begins with an output: {line}")
+
+
+def blocks(text):
+    return [Block(match) for match in BLOCK.finditer(text)]
+
+
+def replaced(text, changed):
+    """Returns a page with the present outputs of its blocks."""
+    for block in reversed(changed):
+        begin, end = block.span
+        text = text[:begin] + "".join(step.text() for step in block.steps) + text[end:]
+    return text

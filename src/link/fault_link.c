@@ -356,6 +356,12 @@ static bool fault_sleep(struct adv_link *link, bool sleeping)
 	return !inner->ops->sleep || inner->ops->sleep(inner, sleeping);
 }
 
+static void fault_way(struct adv_link *link, const struct adv_tx_packet *pkt,
+		      struct adv_link_way *way)
+{
+	adv_link_find_way(fault_of(link)->inner, pkt, way);
+}
+
 /* ---- creation and destruction ---- */
 
 static void drop_all(struct adv_fault_queue *q)
@@ -383,6 +389,7 @@ static const struct adv_link_ops fault_ops = {
 	.flush = fault_flush,
 	.receive = fault_receive,
 	.sleep = fault_sleep,
+	.way = fault_way,
 	.destroy = fault_destroy,
 };
 
@@ -470,6 +477,14 @@ struct adv_link *adv_fault_link_unwrap(struct adv_link *link, adv_link_rx_fn *fn
 		inner->ops->accept_long(inner, true);
 	free(f);
 	return inner;
+}
+
+void adv_fault_link_set_inner(struct adv_link *link, struct adv_link *inner)
+{
+	struct adv_fault_link *f = fault_of(link);
+
+	f->inner = inner;
+	publish(f);
 }
 
 void adv_fault_link_send_kept(struct adv_link *link)

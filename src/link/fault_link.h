@@ -38,6 +38,10 @@ struct adv_link *adv_fault_link_create_with(struct adv_link *inner, uint64_t (*c
  */
 struct adv_link *adv_fault_link_unwrap(struct adv_link *link, adv_link_rx_fn *fn, void *user);
 
+/* Replaces the inner link by a link that wraps it, or by the link that it wraps. The wrapper owns
+ * the new inner link from now on, and the old one no longer. */
+void adv_fault_link_set_inner(struct adv_link *link, struct adv_link *inner);
+
 /* Sends kept outgoing packets now, as far as the inner link has room. */
 void adv_fault_link_send_kept(struct adv_link *link);
 

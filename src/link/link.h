@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The interface of a link: a way for packets. The link of udp.h sends packets by UDP sockets. Two
+ * The interface of a link: a way for packets. The link of udp.h sends packets by UDP sockets. Three
  * links wrap another link:
  * - shm.h: processes of this machine exchange packets in shared memory;
- * - fault_link.h: a fault plan applies to the packets.
+ * - fault_link.h: a fault plan applies to the packets;
+ * - tap.h: captures get a copy of the packets.
  * All calls on one link are made under the lock of its owner.
  */
 #ifndef ADV_LINK_LINK_H
@@ -34,6 +35,12 @@ struct adv_link_counters {
 #define ADV_LINK_MORE_BYTES (ADV_BTH_LEN + ADV_ICRC_LEN)
 
 struct adv_link;
+
+/* How a link sends a packet. */
+struct adv_link_way {
+	bool memory;	/* through shared memory; otherwise by UDP */
+	uint16_t sport; /* UDP source port */
+};
 
 struct adv_link_ops {
 	/*
@@ -66,6 +73,9 @@ struct adv_link_ops {
 	/* Sets whether peers may send long packets to this link; at first they may. NULL: none
 	 * arrive. */
 	void (*accept_long)(struct adv_link *link, bool accepts);
+	/* Finds out how send() would send the packet now, for captures. NULL: not known. */
+	void (*way)(struct adv_link *link, const struct adv_tx_packet *pkt,
+		    struct adv_link_way *way);
 	void (*destroy)(struct adv_link *link);
 };
 
@@ -86,6 +96,16 @@ struct adv_link {
 	const struct adv_link *inner; /* a link that this link uses, and whose packets it does not
 				       * count; NULL: none */
 };
+
+/* As adv_link_ops.way(), for any link: a link that does not know it sends from the preferred port.
+ */
+static inline void adv_link_find_way(struct adv_link *link, const struct adv_tx_packet *pkt,
+				     struct adv_link_way *way)
+{
+	*way = (struct adv_link_way){.sport = pkt->path->sport};
+	if (link->ops->way)
+		link->ops->way(link, pkt, way);
+}
 
 /* Returns the counters of the link and of the links that it uses. */
 static inline struct adv_link_counters adv_link_count(const struct adv_link *link)

@@ -145,6 +145,34 @@ static struct shm_peer *route_packet(struct shm_link *l, const struct adv_tx_pac
 	return NULL;
 }
 
+/* True if route_packet() would return the peer. */
+static bool would_use_memory(const struct shm_link *l, const struct shm_peer *p,
+			     const struct adv_tx_packet *pkt)
+{
+	uint64_t last, now;
+
+	if (!p || !adv_udp_is_own_address(l->udp, &pkt->path->dgid))
+		return false;
+	if (!p->settling)
+		return true;
+	last = l->udp_last[p->slot];
+	now = l->clock();
+	return (!last || now - last >= SETTLE) &&
+	       (adv_ring_has_reader(&p->writer) || (now - p->since < READER_WAIT && !p->withdrawn));
+}
+
+static void shm_way(struct adv_link *link, const struct adv_tx_packet *pkt,
+		    struct adv_link_way *way)
+{
+	struct shm_link *l = shm_of(link);
+
+	/* A packet through memory carries the preferred source port, see adv_ring_put(). */
+	if (would_use_memory(l, l->of_slot[home_of(l, pkt->dest_qpn)], pkt))
+		*way = (struct adv_link_way){.memory = true, .sport = pkt->path->sport};
+	else
+		l->udp->ops->way(l->udp, pkt, way);
+}
+
 static void put_packet(struct shm_link *l, struct shm_peer *p, const struct adv_tx_packet *pkt)
 {
 	if (!adv_ring_put(&p->writer, pkt)) {
@@ -587,6 +615,7 @@ static const struct adv_link_ops shm_ops = {
 	.long_payload = shm_long_payload,
 	.recall = shm_recall,
 	.accept_long = shm_accept_long,
+	.way = shm_way,
 	.destroy = shm_destroy,
 };
 

@@ -125,10 +125,20 @@ static void udp_destroy(struct adv_link *link)
 	munmap(l, sizeof(*l));
 }
 
+static void udp_way(struct adv_link *link, const struct adv_tx_packet *pkt,
+		    struct adv_link_way *way)
+{
+	const struct udp_flow *f =
+		udp_flow_of(udp_link_of(link), pkt->path, adv_qpn_target(pkt->dest_qpn));
+
+	*way = (struct adv_link_way){.sport = f ? f->socket->port : pkt->path->sport};
+}
+
 static const struct adv_link_ops udp_ops = {
 	.send = udp_send,
 	.flush = udp_flush,
 	.receive = udp_receive,
+	.way = udp_way,
 	.destroy = udp_destroy,
 };
 

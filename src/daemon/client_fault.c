@@ -7,6 +7,7 @@
 #include "daemon/client_notice.h"
 #include "daemon/given.h"
 #include "daemon/ucma.h"
+#include "host/capture_exchange.h"
 #include "host/fault_exchange.h"
 
 void adv_client_fault_close(struct adv_client *c)
@@ -79,14 +80,18 @@ static int answer_for_process(struct adv_client *c, uint32_t number)
 	return 0;
 }
 
-/* Answers a request about the daemon's plan for all packets of QP1. Returns 0 or errno. */
+/* Answers a request about the daemon's plan for all packets of QP1, or about a capture of these
+ * packets. Returns 0 or errno. */
 static int answer_for_daemon(struct adv_client *c)
 {
 	const struct adv_daemon *d = c->all->daemon;
 
 	if (c->session.peer.uid != 0 && (d->system || c->session.peer.uid != d->uid))
 		return EPERM;
-	adv_ucma_fault(c->all->ucma, 0, 0, c->fault_socket);
+	if (adv_capture_is_asked(c->fault_socket))
+		adv_ucma_capture(c->all->ucma, c->fault_socket);
+	else
+		adv_ucma_fault(c->all->ucma, 0, 0, c->fault_socket);
 	return 0;
 }
 

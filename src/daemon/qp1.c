@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "host/control_protocol.h"
+#include "host/capture_exchange.h"
 #include "link/udp.h"
 #include "wire/frame.h"
 #include "wire/mad.h"
@@ -25,7 +25,9 @@ struct adv_qp1 {
 	int socket;
 	int error_epoll;
 	struct adv_link *udp;
-	struct adv_link *link; /* `udp`, or a wrapper around it that injects faults */
+	struct adv_link *fault; /* fault link, or NULL */
+	struct adv_tap tap[ADV_CAPTURE_PLACES];
+	struct adv_link *link; /* the outermost of these links */
 	_Atomic uint16_t *sender;
 	struct adv_gid_table gids;
 	uint32_t psn;
@@ -68,6 +70,24 @@ static struct adv_link *make_link(const struct adv_qp1 *q, const struct adv_gid_
 	return link;
 }
 
+/* Returns the link between the faults and the network. */
+static struct adv_link *wire_of(struct adv_qp1 *q)
+{
+	return adv_tap_wrap(&q->tap[ADV_CAPTURE_WIRE], q->udp);
+}
+
+/* Sets q->link after a change of the other links. */
+static void stack_links(struct adv_qp1 *q)
+{
+	struct adv_link *top = wire_of(q);
+
+	if (q->fault) {
+		adv_fault_link_set_inner(q->fault, top);
+		top = q->fault;
+	}
+	q->link = adv_tap_wrap(&q->tap[ADV_CAPTURE_ENGINE], top);
+}
+
 static void release_qp1(struct adv_qp1 *q)
 {
 	if (q->link)
@@ -86,6 +106,8 @@ struct adv_qp1 *adv_qp1_create(int socket, _Atomic uint16_t *sender)
 	q->socket = socket;
 	q->sender = sender;
 	q->error_epoll = epoll_create1(EPOLL_CLOEXEC);
+	for (unsigned i = 0; i < ADV_CAPTURE_PLACES; i++)
+		adv_tap_init(&q->tap[i]);
 	q->link = q->udp = q->error_epoll >= 0 ? make_link(q, &q->gids) : NULL;
 	if (!q->link || getrandom(&q->psn, sizeof(q->psn), 0) < 0) {
 		int saved = errno;
@@ -105,23 +127,46 @@ void adv_qp1_destroy(struct adv_qp1 *q)
 
 int adv_qp1_set_gids(struct adv_qp1 *q, const struct adv_gid_table *gids)
 {
-	struct adv_link *link = make_link(q, gids), *wrapped = link;
+	struct adv_link *link = make_link(q, gids), *old = q->udp;
 
 	if (!link)
 		return errno;
-	if (q->ask)
-		wrapped = adv_fault_link_create_with(link, adv_clock_ns, q->ask, q->ask_user);
-	if (!wrapped) {
-		link->ops->destroy(link);
-		return ENOMEM;
-	}
 	atomic_store(q->sender, adv_udp_sender(link));
-	q->link->ops->destroy(q->link);
 	q->udp = link;
-	q->link = wrapped;
+	stack_links(q);
+	old->ops->destroy(old);
 	q->full = false;
 	memcpy(&q->gids, gids, sizeof(q->gids));
 	return 0;
+}
+
+/* ---- captures ---- */
+
+/* Ends the captures whose tools have ended. */
+static void look_at_captures(struct adv_qp1 *q)
+{
+	bool ended = false;
+
+	for (unsigned i = 0; i < ADV_CAPTURE_PLACES; i++) {
+		int fd;
+
+		while ((fd = adv_tap_ended(&q->tap[i])) >= 0) {
+			adv_tap_detach(&q->tap[i], fd);
+			ended = true;
+		}
+	}
+	if (ended)
+		stack_links(q);
+}
+
+bool adv_qp1_capture(struct adv_qp1 *q, int fd)
+{
+	bool begun;
+
+	look_at_captures(q);
+	begun = adv_capture_answer(fd, q->tap, ADV_SLOT_DAEMON, ADV_TAP_SIZE_MIN);
+	stack_links(q);
+	return begun;
 }
 
 static bool is_ours(const struct adv_qp1 *q, const struct adv_gid *gid)
@@ -171,6 +216,7 @@ unsigned adv_qp1_receive(struct adv_qp1 *q, unsigned budget, adv_qp1_rx_fn *fn, 
 	uint64_t before = q->counters.rx;
 	unsigned taken;
 
+	look_at_captures(q);
 	q->fn = fn;
 	q->user = user;
 	q->refused = 0;
@@ -183,18 +229,22 @@ unsigned adv_qp1_receive(struct adv_qp1 *q, unsigned budget, adv_qp1_rx_fn *fn, 
 
 int adv_qp1_set_faults(struct adv_qp1 *q, adv_fault_link_decide_fn *fn, void *user)
 {
-	struct adv_link *link = q->link;
+	bool changes = !fn != !q->ask;
 
-	if (fn && !q->ask)
-		link = adv_fault_link_create_with(q->link, adv_clock_ns, fn, user);
-	else if (!fn && q->ask)
-		link = adv_fault_link_unwrap(q->link, receive_one, q);
-	if (!link)
-		return ENOMEM;
-	q->full = link != q->link ? !link->ops->flush(link) : q->full;
-	q->link = link;
+	if (fn && !q->ask) {
+		q->fault = adv_fault_link_create_with(wire_of(q), adv_clock_ns, fn, user);
+		if (!q->fault)
+			return ENOMEM;
+	} else if (changes) {
+		(void)adv_fault_link_unwrap(q->fault, receive_one, q);
+		q->fault = NULL;
+	}
 	q->ask = fn;
 	q->ask_user = user;
+	if (changes) {
+		stack_links(q);
+		q->full = !q->link->ops->flush(q->link);
+	}
 	return 0;
 }
 

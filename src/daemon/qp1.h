@@ -63,6 +63,10 @@ bool adv_qp1_flush(struct adv_qp1 *q);
  * adv_qp1_receive(). 0 or ENOMEM. */
 int adv_qp1_set_faults(struct adv_qp1 *q, adv_fault_link_decide_fn *fn, void *user);
 
+/* Answers the request of `adverb capture` that is queued in fd (host/capture_exchange.h). Returns
+ * true if a capture has begun: QP1 owns fd now, and ends the capture with its tool. */
+bool adv_qp1_capture(struct adv_qp1 *q, int fd);
+
 /* Returns the time at which adv_qp1_receive() has to be called for a delayed packet, in nanoseconds
  * of CLOCK_MONOTONIC; UINT64_MAX: never. */
 uint64_t adv_qp1_deadline(const struct adv_qp1 *q);

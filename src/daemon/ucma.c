@@ -2,6 +2,7 @@
 #include "daemon/ucma.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,6 +191,14 @@ void adv_ucma_fault(struct adv_ucma *u, pid_t pid, uid_t uid, int fd)
 		adv_cm_faults_of_process(u->faults, pid, uid, fd);
 	else
 		adv_cm_faults_of_daemon(u->faults, fd);
+}
+
+void adv_ucma_capture(struct adv_ucma *u, int fd)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	if (copy >= 0 && !adv_qp1_capture(u->qp1, copy))
+		close(copy);
 }
 
 static void close_dead(struct adv_ucma *u)

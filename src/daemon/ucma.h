@@ -53,6 +53,9 @@ bool adv_ucma_find_process(const struct adv_ucma *u, pid_t pid, uid_t *uid);
  * a process of the user; pid 0: for the whole daemon. */
 void adv_ucma_fault(struct adv_ucma *u, pid_t pid, uid_t uid, int fd);
 
+/* Answers the request of `adverb capture` in the socket `fd` (daemon/qp1.h). */
+void adv_ucma_capture(struct adv_ucma *u, int fd);
+
 /* Answers the request about objects in the socket `fd` (host/resource_exchange.h): lists the ids of
  * a user's programs; uid 0: the ids of all users. Returns 0. */
 int adv_ucma_objects(struct adv_ucma *u, uid_t uid, int fd);

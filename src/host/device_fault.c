@@ -31,12 +31,12 @@ static uint32_t inject(void *user, enum adv_injection what, const struct adv_wor
 	struct adv_fault_work w = {actions[what], (enum adv_fault_work_queue)work->queue,
 				   work->opcode, work->qpn};
 
-	return adv_fault_link_decide_work(d->link, &w);
+	return adv_fault_link_decide_work(d->fault, &w);
 }
 
 static const struct adv_fault_state *state_of(const struct adv_device *d)
 {
-	return d->faulty ? adv_fault_link_state(d->link) : NULL;
+	return d->fault ? adv_fault_link_state(d->fault) : NULL;
 }
 
 static bool injects_errors(const struct adv_fault_plan *plan)
@@ -80,7 +80,7 @@ void adv_device_fault_look(struct adv_device *d, uint64_t now)
 	bool dead = s && adv_fault_device_is_dead(s, now);
 
 	/* If the port went down and up between two calls, delivers both events now, late. */
-	if (s && adv_fault_link_port_blinked(d->link, now) && !atomic_load(&d->port_down)) {
+	if (s && adv_fault_link_port_blinked(d->fault, now) && !atomic_load(&d->port_down)) {
 		adv_device_deliver_port_event(d, IBV_EVENT_PORT_ERR);
 		adv_device_deliver_port_event(d, IBV_EVENT_PORT_ACTIVE);
 	}
@@ -92,7 +92,7 @@ void adv_device_fault_look(struct adv_device *d, uint64_t now)
 		adv_device_deliver_port_event(d, IBV_EVENT_DEVICE_FATAL);
 	d->dead = dead;
 	if (s)
-		adv_fault_link_raise_events(d->link, now, raise_event, d);
+		adv_fault_link_raise_events(d->fault, now, raise_event, d);
 }
 
 int adv_device_fault_start(struct adv_device *d, char *why, size_t why_len)
@@ -102,10 +102,10 @@ int adv_device_fault_start(struct adv_device *d, char *why, size_t why_len)
 
 	if (!link)
 		return errno;
-	d->faulty = link != d->link;
-	d->link = link;
-	if (!d->faulty)
+	if (link == d->link)
 		return 0;
+	d->link = d->fault = link;
+	d->faulty = true;
 	follow_plan(d);
 	/* Rules without a time apply before the program can query the port. */
 	adv_lock_take(&d->lock);
@@ -124,16 +124,15 @@ static const struct adv_fault_state *show_plan(void *user)
 static int set_plan(void *user, const struct adv_fault_plan *plan)
 {
 	struct adv_device *d = user;
-	struct adv_link *link = d->link;
 
-	if (d->faulty)
-		adv_fault_link_set_plan(d->link, plan);
+	if (d->fault)
+		adv_fault_link_set_plan(d->fault, plan);
 	else
-		link = adv_fault_link_create(d->link, adv_clock_ns, plan);
-	if (!link)
+		d->fault = adv_fault_link_create(adv_device_wire(d), adv_clock_ns, plan);
+	if (!d->fault)
 		return ENOMEM;
-	d->link = link;
 	d->faulty = true;
+	adv_device_stack_links(d);
 	follow_plan(d);
 	return 0;
 }
@@ -149,11 +148,13 @@ static void clear_plan(void *user)
 {
 	struct adv_device *d = user;
 
-	if (!d->faulty)
+	if (!d->fault)
 		return;
-	d->link = adv_fault_link_unwrap(d->link, take_packet, d);
-	d->link_full = !d->link->ops->flush(d->link);
+	(void)adv_fault_link_unwrap(d->fault, take_packet, d);
+	d->fault = NULL;
 	d->faulty = false;
+	adv_device_stack_links(d);
+	d->link_full = !d->link->ops->flush(d->link);
 	follow_plan(d);
 }
 

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "base/list.h"
+#include "host/capture_exchange.h"
 #include "host/change.h"
 #include "host/control.h"
 #include "host/device.h"
@@ -24,6 +25,7 @@ enum device_source {
 	DEVICE_SOURCE_BELL,
 	DEVICE_SOURCE_CONTROL,
 	DEVICE_SOURCE_SEND,
+	DEVICE_SOURCE_CAPTURE, /* sockets of captures, readable at their end */
 	DEVICE_SOURCES,
 };
 
@@ -97,9 +99,11 @@ struct adv_device {
 	struct adv_lock lock;
 	struct adv_engine *engine;
 	uint64_t now; /* time of the first clock reading since the lock was acquired; 0: none */
-	struct adv_link *link;
-	struct adv_link *udp; /* the innermost link; may be `link` itself */
-	struct adv_link *shm; /* link of shared memory that wraps `udp`, or NULL */
+	struct adv_link *link;	/* the outermost link, see device_tap.c */
+	struct adv_link *udp;	/* the innermost link; may be `link` itself */
+	struct adv_link *shm;	/* link of shared memory that wraps `udp`, or NULL */
+	struct adv_link *fault; /* fault link of the plan in force, or NULL */
+	struct adv_tap tap[ADV_CAPTURE_PLACES];
 	int bell_fd; /* bell of `shm`, which wakes a sleeping reader (link/bell.h); -1: none */
 	struct device_peers peers;
 	struct adv_control *control;
@@ -120,7 +124,7 @@ struct adv_device {
 		struct {
 			bool link_full;
 			bool cut;	    /* a call left packets unsent, see send_packets() */
-			bool faulty;	    /* a fault plan is in force; `link` is its fault link */
+			bool faulty;	    /* a fault plan is in force: `fault` is not NULL */
 			bool counters_due;  /* write the page when the lock is released */
 			uint8_t held;	    /* small requests that are posted and not sent */
 			uint8_t wake_count; /* eventfds to signal when the lock is released */
@@ -275,6 +279,15 @@ int adv_device_fault_start(struct adv_device *d, char *why, size_t why_len);
 void adv_device_fault_look(struct adv_device *d, uint64_t now);
 /* With the lock held: answers a request of `adverb fault`, which is queued in fd. */
 void adv_device_fault_serve(struct adv_device *d, int fd);
+/* device_tap.c. With the lock held: returns the link between the fault plan and the network. */
+struct adv_link *adv_device_wire(struct adv_device *d);
+/* With the lock held: sets d->link after a change of the fault link or the taps. */
+void adv_device_stack_links(struct adv_device *d);
+/* With the lock held: answers a request of `adverb capture`, which is queued in fd. True: a capture
+ * has begun, and the device owns fd now. */
+bool adv_device_capture_serve(struct adv_device *d, int fd);
+/* With the lock held: ends the captures whose tools have ended. */
+void adv_device_captures_look(struct adv_device *d);
 /* device_resources.c. With the lock held: answers a tool's request, which adverbd has passed to
  * this process. */
 void adv_device_serve_tool(struct adv_device *d);

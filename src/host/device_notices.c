@@ -23,6 +23,7 @@ static void handle_answer(struct adv_device *d)
 
 void adv_device_read_notices(struct adv_device *d)
 {
+	adv_device_captures_look(d);
 	while (!d->gone) {
 		switch (adv_control_read(d->control)) {
 		case ADV_NOTICE_NONE:

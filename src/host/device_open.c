@@ -66,7 +66,9 @@ static int create_link(struct adv_device *d, char *why, size_t why_len)
 		return err;
 	}
 	adv_device_peers_init(d);
-	d->link = d->shm ? d->shm : d->udp;
+	for (unsigned i = 0; i < ADV_CAPTURE_PLACES; i++)
+		adv_tap_init(&d->tap[i]);
+	adv_device_stack_links(d);
 	return 0;
 }
 

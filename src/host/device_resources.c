@@ -64,9 +64,13 @@ void adv_device_serve_tool(struct adv_device *d)
 {
 	int fd = adv_control_take_fault(d->control);
 
-	if (adv_resource_is_asked(fd))
+	if (adv_capture_is_asked(fd)) {
+		if (adv_device_capture_serve(d, fd))
+			return;
+	} else if (adv_resource_is_asked(fd)) {
 		adv_resource_answer(fd, d->slot.number, list_objects, d);
-	else
+	} else {
 		adv_device_fault_serve(d, fd);
+	}
 	adv_sys_close(fd);
 }

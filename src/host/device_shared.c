@@ -37,6 +37,8 @@ static void after_fork_in_child(void)
 		atomic_store(&d->foreign, true);
 		adv_control_abandon(d->control);
 		adv_udp_abandon(d->udp);
+		for (unsigned i = 0; i < ADV_CAPTURE_PLACES; i++)
+			adv_tap_abandon(&d->tap[i]);
 		if (d->bell_fd >= 0)
 			adv_sys_close(d->bell_fd);
 		adv_device_thread_abandon(d);
@@ -70,7 +72,7 @@ __attribute__((destructor)) static void before_exit(void)
 			continue;
 		adv_device_send_acks(d);
 		if (d->faulty)
-			adv_fault_link_send_kept(d->link);
+			adv_fault_link_send_kept(d->fault);
 		adv_device_publish_counters(d);
 		adv_lock_release(&d->lock);
 	}

@@ -140,6 +140,7 @@ static unsigned sleep_in_epoll(struct adv_device *d)
 		[DEVICE_SOURCE_BELL] = ADV_PROGRESS_BY_PACKET,
 		[DEVICE_SOURCE_CONTROL] = ADV_PROGRESS_BY_NOTICE,
 		[DEVICE_SOURCE_SEND] = ADV_PROGRESS_BY_ROOM,
+		[DEVICE_SOURCE_CAPTURE] = ADV_PROGRESS_BY_NOTICE,
 	};
 	struct epoll_event events[DEVICE_SOURCES];
 	unsigned sources = 0;

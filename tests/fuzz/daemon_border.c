@@ -195,6 +195,12 @@ int adv_qp1_set_faults(struct adv_qp1 *q, adv_fault_link_decide_fn *fn, void *us
 	return 0;
 }
 
+/* As if QP1 had the maximum number of captures. */
+bool adv_qp1_capture(struct adv_qp1 *q, int fd)
+{
+	return false;
+}
+
 uint64_t adv_qp1_deadline(const struct adv_qp1 *q)
 {
 	return UINT64_MAX;

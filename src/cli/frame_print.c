@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/json.h"
+#include "wire/packet.h"
 
 #define TREE_BYTES  32 /* bytes of a payload to print */
 #define OPCODE_TEXT 64
@@ -100,19 +101,6 @@ void adv_frame_text_print(const struct adv_frame_text *t, FILE *f)
 	fputc('\n', f);
 }
 
-/* ---- as a tree ---- */
-
-static const char *layer_name(const struct adv_frame_text *t, enum adv_frame_layer layer)
-{
-	static const char *const names[] = {"Ethernet", "IPv4", "UDP", "BTH"};
-
-	if (layer != ADV_LAYER_NETWORK)
-		return names[layer];
-	return t->frame.kind == ADV_FRAME_V1	    ? "GRH"
-	       : t->frame.kind == ADV_FRAME_V2_IPV6 ? "IPv6"
-						    : "IPv4";
-}
-
 /* Prints the meaning of the AETH's syndrome (IBTA 9.7.5.1.2). */
 static void print_syndrome(FILE *f, uint8_t syndrome)
 {
@@ -134,6 +122,40 @@ static void print_syndrome(FILE *f, uint8_t syndrome)
 	default:
 		fprintf(f, " (reserved)");
 	}
+}
+
+void adv_frame_text_print_packet(const struct adv_frame_text *t, bool good_icrc, FILE *f)
+{
+	char src[INET6_ADDRSTRLEN], dst[INET6_ADDRSTRLEN], opcode[OPCODE_TEXT];
+
+	fprintf(f, "%s > %s", address(t, t->frame.saddr, src), address(t, t->frame.daddr, dst));
+	if (t->has_transport) {
+		fprintf(f, " transport=%zu", t->len);
+	} else {
+		fprintf(f, " %s", format_opcode(t->headers.bth.opcode, opcode));
+		print_fields(t, f, ADV_LAYER_BTH);
+		print_fields(t, f, ADV_LAYER_EXTENDED);
+		if (adv_opcode_table[t->headers.bth.opcode].headers & ADV_HAS_AETH)
+			print_syndrome(f, t->headers.aeth.syndrome);
+		if (t->len)
+			fprintf(f, " length=%zu", t->len);
+	}
+	if (t->ecn == ADV_ECN_CE)
+		fprintf(f, " CE");
+	fprintf(f, good_icrc ? "\n" : " wrong ICRC\n");
+}
+
+/* ---- as a tree ---- */
+
+static const char *layer_name(const struct adv_frame_text *t, enum adv_frame_layer layer)
+{
+	static const char *const names[] = {"Ethernet", "IPv4", "UDP", "BTH"};
+
+	if (layer != ADV_LAYER_NETWORK)
+		return names[layer];
+	return t->frame.kind == ADV_FRAME_V1	    ? "GRH"
+	       : t->frame.kind == ADV_FRAME_V2_IPV6 ? "IPv6"
+						    : "IPv4";
 }
 
 static bool has_layer(const struct adv_frame_text *t, enum adv_frame_layer layer)

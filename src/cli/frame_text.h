@@ -56,6 +56,10 @@ enum adv_frame_error adv_frame_text_read(struct adv_frame_text *t, const uint8_t
 /* Prints one line of words for adv_frame_text_parse(). */
 void adv_frame_text_print(const struct adv_frame_text *t, FILE *f);
 
+/* Prints one line with the addresses, the fields of the transport and the payload's length, for a
+ * person. */
+void adv_frame_text_print_packet(const struct adv_frame_text *t, bool good_icrc, FILE *f);
+
 /* Prints a tree with one line for each layer, and the payload's length and first bytes. */
 void adv_frame_text_print_tree(const struct adv_frame_text *t, bool good_icrc, FILE *f);
 

@@ -17,6 +17,7 @@ static const struct adv_command commands[] = {
 	{"res", "List the objects of running programs", adv_res_main},
 	{"stat", "Show counters and rates of the port or of queue pairs", adv_stat_main},
 	{"exporter", "Export metrics for Prometheus", adv_exporter_main},
+	{"capture", "Capture the packets of running programs", adv_capture_main},
 	{"explain", "Explain an error or a running program, and what to do", adv_explain_main},
 	{"fault", "Inject faults into running programs", adv_fault_main},
 	{"plan", "Plan buffers, thresholds and bandwidth of a lossless Ethernet", adv_plan_main},

@@ -55,6 +55,31 @@ static const struct {
 	[ADV_UNIT_COUNT] = {counts, "a whole number"},
 };
 
+/* Multiplies by 10^n. False: the result has more than 18 digits. */
+static bool scale_up(uint64_t *value, unsigned n)
+{
+	for (; n && *value < ADV_QUANTITY_MAX / 10; n--)
+		*value *= 10;
+	return n == 0;
+}
+
+/* Parses an exponent such as "e-5". Returns the characters read; 0: none, or a value that is too
+ * large or too fine. */
+static size_t read_exponent(const char *s, size_t len, uint64_t *integer, uint64_t *divisor)
+{
+	bool minus = len > 1 && s[1] == '-';
+	size_t i = minus || (len > 1 && s[1] == '+') ? 2 : 1, first = i;
+	unsigned n = 0;
+
+	if (len == 0 || (s[0] != 'e' && s[0] != 'E'))
+		return 0;
+	for (; i < len && i < first + 2 && s[i] >= '0' && s[i] <= '9'; i++)
+		n = n * 10 + (unsigned)(s[i] - '0');
+	if (i == first || !scale_up(minus ? divisor : integer, n))
+		return 0;
+	return i;
+}
+
 /* Parses digits with at most one point, as integer / divisor. Returns the characters read; 0: none.
  */
 static size_t read_number(const char *s, size_t len, uint64_t *integer, uint64_t *divisor)
@@ -155,6 +180,8 @@ bool adv_units_parse(enum adv_unit kind, const char *text, size_t len, uint64_t 
 			 kinds[kind].expected);
 		return false;
 	}
+	if (kind == ADV_UNIT_RATIO)
+		n += read_exponent(text + n, len - n, &integer, &divisor);
 	if (kind == ADV_UNIT_RATIO && n < len && text[n] == '/' && divisor == 1 &&
 	    read_fraction(text, len, n, integer, value))
 		return true;

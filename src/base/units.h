@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Parses quantities that a person writes: "400Gb/s", "9000B", "32MiB", "100m", "1.5us", "50%". The
- * unit is required, upper and lower case differ, and the value is exact. Pure; any thread.
+ * Parses quantities that a person writes: "400Gb/s", "9000B", "32MiB", "100m", "1.5us", "50%",
+ * "1e-5". The unit is required, upper and lower case differ, and the value is exact. Pure; any
+ * thread.
  */
 #ifndef ADV_BASE_UNITS_H
 #define ADV_BASE_UNITS_H

@@ -22,7 +22,7 @@ int adv_plan_headroom_main(int argc, char **argv);
  * instead follow it. */
 #define ADV_PLAN_NO_LIMITS                                                                         \
 	"adverb plan knows no limits of IEEE 802.3 for this speed "                                \
-	"(only for 10, 25, 40, 50, 100, 200 and 400 Gb/s): give "
+	"(only for 10, 25, 40, 50, 100, 200, 400 Gb/s and faster ones): give "
 
 #define ADV_PLAN_NOTES 16
 

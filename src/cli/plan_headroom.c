@@ -13,6 +13,7 @@
 
 #define ANNEX_O		 "IEEE 802.1Q annex O (802.1Qbb), as in Linux wangxun/libwx, WX_DV()"
 #define SOURCE_RESPONSE	 "IEEE 802.3 31B.3.7, limit from connector to connector"
+#define SOURCE_ASSUMED	 "assumed: the time of 400 Gb/s in IEEE 802.3 31B.3.7"
 #define SOURCE_INTERFACE "the limit above less the higher layer delay of IEEE 802.1Q 36.1.3.3"
 #define SOURCE_XOFF	 "two frames between XON and XOFF: DCQCN, SIGCOMM 2015, section 4"
 #define SOURCE_MLX5	 "Linux mlx5/core/en/port_buffer.c, calculate_xoff()"
@@ -112,7 +113,10 @@ static void print_delays(struct adv_plan_out *out, const struct options *o,
 		       o->length != NOT_GIVEN ? "%s x %s (%s)" : "%s x %s", delay, speed,
 		       o->copper ? "copper, 5.556 ns/m" : "fibre, 5 ns/m");
 	adv_plan_value(out, "response_bits", "response of the other end", ADV_UNIT_COUNT,
-		       l->response_bits, o->response != NOT_GIVEN ? NULL : SOURCE_RESPONSE,
+		       l->response_bits,
+		       o->response != NOT_GIVEN		  ? NULL
+		       : l->speed > ADV_PLAN_SPEED_LIMITS ? SOURCE_ASSUMED
+							  : SOURCE_RESPONSE,
 		       o->response != NOT_GIVEN ? "--response x speed" : "%" PRIu64 " quanta x 512",
 		       l->response_bits / 512);
 	adv_plan_value(out, "interface_bits", "own MAC and PHY, out and in", ADV_UNIT_COUNT,

@@ -32,7 +32,7 @@ bool adv_sim_flow_result(const struct adv_sim *sim, const struct adv_scenario_fl
 			adv_fabric_get_transfer(sim->fabric, flow->first_transfer + i);
 		uint64_t last = t->end == ADV_CALENDAR_NEVER ? now : t->end;
 
-		r->bytes += t->done;
+		r->bytes += adv_fabric_acknowledged(sim->fabric, flow->first_transfer + i);
 		begin = t->start < begin ? t->start : begin;
 		end = last > end ? last : end;
 		if (t->end == ADV_CALENDAR_NEVER)

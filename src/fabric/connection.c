@@ -159,6 +159,8 @@ static int open_peer(struct adv_fabric *f, struct adv_fabric_peer *p, uint32_t i
 	uint8_t used = (uint8_t)(1u << f->config.priority_of_dscp[c->dscp]);
 	int err;
 
+	if (f->config.acks_apart)
+		used |= (uint8_t)(1u << f->config.ack_priority);
 	f->host[c->initiator].used |= used;
 	f->host[c->target].used |= used;
 	p->qp[0] = make_qp(&f->host[c->initiator], c->depth, 0);
@@ -206,8 +208,11 @@ int64_t adv_fabric_connect(struct adv_fabric *f, const struct adv_fabric_connect
 		return -1;
 	}
 	p = &f->peer[f->peers];
-	*p = (struct adv_fabric_peer){
-		.config = *c, .first = ADV_NO_JOB, .last = ADV_NO_JOB, .posting = ADV_NO_JOB};
+	*p = (struct adv_fabric_peer){.config = *c,
+				      .first = ADV_NO_JOB,
+				      .last = ADV_NO_JOB,
+				      .posting = ADV_NO_JOB,
+				      .arriving = ADV_NO_JOB};
 	if (!p->config.message)
 		p->config.message = ADV_FABRIC_MESSAGE;
 	if (!p->config.depth)
@@ -227,6 +232,14 @@ const struct adv_fabric_connection *adv_fabric_get_connection(const struct adv_f
 							      uint32_t connection)
 {
 	return connection < f->peers ? &f->peer[connection].config : NULL;
+}
+
+uint32_t adv_fabric_rate_limit(const struct adv_fabric *f, uint32_t connection)
+{
+	const struct adv_fabric_peer *p = &f->peer[connection];
+	struct adv_qp *sender = p->qp[p->config.operation == ADV_FABRIC_READ];
+
+	return adv_qp_rate_limit(sender, f->now / ADV_PS_PER_NS);
 }
 
 void adv_fabric_count_received(struct adv_fabric *f)
@@ -273,6 +286,16 @@ static bool grow_jobs(struct adv_fabric *f)
 	return true;
 }
 
+static struct adv_fabric_job new_job(uint32_t connection, uint64_t bytes)
+{
+	return (struct adv_fabric_job){.state = {.connection = connection,
+						 .bytes = bytes,
+						 .start = ADV_CALENDAR_NEVER,
+						 .end = ADV_CALENDAR_NEVER},
+				       .next = ADV_NO_JOB,
+				       .waiters = ADV_NO_JOB};
+}
+
 /* Appends a job to the list of its connection. The caller starts the job. */
 static int64_t add_job(struct adv_fabric *f, uint32_t connection, uint64_t bytes)
 {
@@ -290,13 +313,8 @@ static int64_t add_job(struct adv_fabric *f, uint32_t connection, uint64_t bytes
 		return -1;
 	}
 	p = &f->peer[connection];
-	f->job[f->jobs] = (struct adv_fabric_job){.state = {.connection = connection,
-							    .bytes = bytes,
-							    .start = ADV_CALENDAR_NEVER,
-							    .end = ADV_CALENDAR_NEVER},
-						  .next = ADV_NO_JOB,
-						  .waiters = ADV_NO_JOB,
-						  .next_waiter = ADV_NO_JOB};
+	f->job[f->jobs] = new_job(connection, bytes);
+	adv_fabric_arriving(f, connection, f->jobs);
 	if (p->first == ADV_NO_JOB)
 		p->first = f->jobs;
 	else
@@ -312,14 +330,6 @@ static int64_t add_job(struct adv_fabric *f, uint32_t connection, uint64_t bytes
 		f->jobs_left++;
 	f->done = false;
 	return f->jobs++;
-}
-
-/* Handles the end, with `status`, of a job for which this job has waited: starts this job. */
-static void release_job(struct adv_fabric *f, uint32_t job, enum ibv_wc_status status)
-{
-	f->job[job].cancelled = status != IBV_WC_SUCCESS;
-	f->job[job].state.start = f->now;
-	adv_fabric_at(f, f->now, ADV_DUE_START, job);
 }
 
 int64_t adv_fabric_transfer(struct adv_fabric *f, uint32_t connection, uint64_t bytes, uint64_t at)
@@ -338,33 +348,72 @@ int64_t adv_fabric_transfer(struct adv_fabric *f, uint32_t connection, uint64_t 
 	return n;
 }
 
-int64_t adv_fabric_transfer_after(struct adv_fabric *f, uint32_t connection, uint64_t bytes,
-				  uint32_t transfer)
+static bool exist(const struct adv_fabric *f, const uint32_t *after, uint32_t count)
 {
-	struct adv_fabric_job *before;
-	int64_t n;
+	for (uint32_t i = 0; i < count; i++)
+		if (after[i] >= f->jobs)
+			return false;
+	return true;
+}
 
-	if (transfer >= f->jobs) {
+/* Lets a job that was just added wait. Returns its number, or -1 with errno ENOMEM. */
+static int64_t wait_for_all(struct adv_fabric *f, int64_t job, const uint32_t *after,
+			    uint32_t count)
+{
+	int err = job < 0 ? 0 : adv_fabric_wait(f, (uint32_t)job, after, count);
+
+	if (!err)
+		return job;
+	f->no_memory = true;
+	errno = err;
+	return -1;
+}
+
+int64_t adv_fabric_transfer_after(struct adv_fabric *f, uint32_t connection, uint64_t bytes,
+				  const uint32_t *after, uint32_t count)
+{
+	if (!exist(f, after, count)) {
 		errno = EINVAL;
 		return -1;
 	}
-	n = add_job(f, connection, bytes);
-	if (n < 0)
+	return wait_for_all(f, add_job(f, connection, bytes), after, count);
+}
+
+int64_t adv_fabric_compute_after(struct adv_fabric *f, uint64_t time, const uint32_t *after,
+				 uint32_t count)
+{
+	if (!exist(f, after, count) || f->jobs == ADV_DUE_INDEX || time > ADV_CALENDAR_NEVER / 2) {
+		errno = EINVAL;
 		return -1;
-	before = &f->job[transfer];
-	if (before->state.end != ADV_CALENDAR_NEVER) {
-		release_job(f, (uint32_t)n, before->state.status);
-	} else {
-		f->job[n].next_waiter = before->waiters;
-		before->waiters = (uint32_t)n;
 	}
-	return n;
+	if (!grow_jobs(f)) {
+		errno = ENOMEM;
+		return -1;
+	}
+	f->job[f->jobs] = new_job(ADV_FABRIC_COMPUTATION, 0);
+	f->job[f->jobs].takes = time;
+	f->jobs_left++;
+	f->done = false;
+	return wait_for_all(f, f->jobs++, after, count);
 }
 
 const struct adv_fabric_transfer_state *adv_fabric_get_transfer(const struct adv_fabric *f,
 								uint32_t transfer)
 {
 	return &f->job[transfer].state;
+}
+
+uint64_t adv_fabric_acknowledged(const struct adv_fabric *f, uint32_t transfer)
+{
+	const struct adv_fabric_transfer_state *t = &f->job[transfer].state;
+	const struct adv_fabric_peer *p;
+
+	if (t->connection == ADV_FABRIC_COMPUTATION)
+		return 0;
+	p = &f->peer[t->connection];
+	if (t->end != ADV_CALENDAR_NEVER || p->first != transfer || p->outstanding == 0)
+		return t->done;
+	return t->done + adv_qp_acknowledged(p->qp[0]);
 }
 
 static int post_one(struct adv_fabric *f, uint32_t index, uint32_t bytes)
@@ -405,6 +454,7 @@ static void post_requests(struct adv_fabric *f, uint32_t index)
 			return;
 		}
 		p->outstanding++;
+		p->posted_messages++;
 		p->posted += bytes;
 		if (p->posted == j->state.bytes) {
 			p->posting = j->next;
@@ -425,8 +475,7 @@ static void end_job(struct adv_fabric *f, struct adv_fabric_peer *p, enum ibv_wc
 		f->endless--;
 	else
 		f->jobs_left--;
-	for (uint32_t w = j->waiters; w != ADV_NO_JOB; w = f->job[w].next_waiter)
-		release_job(f, w, status);
+	adv_fabric_release(f, number, status);
 	if (f->jobs_left == 0 && f->endless == 0)
 		f->done = true;
 	adv_fabric_tell(f, &(struct adv_fabric_event){
@@ -442,10 +491,31 @@ static void fail_connection(struct adv_fabric *f, uint32_t index, enum ibv_wc_st
 	f->peer[index].posting = ADV_NO_JOB;
 }
 
+/* Starts a computation, or ends it. */
+static void compute(struct adv_fabric *f, uint32_t job)
+{
+	struct adv_fabric_job *j = &f->job[job];
+
+	if (!j->started && !j->cancelled) {
+		j->started = true;
+		adv_fabric_at(f, f->now + j->takes, ADV_DUE_START, job);
+		return;
+	}
+	j->state.end = f->now;
+	j->state.status = j->cancelled ? IBV_WC_WR_FLUSH_ERR : IBV_WC_SUCCESS;
+	adv_fabric_release(f, job, j->state.status);
+	if (--f->jobs_left == 0 && f->endless == 0)
+		f->done = true;
+}
+
 struct adv_fabric_host *adv_fabric_start(struct adv_fabric *f, uint32_t job)
 {
 	uint32_t index = f->job[job].state.connection;
 
+	if (index == ADV_FABRIC_COMPUTATION) {
+		compute(f, job);
+		return NULL;
+	}
 	f->job[job].started = true;
 	if (f->job[job].cancelled && !f->peer[index].failed)
 		fail_connection(f, index, IBV_WC_WR_FLUSH_ERR);

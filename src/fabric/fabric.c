@@ -185,6 +185,7 @@ struct adv_fabric *adv_fabric_create(const struct adv_fabric_config *config)
 	struct adv_fabric *f;
 	int err;
 
+	good &= config->ack_priority < ADV_PRIORITIES;
 	for (unsigned d = 0; d < 64; d++)
 		good &= config->priority_of_dscp[d] < ADV_PRIORITIES;
 	if (!good) {
@@ -225,6 +226,7 @@ void adv_fabric_destroy(struct adv_fabric *f)
 	free(f->first_port);
 	free(f->peer);
 	free(f->job);
+	free(f->edge);
 	free(f->storm);
 	free(f->memory);
 	free(f->cycle);
@@ -376,6 +378,14 @@ static void check_deadlock(struct adv_fabric *f)
 	adv_fabric_at(f, f->now + f->config.check_deadlock, ADV_DUE_CHECK, 0);
 }
 
+static void start_transfer(struct adv_fabric *f, uint32_t job)
+{
+	struct adv_fabric_host *h = adv_fabric_start(f, job);
+
+	if (h)
+		adv_fabric_host_progress(f, h);
+}
+
 static void process_event(struct adv_fabric *f, uint32_t what)
 {
 	uint32_t i = what & ADV_DUE_INDEX;
@@ -408,7 +418,7 @@ static void process_event(struct adv_fabric *f, uint32_t what)
 		adv_fabric_host_send(f, &f->host[f->storm[i].host]);
 		break;
 	case ADV_DUE_START:
-		adv_fabric_host_progress(f, adv_fabric_start(f, i));
+		start_transfer(f, i);
 		break;
 	case ADV_DUE_CHECK:
 		check_deadlock(f);

@@ -39,6 +39,12 @@ struct adv_fabric_config {
 	uint32_t mtu;		 /* RoCE payload bytes: 256, 512, 1024, 2048 or 4096 */
 	uint64_t check_deadlock; /* interval of searches for a deadlock, ps; 0: never */
 	uint64_t seed;
+	bool acks_apart; /* ACKs and NAKs have the priority `ack_priority`, not that of the data */
+	uint8_t ack_priority;
+	/* Line rates, Mb/s, for which engine.cc has rpg_ai_rate and rpg_hai_rate. A host with
+	 * another line rate has them in proportion. 0: the same at all hosts. */
+	uint32_t ai_rate_at;
+	uint32_t hai_rate_at;
 	struct adv_engine_config engine; /* configuration of each host's engine; the fabric
 						    chooses seeds and QP numbers */
 };
@@ -103,23 +109,38 @@ int64_t adv_fabric_connect(struct adv_fabric *f, const struct adv_fabric_connect
  * (the connection has failed). */
 int64_t adv_fabric_transfer(struct adv_fabric *f, uint32_t connection, uint64_t bytes, uint64_t at);
 
-/* As adv_fabric_transfer(), but the new transfer begins when `transfer` has ended: for
- * collectives. If `transfer` fails, the new transfer's connection fails with IBV_WC_WR_FLUSH_ERR.
- * EINVAL also if `transfer` does not exist. */
+/* As adv_fabric_transfer(), but the new transfer begins when each of after[0..count) has arrived:
+ * for collectives. A transfer has arrived when its receiver has all its data, which is before the
+ * initiator learns it; a computation, when it ends. If one of them fails before, the new transfer's
+ * connection fails with IBV_WC_WR_FLUSH_ERR. EINVAL also if one of them does not exist. */
 int64_t adv_fabric_transfer_after(struct adv_fabric *f, uint32_t connection, uint64_t bytes,
-				  uint32_t transfer);
+				  const uint32_t *after, uint32_t count);
+
+/* Adds a computation of `time` ps, which begins when each of after[0..count) has arrived. It uses
+ * no resource: computations of a host that exclude each other must wait for each other. Its number
+ * counts as that of a transfer. Returns it, or -1 with errno EINVAL (one of `after` does not exist)
+ * or ENOMEM. */
+int64_t adv_fabric_compute_after(struct adv_fabric *f, uint64_t time, const uint32_t *after,
+				 uint32_t count);
+
+/* The connection of a computation. */
+#define ADV_FABRIC_COMPUTATION UINT32_MAX
 
 struct adv_fabric_transfer_state {
 	uint32_t connection;
 	uint64_t bytes;
 	uint64_t done;	/* completed bytes */
-	uint64_t start; /* scheduled begin, ps; ADV_CALENDAR_NEVER: it waits for another transfer */
+	uint64_t start; /* scheduled begin, ps; ADV_CALENDAR_NEVER: it waits for others */
 	uint64_t
 		end; /* completion or failure of its last work request, ps; or ADV_CALENDAR_NEVER */
 	enum ibv_wc_status status;
 };
 const struct adv_fabric_transfer_state *adv_fabric_get_transfer(const struct adv_fabric *f,
 								uint32_t transfer);
+
+/* Returns the bytes of a transfer that are acknowledged: `done`, and the packets of the message
+ * that is on its way. */
+uint64_t adv_fabric_acknowledged(const struct adv_fabric *f, uint32_t transfer);
 
 /* Returns the connection's parameters. Members that were 0 have their defaults. NULL: there is no
  * such connection. */
@@ -132,6 +153,9 @@ void adv_fabric_count_received(struct adv_fabric *f);
 /* Returns the payload bytes that the connection received in order. Lost and duplicate packets do
  * not count. */
 uint64_t adv_fabric_received(const struct adv_fabric *f, uint32_t connection);
+
+/* Returns the rate limit of congestion control for the data of a connection, Mb/s; 0: none. */
+uint32_t adv_fabric_rate_limit(const struct adv_fabric *f, uint32_t connection);
 
 /* ---- trouble ---- */
 

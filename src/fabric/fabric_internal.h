@@ -5,6 +5,7 @@
  * fabric.c	create, the loop, wires
  * host.c	a NIC around the engine
  * connection.c	queue pairs, transfers
+ * after.c	transfers that wait for others
  * slow.c	the input of slow hosts, and storms
  * deadlock.c	cycles of paused queues
  * ahead.c	prefetches the data of the next events
@@ -99,19 +100,31 @@ struct adv_fabric_peer {
 	uint32_t posting;     /* transfer whose work requests are posted now; ADV_NO_JOB: none */
 	uint64_t posted;      /* posted bytes of that transfer */
 	uint32_t outstanding; /* work requests */
-	uint32_t next_psn;    /* PSN of the next packet in order */
-	uint64_t received;    /* payload bytes received in order */
+	uint32_t arriving;    /* oldest transfer that has not arrived; ADV_NO_JOB: none. Only if
+				 `awaited` */
+	uint64_t posted_messages;
+	uint64_t arrived_messages; /* messages before those of `arriving` */
+	uint32_t next_psn;	   /* PSN of the next packet in order */
+	uint64_t received;	   /* payload bytes received in order */
 	bool failed;
+	bool awaited; /* jobs wait for arrivals of this connection */
 };
 
 struct adv_fabric_job {
 	struct adv_fabric_transfer_state state;
-	uint32_t next;	      /* next job of the same connection; ADV_NO_JOB: none */
-	uint32_t waiters;     /* list, by next_waiter, of the jobs that begin when this job ends; or
-				 ADV_NO_JOB */
-	uint32_t next_waiter; /* next job that waits for the same job */
+	uint32_t next;	  /* next job of the same connection; ADV_NO_JOB: none */
+	uint32_t waiters; /* list of the edges to jobs that wait for this one; or ADV_NO_JOB */
+	uint32_t waits;	  /* number of jobs for which this one waits */
 	bool started;
+	bool arrived;	/* all data is at the receiver; of a computation: it has ended */
 	bool cancelled; /* this job waited for a job that failed */
+	uint64_t takes; /* duration of a computation, ps */
+};
+
+/* A job waits for another one. */
+struct adv_fabric_edge {
+	uint32_t job;  /* the job that waits */
+	uint32_t next; /* next edge from the same job; ADV_NO_JOB: none */
 };
 
 struct adv_fabric_storm_plan {
@@ -143,6 +156,9 @@ struct adv_fabric {
 	struct adv_fabric_job *job;
 	uint32_t jobs;
 	uint32_t job_room;
+	struct adv_fabric_edge *edge;
+	uint32_t edges;
+	uint32_t edge_room;
 	uint32_t jobs_left; /* transfers that have not ended, without endless ones */
 	uint32_t endless;
 	struct adv_fabric_storm_plan *storm;
@@ -165,6 +181,7 @@ struct adv_fabric {
 	bool deadlock_told;
 	bool done; /* the last transfer has ended */
 	bool count_received;
+	bool awaited; /* a connection is `awaited` */
 	struct adv_tx_batch batch;
 };
 
@@ -183,11 +200,27 @@ struct adv_gid adv_fabric_gid(uint32_t host);
 
 /* Dequeues completions and posts further work requests. */
 void adv_fabric_completions(struct adv_fabric *f, struct adv_fabric_host *h);
-/* Starts a transfer that is due. Returns the initiator, which may have packets to send. */
+/* Starts a transfer that is due, or starts or ends a computation. Returns the initiator, which may
+ * have packets to send; NULL: a computation. */
 struct adv_fabric_host *adv_fabric_start(struct adv_fabric *f, uint32_t job);
 /* If a received frame is the next one in the order of its connection, counts its payload. */
 void adv_fabric_count(struct adv_fabric *f, const struct adv_fabric_host *h,
 		      const struct adv_packet *p);
+
+/* ---- after.c ---- */
+
+/* Lets a new job wait until each of `after` has arrived. If they all have, it begins now. Returns 0
+ * or ENOMEM. */
+int adv_fabric_wait(struct adv_fabric *f, uint32_t job, const uint32_t *after, uint32_t count);
+/* Tells the jobs that wait for `job` that it has arrived, or has failed with `status`. Does nothing
+ * if they were told before. */
+void adv_fabric_release(struct adv_fabric *f, uint32_t job, enum ibv_wc_status status);
+/* Notes a job that was added to a connection. */
+void adv_fabric_arriving(struct adv_fabric *f, uint32_t connection, uint32_t job);
+/* Called after the engine of `h` has received the frame: releases the jobs that waited for the
+ * transfers that have arrived with it. */
+void adv_fabric_arrive(struct adv_fabric *f, const struct adv_fabric_host *h,
+		       const struct adv_packet *packet);
 
 /* ---- slow.c ---- */
 

@@ -20,10 +20,30 @@ static uint32_t host_of(const struct adv_gid *g)
 	return (uint32_t)g->raw[13] << 16 | (uint32_t)g->raw[14] << 8 | g->raw[15];
 }
 
+/* Returns a rate in proportion to the line rate, at least 1 Mb/s. `at`: line rate of `mbps`; 0: the
+ * rate is the same for all. */
+static uint32_t scale_rate(uint32_t mbps, uint32_t line, uint32_t at)
+{
+	uint64_t scaled = at ? (uint64_t)mbps * line / at : mbps;
+
+	return scaled ? (uint32_t)scaled : 1;
+}
+
+/* Returns the congestion control of a host with this line rate, Mb/s. */
+static struct adv_cc_config control_of(const struct adv_fabric_config *c, uint32_t line)
+{
+	struct adv_cc_config cc = c->engine.cc ? *c->engine.cc : adv_cc_default();
+
+	cc.params.rpg_ai_rate = scale_rate(cc.params.rpg_ai_rate, line, c->ai_rate_at);
+	cc.params.rpg_hai_rate = scale_rate(cc.params.rpg_hai_rate, line, c->hai_rate_at);
+	return cc;
+}
+
 int adv_fabric_host_open(struct adv_fabric *f, uint32_t index)
 {
 	struct adv_fabric_host *h = &f->host[index];
 	struct adv_engine_config config = f->config.engine;
+	struct adv_cc_config cc;
 	struct adv_engine_gid gid = {adv_fabric_gid(index), 4096};
 	uint8_t weight[ADV_PRIORITIES];
 
@@ -34,6 +54,9 @@ int adv_fabric_host_open(struct adv_fabric *f, uint32_t index)
 	adv_egress_init(&h->egress, f->wire[h->wire].ps_per_byte, weight);
 	for (unsigned i = 0; i < 4; i++)
 		config.seed[i] = adv_rng_next(&f->rng);
+	cc = control_of(&f->config, PS_MBPS / h->egress.ps_per_byte);
+	config.cc = &cc;
+	config.acks_not_held = f->config.acks_apart;
 	config.qpn_first = ADV_FABRIC_QPNS;
 	config.qpn_count = ADV_FABRIC_QPNS;
 	h->cq_room = 64;
@@ -77,6 +100,15 @@ static void hold_priorities(struct adv_fabric *f, struct adv_fabric_host *h, uin
 	adv_engine_hold(h->engine, dscps);
 }
 
+/* Lets the engine send the ACKs of queue pairs whose data it keeps. */
+static void hold_again(struct adv_fabric *f, struct adv_fabric_host *h)
+{
+	uint8_t held = h->held;
+
+	h->held = 0;
+	hold_priorities(f, h, held);
+}
+
 static void set_timer(struct adv_fabric *f, struct adv_fabric_host *h)
 {
 	uint64_t at = adv_engine_deadline(h->engine);
@@ -111,6 +143,12 @@ static uint32_t flow_hash(uint32_t from, uint32_t to, uint16_t sport)
 	return from * 0x9e3779b1u ^ to * 0x85ebca77u ^ sport * 0xc2b2ae3du;
 }
 
+/* True for an ACK or a NAK of a reliable service. */
+static bool is_ack(const struct adv_tx_packet *pkt)
+{
+	return (pkt->header[0] & ADV_OP_MASK) == ADV_OP_ACKNOWLEDGE;
+}
+
 static void queue_packet(struct adv_fabric *f, struct adv_fabric_host *h,
 			 const struct adv_tx_packet *pkt)
 {
@@ -133,6 +171,8 @@ static void queue_packet(struct adv_fabric *f, struct adv_fabric_host *h,
 	p->header_len = pkt->header_len;
 	p->sport = path->sport;
 	p->payload_len = pkt->payload_len;
+	if (f->config.acks_apart && is_ack(pkt))
+		p->priority = f->config.ack_priority;
 	/* All requests use the same memory, which exists as long as the fabric. */
 	p->payload = pkt->iov_count ? pkt->iov[0].iov_base : f->memory;
 	memcpy(p->header, pkt->header, pkt->header_len);
@@ -236,6 +276,10 @@ static void take_in(struct adv_fabric *f, struct adv_fabric_host *h, struct adv_
 	if (f->count_received && p->payload_len)
 		adv_fabric_count(f, h, p);
 	adv_engine_rx(h->engine, f->now / ADV_PS_PER_NS, &pkt);
+	if (f->awaited && p->payload_len)
+		adv_fabric_arrive(f, h, p);
+	if (f->config.acks_apart && h->held)
+		hold_again(f, h);
 	f->no_memory |= adv_engine_counters(h->engine)->out_of_memory > 0;
 	adv_packet_give_back(&f->pool, p);
 }

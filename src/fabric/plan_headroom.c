@@ -18,20 +18,22 @@ static const struct {
 	{100000000000, 394}, {200000000000, 453}, {400000000000, 905},
 };
 
-uint64_t adv_plan_response_bits(uint64_t speed)
-{
-	for (size_t i = 0; i < ADV_ARRAY_SIZE(responses); i++)
-		if (responses[i].speed == speed)
-			return (uint64_t)responses[i].quanta * QUANTUM_BITS;
-	return 0;
-}
-
 uint64_t adv_plan_bits(uint64_t speed, uint64_t ps)
 {
 	unsigned __int128 bits =
 		((unsigned __int128)speed * ps + PS_PER_SECOND - 1) / PS_PER_SECOND;
 
 	return bits < UINT64_MAX ? (uint64_t)bits : UINT64_MAX;
+}
+
+uint64_t adv_plan_response_bits(uint64_t speed)
+{
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(responses); i++)
+		if (responses[i].speed == speed)
+			return (uint64_t)responses[i].quanta * QUANTUM_BITS;
+	if (speed > ADV_PLAN_SPEED_LIMITS && speed <= ADV_PLAN_SPEED_MAX)
+		return adv_plan_bits(speed, ADV_PLAN_RESPONSE_PS);
+	return 0;
 }
 
 uint64_t adv_plan_interface_bits(uint64_t speed)

@@ -25,6 +25,11 @@
  * MAC ("higher layer delay", 6,144 bit times at 10 Gb/s). */
 #define ADV_PLAN_HIGHER_LAYER_PS 614400ull
 
+/* Fastest speed with a limit in IEEE 802.3, bit/s. */
+#define ADV_PLAN_SPEED_LIMITS 400000000000ull
+/* The response at 400 Gb/s: 905 quanta, ps. */
+#define ADV_PLAN_RESPONSE_PS 1158400ull
+
 struct adv_plan_link {
 	uint64_t speed;		 /* bit/s */
 	uint64_t delay;		 /* one-way delay of the cable, ps */
@@ -53,7 +58,9 @@ struct adv_plan_headroom {
 
 /* Returns the bit times that a station may take from a PAUSE frame at its connector (MDI) until
  * it is silent (IEEE 802.3 31B.3.7, in quanta of 512 bits: 60 at 10 Gb/s, 80 at 25, 118 at 40,
- * 147 at 50, 394 at 100, 453 at 200, 905 at 400 Gb/s). 0: another speed. */
+ * 147 at 50, 394 at 100, 453 at 200, 905 at 400 Gb/s). Above 400 Gb/s the time of 400 Gb/s,
+ * ADV_PLAN_RESPONSE_PS, is assumed: the limits of 200 and 400 Gb/s are about one time. 0: another
+ * speed. */
 uint64_t adv_plan_response_bits(uint64_t speed);
 
 /* Returns the bit times of both ways through MAC and PHY at this speed:

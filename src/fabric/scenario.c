@@ -90,7 +90,8 @@ static bool words_expected(struct reader *r, const struct adv_scenario_key *k, s
 	for (unsigned i = 0; k->words && k->words[i]; i++)
 		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "",
 				      k->words[i]);
-	return fail_reading(r, "%s = %s: expected %s%s", k->name, show_text(t).text,
+	return fail_reading(r, "[%s] %s = %s: expected %s%s", r->place.section->name, k->name,
+			    show_text(t).text,
 			    k->type == ADV_KEY_HOSTS ? "a host's number, a range such as 0-15, or "
 						     : "one of: ",
 			    list);
@@ -140,8 +141,9 @@ static bool read_node(struct reader *r, const struct adv_scenario_key *k, struct
 	if (t.len < 2 || (t.at[0] != 'h' && t.at[0] != 's') ||
 	    !read_number((struct text){t.at + 1, t.len - 1}, 1 << 24, value))
 		return fail_reading(r,
-				    "%s = %s: expected a host such as h3, or a switch such as s0",
-				    k->name, show_text(t).text);
+				    "[%s] %s = %s: expected a host such as h3, or a switch such as "
+				    "s0",
+				    r->place.section->name, k->name, show_text(t).text);
 	if (t.at[0] == 's')
 		*value += ADV_SCENARIO_SWITCH;
 	return true;
@@ -153,10 +155,11 @@ static bool read_quantity(struct reader *r, const struct adv_scenario_key *k, st
 	char why[ADV_UNITS_WHY], least[ADV_UNITS_TEXT], most[ADV_UNITS_TEXT];
 
 	if (!adv_units_parse(k->unit, t.at, t.len, value, why))
-		return fail_reading(r, "%s: %s", k->name, why);
+		return fail_reading(r, "[%s] %s: %s", r->place.section->name, k->name, why);
 	if (*value < k->least || *value > k->most)
-		return fail_reading(r, "%s = %s: expected a value from %s to %s", k->name,
-				    show_text(t).text, adv_units_print(k->unit, k->least, least),
+		return fail_reading(r, "[%s] %s = %s: expected a value from %s to %s",
+				    r->place.section->name, k->name, show_text(t).text,
+				    adv_units_print(k->unit, k->least, least),
 				    adv_units_print(k->unit, k->most, most));
 	return true;
 }
@@ -182,7 +185,7 @@ static bool read_value(struct reader *r, const struct adv_scenario_key *k, struc
 static const struct adv_scenario_key *
 find_key(struct reader *r, const struct adv_scenario_section *section, struct text name)
 {
-	char list[200] = "";
+	char list[560] = "";
 	size_t n = 0;
 
 	for (const struct adv_scenario_key *k = section->keys; k->name; k++)
@@ -371,6 +374,7 @@ bool adv_scenario_set(struct adv_scenario *s, const char *text, char why[ADV_SCE
 	section = find_section(&r, trim_text(text, (size_t)(dot - text)), &index);
 	if (!section)
 		return false;
+	r.place.section = section;
 	k = find_key(&r, section, trim_text(dot + 1, (size_t)(equal - dot - 1)));
 	value = trim_text(equal + 1, strlen(equal + 1));
 	if (!k || !read_value(&r, k, value, &v))

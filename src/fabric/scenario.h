@@ -25,7 +25,7 @@
 #include "fabric/fabric.h"
 #include "fabric/scenario_values.h"
 
-#define ADV_SCENARIO_WHY      320
+#define ADV_SCENARIO_WHY      768
 #define ADV_SCENARIO_FILE_MAX (16u << 20) /* largest file, bytes */
 
 /* Reads text[0..len) of file `name`. False: why[] has file, line and reason. The caller must call

@@ -48,17 +48,17 @@ static bool add_loss(struct adv_scenario_builder *b, const struct adv_scenario_l
 	if (loss->link == UINT64_MAX || loss->probability == UINT64_MAX)
 		return adv_scenario_fail(b, line, "[loss] needs `probability` and `link`");
 	if (loss->link >= b->t->links)
-		return adv_scenario_fail(b, line,
-					 "[loss] link %" PRIu64
-					 " does not exist: the network has %u links, from 0",
-					 loss->link, b->t->links);
+		return adv_scenario_fail(
+			b, line, "[loss] link = %" PRIu64 ": the network has %u cables, from 0",
+			loss->link, b->t->links);
 	if (loss->probability && loss->probability < MILLIONTH)
 		return adv_scenario_fail(b, line,
 					 "[loss] probability = %g: expected 0, or 0.000001 or more",
 					 (double)loss->probability / ADV_RATIO_ONE);
 	if (said[loss->link])
-		return adv_scenario_fail(b, line, "link %" PRIu64 " has a [loss] already",
-					 loss->link);
+		return adv_scenario_fail(
+			b, line, "[loss] link = %" PRIu64 ": the cable has a [loss] already",
+			loss->link);
 	said[loss->link] = true;
 	adv_fabric_lose(b->f, (uint32_t)loss->link, (uint32_t)(loss->probability / MILLIONTH));
 	return true;
@@ -83,6 +83,7 @@ static bool add_slow(struct adv_scenario_builder *b, const struct adv_scenario_s
 	struct adv_fabric_slow c = {.xoff = (uint32_t)slow->xoff,
 				    .xon = (uint32_t)slow->xon,
 				    .room = (uint32_t)slow->room};
+	char xon[ADV_UNITS_TEXT], xoff[ADV_UNITS_TEXT], room[ADV_UNITS_TEXT];
 	struct adv_cable cable = {0, 0};
 	int err;
 
@@ -91,7 +92,8 @@ static bool add_slow(struct adv_scenario_builder *b, const struct adv_scenario_s
 	if (slow->host >= b->t->hosts)
 		return no_host(b, line, "slow", slow->host);
 	if (said[slow->host])
-		return adv_scenario_fail(b, line, "host %" PRIu64 " has a [slow] already",
+		return adv_scenario_fail(b, line,
+					 "[slow] host = %" PRIu64 ": the host has a [slow] already",
 					 slow->host);
 	said[slow->host] = true;
 	if (!adv_scenario_cable(b, line, slow->speed, 0, &cable))
@@ -100,8 +102,13 @@ static bool add_slow(struct adv_scenario_builder *b, const struct adv_scenario_s
 	err = adv_fabric_slow_host(b->f, (uint32_t)slow->host, &c);
 	if (err == 0)
 		return true;
+	if (err != EINVAL)
+		return adv_scenario_fail(b, line, "%s", strerror(err));
 	return adv_scenario_fail(
-		b, line, "%s", err == EINVAL ? "[slow] needs xon <= xoff <= room" : strerror(err));
+		b, line, "[slow] xon = %s, xoff = %s, room = %s: expected xon <= xoff <= room",
+		adv_units_print(ADV_UNIT_BYTES, slow->xon, xon),
+		adv_units_print(ADV_UNIT_BYTES, slow->xoff, xoff),
+		adv_units_print(ADV_UNIT_BYTES, slow->room, room));
 }
 
 static bool add_slows(struct adv_scenario_builder *b)

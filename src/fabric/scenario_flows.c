@@ -15,6 +15,7 @@
 #define MEMORY_REQUEST	  512u
 #define MEMORY_TRANSFER	  160u
 #define DEPTH		  8
+#define BYTES		  1000000 /* of a transfer, if the section does not say */
 
 /* Estimates the number of transfers of a connection that begin within the run. The estimate is
  * rather too high. */
@@ -40,7 +41,8 @@ static bool afford_flow(struct adv_scenario_builder *b, const struct adv_scenari
 				  (unsigned __int128)transfers * MEMORY_TRANSFER;
 
 	if (connections > CONNECTIONS_MAX)
-		return adv_scenario_fail(b, line, "more than %u connections", CONNECTIONS_MAX);
+		return adv_scenario_fail(b, line, "[flow] more than %u connections",
+					 CONNECTIONS_MAX);
 	return adv_scenario_afford(b, line, bytes * connections);
 }
 
@@ -114,6 +116,11 @@ static uint64_t from_table(struct adv_rng *rng, const struct size_point *p)
 	       (u - p[0].share) * (p[1].bytes - p[0].bytes) / (p[1].share - p[0].share);
 }
 
+static uint64_t bytes_of(const struct adv_scenario_flow *flow)
+{
+	return flow->bytes == UINT64_MAX ? BYTES : flow->bytes;
+}
+
 static uint64_t size_of(struct adv_scenario_builder *b, const struct adv_scenario_flow *flow)
 {
 	uint64_t bytes;
@@ -125,7 +132,7 @@ static uint64_t size_of(struct adv_scenario_builder *b, const struct adv_scenari
 	else if (flow->sizes == ADV_SCENARIO_HADOOP)
 		bytes = from_table(&b->rng, hadoop);
 	else
-		bytes = scale_size(b, flow->bytes, flow->sizes == ADV_SCENARIO_EXPONENTIAL);
+		bytes = scale_size(b, bytes_of(flow), flow->sizes == ADV_SCENARIO_EXPONENTIAL);
 	return bytes ? bytes : 1;
 }
 
@@ -189,12 +196,14 @@ static int64_t connect_hosts(struct adv_scenario_builder *b, const struct adv_sc
 	int64_t n;
 
 	if (to >= b->t->hosts) {
-		adv_scenario_fail(b, line, "host %u does not exist: the last one is %u", to,
+		adv_scenario_fail(b, line, "[flow] host %u does not exist: the last one is %u", to,
 				  b->t->hosts - 1);
 		return -1;
 	}
 	if (from == to) {
-		adv_scenario_fail(b, line, "host %u to itself", from);
+		adv_scenario_fail(b, line,
+				  "[flow] from = %u and to = %u: a host does not send to itself",
+				  from, to);
 		return -1;
 	}
 	if (!fits_window(b, flow, line))
@@ -218,15 +227,14 @@ static bool connect_two(struct adv_scenario_builder *b, struct adv_scenario_flow
 static bool add_step(struct adv_scenario_builder *b, struct adv_scenario_flow *flow, uint64_t line,
 		     uint32_t first_connection, uint32_t hosts)
 {
-	uint64_t piece = (flow->bytes + hosts - 1) / hosts;
-	uint32_t before = flow->first_transfer + flow->transfers - hosts;
+	uint64_t piece = (bytes_of(flow) + hosts - 1) / hosts;
+	uint32_t previous = flow->first_transfer + flow->transfers - hosts;
 
 	for (uint32_t h = 0; h < hosts; h++) {
-		uint32_t c = first_connection + h;
+		uint32_t c = first_connection + h, before = previous + (h + hosts - 1) % hosts;
 		int64_t n = flow->transfers < hosts
 				    ? adv_fabric_transfer(b->f, c, piece, flow->start)
-				    : adv_fabric_transfer_after(b->f, c, piece,
-								before + (h + hosts - 1) % hosts);
+				    : adv_fabric_transfer_after(b->f, c, piece, &before, 1);
 
 		if (n < 0)
 			return adv_scenario_fail(b, line, "a transfer: %s", strerror(errno));
@@ -331,6 +339,7 @@ static bool add_flow(struct adv_scenario_builder *b, struct adv_scenario_flow *f
 {
 	uint32_t first = (uint32_t)(flow->from >> 32), last = (uint32_t)flow->from;
 	uint32_t others = (uint32_t)flow->to - (uint32_t)(flow->to >> 32);
+	char text[ADV_UNITS_TEXT];
 	bool in_pairs;
 
 	flow->transfers = 0;
@@ -343,14 +352,22 @@ static bool add_flow(struct adv_scenario_builder *b, struct adv_scenario_flow *f
 		last = b->t->hosts - 1;
 	}
 	if (last >= b->t->hosts)
-		return adv_scenario_fail(b, line, "host %u does not exist: the last one is %u",
-					 last, b->t->hosts - 1);
+		return adv_scenario_fail(b, line,
+					 "[flow] host %u does not exist: the last one is %u", last,
+					 b->t->hosts - 1);
 	if (flow->pattern)
 		return add_allreduce(b, flow, line, first, last);
 	if (flow->endless && flow->count > 1)
 		return adv_scenario_fail(b, line,
 					 "[flow] endless = yes has no `count`: an endless flow has "
 					 "no next transfer");
+	if (flow->bytes != UINT64_MAX && (flow->sizes > ADV_SCENARIO_EXPONENTIAL || flow->endless))
+		return adv_scenario_fail(b, line, "[flow] bytes = %s: has no effect beside %s",
+					 adv_units_print(ADV_UNIT_BYTES, flow->bytes, text),
+					 flow->endless ? "endless = yes"
+					 : flow->sizes == ADV_SCENARIO_HADOOP
+						 ? "sizes = hadoop"
+						 : "sizes = websearch");
 	if (flow->arrivals == 1 && flow->interval == 0)
 		return adv_scenario_fail(b, line,
 					 "[flow] arrivals = poisson needs `interval`, the mean "
@@ -371,6 +388,8 @@ bool adv_scenario_build_flows(struct adv_scenario_builder *b)
 {
 	const struct adv_scenario_list *l = &b->s->list[ADV_SCENARIO_FLOWS];
 
+	if (l->count == 0)
+		return adv_scenario_fail(b, 0, "no section [flow]: nothing would be sent");
 	for (uint32_t i = 0; i < l->count; i++)
 		if (!add_flow(b, (struct adv_scenario_flow *)l->item + i, l->line[i]))
 			return false;

@@ -12,6 +12,7 @@ static const char *const answers[] = {"no", "yes", NULL};
 static const char *const actions[] = {"drop", "forward", NULL};
 static const char *const controls[] = {"none", "dcqcn", NULL};
 static const char *const retransmissions[] = {"go-back-n", "go-back-0", NULL};
+static const char *const parameter_sets[] = {"line-rate", "paper", "mlx5", NULL};
 static const char *const operations[] = {"write", "send", "read", NULL};
 static const char *const patterns[] = {"plain", "allreduce", NULL};
 static const char *const size_kinds[] = {"fixed", "exponential", "websearch", "hadoop", NULL};
@@ -44,6 +45,10 @@ static const char *const host_words[] = {"all", "permutation", "next", NULL};
 #define SPEED_MAX 8000000000000ull
 #define CABLE_MAX 1000000000ull /* 1,000 km */
 #define TIME_MAX  (1000000 * ADV_PS_PER_S)
+/* Units of DCQCN's parameters. */
+#define US	ADV_PS_PER_US
+#define MBPS	UINT64_C(1000000)
+#define PERCENT (ADV_RATIO_ONE / 100)
 
 static const struct adv_scenario_key network_keys[] = {
 	WORD(network, topology, "topology", topologies),
@@ -91,6 +96,28 @@ static const struct adv_scenario_key host_keys[] = {
 	QUANTITY(host, window, "window", COUNT, 1, 1 << 20),
 	WORD(host, ecn, "congestion-control", controls),
 	WORD(host, go_back_0, "retransmission", retransmissions),
+	WORD(host, loss_window, "loss-window", answers),
+	QUANTITY(host, ack_priority, "ack-priority", COUNT, 0, ADV_PRIORITIES - 1),
+	WORD(host, dcqcn, "dcqcn-parameters", parameter_sets),
+	QUANTITY(host, cc[0], "clamp_tgt_rate", COUNT, 0, 1),
+	QUANTITY(host, cc[1], "clamp_tgt_rate_after_time_inc", COUNT, 0, 1),
+	QUANTITY(host, cc[2], "rpg_time_reset", TIME, 1 * US, 10000000 * US),
+	QUANTITY(host, cc[3], "rpg_byte_reset", BYTES, 0, INT32_MAX),
+	QUANTITY(host, cc[4], "rpg_threshold", COUNT, 1, 31),
+	QUANTITY(host, cc[5], "rpg_max_rate", RATE, 0, 1000000 * MBPS),
+	QUANTITY(host, cc[6], "rpg_ai_rate", RATE, 1 * MBPS, 1000000 * MBPS),
+	QUANTITY(host, cc[7], "rpg_hai_rate", RATE, 1 * MBPS, 1000000 * MBPS),
+	QUANTITY(host, cc[8], "rpg_gd", COUNT, 10, 15),
+	QUANTITY(host, cc[9], "rpg_min_dec_fac", RATIO, 1 * PERCENT, 100 * PERCENT),
+	QUANTITY(host, cc[10], "rpg_min_rate", RATE, 1 * MBPS, 1000000 * MBPS),
+	QUANTITY(host, cc[11], "rate_to_set_on_first_cnp", RATE, 0, 1000000 * MBPS),
+	QUANTITY(host, cc[12], "dce_tcp_g", COUNT, 0, 1023),
+	QUANTITY(host, cc[13], "dce_tcp_rtt", TIME, 1 * US, 10000000 * US),
+	QUANTITY(host, cc[14], "rate_reduce_monitor_period", TIME, 0, 10000000 * US),
+	QUANTITY(host, cc[15], "initial_alpha_value", COUNT, 1, 1024),
+	QUANTITY(host, cc[16], "min_time_between_cnps", TIME, 0, 10000000 * US),
+	QUANTITY(host, cc[17], "cnp_dscp", COUNT, 0, 63),
+	QUANTITY(host, cc[18], "cnp_802p_prio", COUNT, 0, 7),
 	END,
 };
 
@@ -170,7 +197,7 @@ static const struct adv_scenario_key map_keys[] = {
 #define UNSAID UINT64_MAX
 
 static const struct adv_scenario_flow flow = {
-	.from = UNSAID, .to = UNSAID, .bytes = 1000000, .count = 1, .dscp = 26};
+	.from = UNSAID, .to = UNSAID, .bytes = UNSAID, .count = 1, .dscp = 26};
 static const struct adv_scenario_storm storm = {.host = UNSAID, .priority = 3, .to = TIME_MAX};
 static const struct adv_scenario_slow slow = {
 	.host = UNSAID, .speed = UNSAID, .room = 1 << 20, .xoff = 1 << 19, .xon = 1 << 18};
@@ -240,7 +267,13 @@ void adv_scenario_defaults(struct adv_scenario *s)
 			.alpha = ratio_of_1024(c.class[p].alpha_1024),
 			.ecn_probability = ADV_RATIO_ONE / 100,
 		};
-	s->host = (struct adv_scenario_host){.mtu = c.mtu, .window = c.engine.window, .ecn = 1};
+	s->host = (struct adv_scenario_host){.mtu = c.mtu,
+					     .window = c.engine.window,
+					     .ecn = 1,
+					     .loss_window = 1,
+					     .ack_priority = UNSAID};
+	for (unsigned i = 0; i < ADV_SCENARIO_CC; i++)
+		s->host.cc[i] = UNSAID;
 	s->run = (struct adv_scenario_run){.duration = 100 * ADV_PS_PER_MS,
 					   .seed = 1,
 					   .deadlock_check = c.check_deadlock,

@@ -2,6 +2,7 @@
 /* Builds hosts, switches, cables and routes of a scenario. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -196,6 +197,15 @@ static uint32_t node_of(const struct adv_scenario_builder *b, uint64_t node)
 	return node < b->t->hosts ? (uint32_t)node : UINT32_MAX;
 }
 
+#define NODE_NAME 16
+
+/* Writes a value of a node as in the file: "h3" or "s1". */
+static const char *node_name(uint64_t node, char name[NODE_NAME])
+{
+	snprintf(name, NODE_NAME, "%c%u", node & ADV_SCENARIO_SWITCH ? 's' : 'h', (uint32_t)node);
+	return name;
+}
+
 static bool add_links(struct adv_scenario_builder *b)
 {
 	const struct adv_scenario_list *l = &b->s->list[ADV_SCENARIO_LINK_LIST];
@@ -206,6 +216,7 @@ static bool add_links(struct adv_scenario_builder *b)
 	for (uint32_t i = 0; i < l->count; i++) {
 		uint64_t speed = link[i].speed ? link[i].speed : b->s->network.speed;
 		uint64_t length = link[i].cable ? link[i].cable : b->s->network.cable;
+		char from[NODE_NAME], to[NODE_NAME];
 		struct adv_cable cable;
 
 		if (link[i].from == UINT64_MAX || link[i].to == UINT64_MAX)
@@ -214,10 +225,12 @@ static bool add_links(struct adv_scenario_builder *b)
 			return false;
 		if (adv_topology_link(b->t, node_of(b, link[i].from), node_of(b, link[i].to),
 				      cable))
-			return adv_scenario_fail(b, l->line[i],
-						 "[link] impossible cable: a missing node, both "
-						 "ends at one node, a second cable of a host, or "
-						 "too many at a switch");
+			return adv_scenario_fail(
+				b, l->line[i],
+				"[link] from = %s, to = %s: impossible cable: a missing node, both "
+				"ends at one node, a second cable of a host, or too many at a "
+				"switch",
+				node_name(link[i].from, from), node_name(link[i].to, to));
 	}
 	return true;
 }
@@ -226,6 +239,7 @@ static bool set_routes(struct adv_scenario_builder *b)
 {
 	const struct adv_scenario_list *l = &b->s->list[ADV_SCENARIO_ROUTE_LIST];
 	const struct adv_scenario_route *r = l->item;
+	char at[NODE_NAME], to[NODE_NAME], by[NODE_NAME];
 	uint32_t host = 0;
 	int err = 0;
 
@@ -252,9 +266,12 @@ static bool set_routes(struct adv_scenario_builder *b)
 		err = adv_topology_route_by(b->t, node_of(b, r[i].at), node_of(b, r[i].to),
 					    node_of(b, r[i].by));
 		if (err == EINVAL)
-			return adv_scenario_fail(b, l->line[i],
-						 "[route] expected at = a switch, to = a host, by "
-						 "= a node with a cable to that switch");
+			return adv_scenario_fail(
+				b, l->line[i],
+				"[route] at = %s, to = %s, by = %s: expected at = a switch, to = a "
+				"host, by = a node with a cable to that switch",
+				node_name(r[i].at, at), node_name(r[i].to, to),
+				node_name(r[i].by, by));
 		if (err)
 			return adv_scenario_fail(b, l->line[i], "%s", strerror(err));
 	}

@@ -26,6 +26,30 @@ static void set_class(const struct adv_scenario_priority *p, struct adv_class *c
 	};
 }
 
+/* Checks the fixed limit of a lossless priority. */
+static bool check_xoff(struct adv_scenario_builder *b, unsigned p)
+{
+	const struct adv_scenario_priority *c = &b->s->priority[p];
+	char xoff[ADV_UNITS_TEXT], other[ADV_UNITS_TEXT];
+
+	if (!c->lossless || c->xoff == 0)
+		return true;
+	adv_units_print(ADV_UNIT_BYTES, c->xoff, xoff);
+	if (c->xoff > b->s->sw.buffer)
+		return adv_scenario_fail(
+			b, adv_scenario_line(b, &c->xoff),
+			"[priority %u] xoff = %s is more than [switch] buffer = %s: no pause would "
+			"prevent a loss",
+			p, xoff, adv_units_print(ADV_UNIT_BYTES, b->s->sw.buffer, other));
+	if (c->xoff <= c->xon_offset)
+		return adv_scenario_fail(
+			b, adv_scenario_line(b, &c->xoff),
+			"[priority %u] xoff = %s: expected more than xon-offset = %s, otherwise a "
+			"pause lasts until the port has no frame left, and costs throughput",
+			p, xoff, adv_units_print(ADV_UNIT_BYTES, c->xon_offset, other));
+	return true;
+}
+
 static bool check_priorities(struct adv_scenario_builder *b)
 {
 	for (unsigned p = 0; p < ADV_PRIORITIES; p++) {
@@ -50,6 +74,8 @@ static bool check_priorities(struct adv_scenario_builder *b)
 						 "[priority %u] ecn-probability = %g: expected 0, "
 						 "or 0.000001 or more",
 						 p, (double)c->ecn_probability / ADV_RATIO_ONE);
+		if (!check_xoff(b, p))
+			return false;
 	}
 	return true;
 }
@@ -151,7 +177,8 @@ static bool set_map(struct adv_scenario_builder *b, struct adv_fabric_config *c)
 						 "[map] needs `dscp` and `priority`");
 		if (said & 1ull << map[i].dscp)
 			return adv_scenario_fail(b, l->line[i],
-						 "dscp %" PRIu64 " already has a priority",
+						 "[map] dscp = %" PRIu64
+						 ": the DSCP has a priority already",
 						 map[i].dscp);
 		said |= 1ull << map[i].dscp;
 		c->priority_of_dscp[map[i].dscp] = (uint8_t)map[i].priority;
@@ -161,7 +188,7 @@ static bool set_map(struct adv_scenario_builder *b, struct adv_fabric_config *c)
 
 bool adv_scenario_build_fabric(struct adv_scenario_builder *b)
 {
-	struct adv_cc_config cc = adv_cc_default();
+	struct adv_cc_config cc;
 	struct adv_fabric_config c;
 
 	if (!check_values(b))
@@ -180,11 +207,15 @@ bool adv_scenario_build_fabric(struct adv_scenario_builder *b)
 	c.mtu = (uint32_t)b->s->host.mtu;
 	c.engine.window = (uint32_t)b->s->host.window;
 	c.engine.go_back_0 = b->s->host.go_back_0;
-	cc.algorithm = b->s->host.ecn ? ADV_CC_DCQCN : ADV_CC_NONE;
+	c.engine.fixed_window = !b->s->host.loss_window;
 	c.engine.cc = &cc;
+	if (b->s->host.ack_priority != UINT64_MAX) {
+		c.acks_apart = true;
+		c.ack_priority = (uint8_t)b->s->host.ack_priority;
+	}
 	c.check_deadlock = b->s->run.deadlock_check;
 	c.seed = b->s->run.seed;
-	if (!set_map(b, &c) || !check_buffer(b, &c))
+	if (!adv_scenario_dcqcn(b, &c, &cc) || !set_map(b, &c) || !check_buffer(b, &c))
 		return false;
 	b->f = adv_fabric_create(&c);
 	return b->f || adv_scenario_fail(b, 0, "%s", strerror(errno));

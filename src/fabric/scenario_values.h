@@ -58,11 +58,24 @@ struct adv_scenario_priority {
 	uint64_t ecn_probability;
 };
 
+#define ADV_SCENARIO_CC 19 /* parameters of DCQCN */
+
 struct adv_scenario_host {
 	uint64_t mtu;
 	uint64_t window; /* packets of a connection */
 	uint64_t ecn;	 /* 1: DCQCN; 0: marks are ignored */
 	uint64_t go_back_0;
+	uint64_t loss_window;  /* 1: a loss halves the window */
+	uint64_t ack_priority; /* UINT64_MAX: the priority of the data */
+	uint64_t dcqcn;	       /* enum adv_scenario_dcqcn: what parameters are that are not given */
+	uint64_t
+		cc[ADV_SCENARIO_CC]; /* in the order of adv_cc_parameter(); UINT64_MAX: not given */
+};
+
+enum adv_scenario_dcqcn {
+	ADV_SCENARIO_DCQCN_SCALED, /* the paper's; R_AI and R_HAI in proportion to the line rate */
+	ADV_SCENARIO_DCQCN_PAPER,  /* the paper's, for 40 Gb/s, at any line rate */
+	ADV_SCENARIO_DCQCN_MLX5,   /* mlx5's; R_AI and R_HAI in proportion to the line rate */
 };
 
 struct adv_scenario_run {

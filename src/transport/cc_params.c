@@ -14,36 +14,37 @@
 #define NAMES_LEN    512
 #define MAX_WORD_LEN 64
 
-#define PARAMETER(name, unit, min, max, value)                                                     \
+#define PARAMETER(name, unit, min, max, value, mlx5)                                               \
 	{                                                                                          \
-#name, unit, offsetof(struct adv_cc_params, name), min, max, value                 \
+#name, unit, offsetof(struct adv_cc_params, name), min, max, value, mlx5           \
 	}
 
 /*
+ * Name, unit, range, default, and the default of mlx5's firmware (mlxconfig).
  * Defaults that the paper does not name are those of mlx5 (rate_reduce_monitor_period,
  * rpg_min_dec_fac, cnp_dscp, cnp_802p_prio) or of the simulator of the paper's authors
  * (rpg_hai_rate, rpg_min_rate).
  */
 static const struct adv_cc_parameter table[] = {
-	PARAMETER(clamp_tgt_rate, "", 0, 1, 1),
-	PARAMETER(clamp_tgt_rate_after_time_inc, "", 0, 1, 1),
-	PARAMETER(rpg_time_reset, "us", 1, MAX_TIME, 55),
-	PARAMETER(rpg_byte_reset, "bytes", 0, INT32_MAX, 10000000),
-	PARAMETER(rpg_threshold, "", 1, 31, 5),
-	PARAMETER(rpg_max_rate, "Mb/s", 0, MAX_RATE, 0),
-	PARAMETER(rpg_ai_rate, "Mb/s", 1, MAX_RATE, 40),
-	PARAMETER(rpg_hai_rate, "Mb/s", 1, MAX_RATE, 200),
-	PARAMETER(rpg_gd, "", 10, 15, 11),
-	PARAMETER(rpg_min_dec_fac, "%", 1, 100, 50),
-	PARAMETER(rpg_min_rate, "Mb/s", 1, MAX_RATE, 100),
-	PARAMETER(rate_to_set_on_first_cnp, "Mb/s", 0, MAX_RATE, 0),
-	PARAMETER(dce_tcp_g, "", 0, 1023, 1020),
-	PARAMETER(dce_tcp_rtt, "us", 1, MAX_TIME, 55),
-	PARAMETER(rate_reduce_monitor_period, "us", 0, MAX_TIME, 4),
-	PARAMETER(initial_alpha_value, "", 1, 1024, 1024),
-	PARAMETER(min_time_between_cnps, "us", 0, MAX_TIME, 50),
-	PARAMETER(cnp_dscp, "", 0, 63, 48),
-	PARAMETER(cnp_802p_prio, "", 0, 7, 6),
+	PARAMETER(clamp_tgt_rate, "", 0, 1, 1, 0),
+	PARAMETER(clamp_tgt_rate_after_time_inc, "", 0, 1, 1, 1),
+	PARAMETER(rpg_time_reset, "us", 1, MAX_TIME, 55, 300),
+	PARAMETER(rpg_byte_reset, "bytes", 0, INT32_MAX, 10000000, 32767),
+	PARAMETER(rpg_threshold, "", 1, 31, 5, 1),
+	PARAMETER(rpg_max_rate, "Mb/s", 0, MAX_RATE, 0, 0),
+	PARAMETER(rpg_ai_rate, "Mb/s", 1, MAX_RATE, 40, 5),
+	PARAMETER(rpg_hai_rate, "Mb/s", 1, MAX_RATE, 200, 50),
+	PARAMETER(rpg_gd, "", 10, 15, 11, 11),
+	PARAMETER(rpg_min_dec_fac, "%", 1, 100, 50, 50),
+	PARAMETER(rpg_min_rate, "Mb/s", 1, MAX_RATE, 100, 1),
+	PARAMETER(rate_to_set_on_first_cnp, "Mb/s", 0, MAX_RATE, 0, 0),
+	PARAMETER(dce_tcp_g, "", 0, 1023, 1020, 1019),
+	PARAMETER(dce_tcp_rtt, "us", 1, MAX_TIME, 55, 1),
+	PARAMETER(rate_reduce_monitor_period, "us", 0, MAX_TIME, 4, 4),
+	PARAMETER(initial_alpha_value, "", 1, 1024, 1024, 1023),
+	PARAMETER(min_time_between_cnps, "us", 0, MAX_TIME, 50, 4),
+	PARAMETER(cnp_dscp, "", 0, 63, 48, 48),
+	PARAMETER(cnp_802p_prio, "", 0, 7, 6, 6),
 };
 
 #define PARAMETERS ADV_ARRAY_SIZE(table)
@@ -74,6 +75,15 @@ struct adv_cc_config adv_cc_default(void)
 
 	for (unsigned i = 0; i < PARAMETERS; i++)
 		*parameter_slot(&c.params, i) = table[i].value;
+	return c;
+}
+
+struct adv_cc_config adv_cc_mlx5(void)
+{
+	struct adv_cc_config c = {.algorithm = ADV_CC_DCQCN};
+
+	for (unsigned i = 0; i < PARAMETERS; i++)
+		*parameter_slot(&c.params, i) = table[i].mlx5;
 	return c;
 }
 

@@ -60,6 +60,8 @@ struct adv_cc_config {
 
 /* DCQCN with the default parameters. */
 struct adv_cc_config adv_cc_default(void);
+/* DCQCN with the default parameters of mlx5's firmware. */
+struct adv_cc_config adv_cc_mlx5(void);
 
 /*
  * Parses "dcqcn", "none", or "dcqcn rpg_ai_rate=20 rpg_time_reset=300": the name of the algorithm,
@@ -84,6 +86,7 @@ struct adv_cc_parameter {
 	uint32_t min;
 	uint32_t max;
 	uint32_t value; /* the default */
+	uint32_t mlx5;	/* the default of mlx5's firmware */
 };
 const struct adv_cc_parameter *adv_cc_parameter(unsigned i);
 

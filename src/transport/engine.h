@@ -61,16 +61,16 @@ struct adv_engine_config {
 	const struct adv_cc_config *cc; /* the engine copies it; NULL: adv_cc_default() */
 	/*
 	 * True: go-back-0, for simulations of the first RoCE cards ("RDMA over Commodity Ethernet
-	 * at Scale", SIGCOMM 2016, 4.1). All engines of the network must set it. A loss restarts
-	 * the whole message at both ends. The responder goes back to the message's first PSN and
-	 * acknowledges nothing inside a message. No message may have more packets than `window`. A
-	 * NAK costs no retry, and losses do not reduce the window. False: go-back-N, as in IBTA
-	 * 9.7.
+	 * at Scale", SIGCOMM 2016, 4.1), in all engines of the network. A loss restarts the whole
+	 * message at both ends. The responder acknowledges nothing inside a message. No message
+	 * may have more packets than `window`. NAKs cost no retry, losses do not reduce the window.
 	 */
 	bool go_back_0;
 	/* First of at most ADV_ENGINES_SHARING engines that share regions (tpt.h), destroyed last;
 	 * NULL: the new engine shares none. Creation and destruction need all their locks. */
 	struct adv_engine *shares;
+	bool fixed_window;  /* simulated cards: losses do not reduce the window (window.c) */
+	bool acks_not_held; /* adv_engine_hold() does not hold ACKs and NAKs */
 	/* True: the general path (requester.c, responder.c, completer.c) handles everything that
 	 * fast.c would handle. For tests: the results are the same. */
 	bool no_fast_path;

@@ -49,7 +49,9 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 	adv_list_init(&e->held);
 	adv_list_init(&e->delayed);
 	e->ack_delay = config->ack_delay;
-	e->recovery = config->go_back_0 ? &adv_recovery_go_back_0 : &adv_recovery_go_back_n;
+	e->recovery = config->go_back_0	     ? &adv_recovery_go_back_0
+		      : config->fixed_window ? &adv_recovery_fixed_window
+					     : &adv_recovery_go_back_n;
 	adv_list_init(&e->cq_events);
 	adv_list_init(&e->async_events);
 	adv_list_init(&e->cqs);
@@ -60,6 +62,7 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 	e->local_credit = config->local_credit;
 	e->local_memory = config->local_memory;
 	e->page_in = config->page_in;
+	e->acks_not_held = config->acks_not_held;
 	e->no_fast_path = config->no_fast_path || config->go_back_0;
 	e->mr_generation = 1;
 	err = adv_unreliable_init(e);

@@ -90,6 +90,7 @@ struct adv_engine {
 	bool local_credit;
 	bool local_memory;
 	bool no_fast_path;
+	bool acks_not_held; /* see adv_engine_config */
 	const struct adv_recovery *recovery;
 	bool (*page_in)(void *addr, uint64_t length, bool to_write);
 	adv_engine_long_payload *long_payload; /* NULL: no long packets */

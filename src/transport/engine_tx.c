@@ -39,11 +39,24 @@ static void serve_connected(struct adv_qp *qp, uint64_t now, struct adv_tx_batch
 		adv_requester_tx(qp, now, batch, ADV_QUANTUM);
 }
 
+/* Sends what adv_engine_hold() does not hold: CNPs, and ACKs if they have another priority. */
+static void serve_held(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
+{
+	adv_flow_send_cnp(qp, batch);
+	if (qp->engine->acks_not_held && !qp->resp.res_pending && adv_responder_has_tx(qp)) {
+		if (!adv_outgoing_has_room(batch)) {
+			adv_qp_schedule(qp);
+			return;
+		}
+		adv_responder_tx(qp, now, batch, 1);
+	}
+	adv_list_add_tail(&qp->engine->held, &qp->tx_node);
+}
+
 void adv_outgoing_serve(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
 {
 	if (is_held(qp->engine, qp)) {
-		adv_flow_send_cnp(qp, batch);
-		adv_list_add_tail(&qp->engine->held, &qp->tx_node);
+		serve_held(qp, now, batch);
 	} else if (qp->type == IBV_QPT_UD) {
 		adv_datagram_tx(qp, now, batch, ADV_QUANTUM);
 	} else if (!qp->flow || !adv_flow_serve(qp, now, batch)) {

@@ -216,6 +216,12 @@ enum ibv_qp_state adv_qp_state(const struct adv_qp *qp);
 uint32_t adv_qp_recvs_taken(const struct adv_qp *qp);
 /* Returns how many RNR NAKs the QP has sent, modulo 2^32. */
 uint32_t adv_qp_rnr_naks(const struct adv_qp *qp);
+/* Returns the number of messages that the QP has received completely, modulo 2^24 (the MSN of IBTA
+ * 9.7.5.1.2). */
+uint32_t adv_qp_messages(const struct adv_qp *qp);
+/* Returns the payload bytes of the oldest unfinished send request that the peer has acknowledged,
+ * or with a READ has sent. */
+uint64_t adv_qp_acknowledged(const struct adv_qp *qp);
 /* Returns the rate limit of congestion control, Mb/s; 0: none. */
 uint32_t adv_qp_rate_limit(struct adv_qp *qp, uint64_t now);
 void *adv_qp_user(const struct adv_qp *qp);

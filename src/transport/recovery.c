@@ -39,6 +39,23 @@ const struct adv_recovery adv_recovery_go_back_n = {
 	.begins_again = never_begins_again,
 };
 
+/* As go_back_n(), but a loss does not reduce the window. */
+static uint32_t go_back_with_full_window(struct adv_qp *qp, uint32_t psn, enum adv_vendor_err why)
+{
+	return psn;
+}
+
+const struct adv_recovery adv_recovery_fixed_window = {
+	.nak_costs_retry = true,
+	.nak_counts_once = true,
+	.duplicate_ack_counts = true,
+	.one_packet_at_timeout = false,
+	.go_back = go_back_with_full_window,
+	.unfinished_psn = expected_psn,
+	.drop_unfinished = keep_unfinished,
+	.begins_again = never_begins_again,
+};
+
 /* ---- go-back-0 ---- */
 
 /* Returns the first PSN of the message that contains psn, so that the whole message is sent again,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Recovery of a queue pair from a loss: go-back-N as in IBTA 9.7, or go-back-0, which restarts the
- * whole message at both ends (adv_engine_config.go_back_0). */
+/* Recovery of a queue pair from a loss: go-back-N as in IBTA 9.7, the same with a window that
+ * losses do not reduce (adv_engine_config.fixed_window), or go-back-0, which restarts the whole
+ * message at both ends (adv_engine_config.go_back_0). */
 #ifndef ADV_TRANSPORT_RECOVERY_H
 #define ADV_TRANSPORT_RECOVERY_H
 
@@ -30,6 +31,7 @@ struct adv_recovery {
 };
 
 extern const struct adv_recovery adv_recovery_go_back_n;
+extern const struct adv_recovery adv_recovery_fixed_window;
 extern const struct adv_recovery adv_recovery_go_back_0;
 
 #endif

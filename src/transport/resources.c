@@ -227,3 +227,20 @@ uint32_t adv_qp_rnr_naks(const struct adv_qp *qp)
 {
 	return qp->share[offsetof(struct adv_engine_counters, rnr_nak_sent) / sizeof(uint64_t)];
 }
+
+uint32_t adv_qp_messages(const struct adv_qp *qp)
+{
+	return qp->resp.msn;
+}
+
+uint64_t adv_qp_acknowledged(const struct adv_qp *qp)
+{
+	const struct adv_send_wqe *wqe;
+	int32_t packets;
+
+	if (qp->sq.tail == qp->sq.head)
+		return 0;
+	wqe = adv_send_wqe_at(qp, qp->sq.tail);
+	packets = wqe->started ? adv_psn_diff(qp->req.una_psn, wqe->first_psn) : 0;
+	return packets > 0 ? (uint64_t)packets * qp->mtu : 0;
+}

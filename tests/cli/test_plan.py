@@ -127,7 +127,11 @@ class Headroom(Case):
         self.formulas_hold(r, "headroom")
 
     def test_other_speeds_need_delays(self):
-        self.refused("give --response", "headroom", "-s", "800Gb/s", "-c", "3m")
+        self.refused("give --response", "headroom", "-s", "20Gb/s", "-c", "3m")
+        for speed, bits in ("800Gb/s", 926720), ("3.2Tb/s", 3706880):
+            r = plan_json("headroom", "-s", speed, "-c", "3m")
+            self.assertEqual(r["response_bits"]["value"], bits)
+            self.assertIn("assumed", r["response_bits"]["source"])
         r = plan_json("headroom", "-s", "800Gb/s", "-c", "3m", "--response", "1us",
                       "--interface", "500ns")
         self.assertEqual(r["response_bits"]["value"], 800000)
@@ -218,7 +222,7 @@ class Buffer(Case):
                       "32x10Gb/s@1", "0x10Gb/s@1m", "5000x10Gb/s@1m", "32x10Gb/s@2000km"):
             self.refused("--ports", "buffer", "-b", "4MB", "-n", ports)
         self.refused("more than 16 times", "buffer", "-b", "4MB", *["-n", "1x10Gb/s@1m"] * 17)
-        self.refused("give --headroom", "buffer", "-b", "4MB", "-n", "32x800Gb/s@1m")
+        self.refused("give --headroom", "buffer", "-b", "4MB", "-n", "32x20Gb/s@1m")
         self.refused("64 to 65600", "buffer", "-b", "4MB", "-n", "32x10Gb/s@1m", "--mtu", "1B")
 
 

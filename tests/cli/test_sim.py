@@ -99,7 +99,7 @@ def check_deadlock():
 def check_errors():
     """A message has the place, the error and the expected form. No simulation runs."""
     bad = "[network]\ntopology = incast\nsenders = 4\n[flow]\nfrom = 0\nto = 7\n"
-    assert "-:4: host 7 does not exist" in sim("-", text=bad, status=2)
+    assert "-:4: [flow] host 7 does not exist" in sim("-", text=bad, status=2)
     assert "-:2: " in sim("-", text="[run]\nduration = 5\n", status=2)
     assert "No such file" in sim("/nonexistent.ini", status=2)
     assert "has no key" in sim(SCENARIOS / "incast.ini", "--set", "run.x=1", status=2)
@@ -167,8 +167,8 @@ def check_hostile():
     """Files that are not scenarios and arguments that are not keys are errors."""
     assert "more than 16777216 bytes" in sim("/dev/zero", status=2)
     assert "Is a directory" in sim("/tmp", status=2)
-    assert "-:3: senders" in sim("-", text="[network]\ntopology=incast\nsenders=1\0\n", status=2)
-    assert "-:2: topology = inc??st" in sim("-", text="[network]\ntopology=inc\u00e9st\n", status=2)
+    assert "-:3: [network] senders" in sim("-", text="[network]\ntopology=incast\nsenders=1\0\n", status=2)
+    assert "-:2: [network] topology = inc??st" in sim("-", text="[network]\ntopology=inc\u00e9st\n", status=2)
     assert "-:1: " in sim("-", text="x" * 1000000, status=2)
     for bad in ("x", "=", ".", "run.=", ".seed=1", "flow.bytes", "\x1b[31m.x=1", "run.seed=" + "9" * 999):
         message = sim(SCENARIOS / "incast.ini", "--set", bad, status=2)

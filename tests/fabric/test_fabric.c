@@ -404,42 +404,86 @@ static void test_bad_cable(void **state)
 	net_close(&n);
 }
 
-/* A transfer that waits for another one begins when the other one ends, also if that ended before
- * the call. If the other one fails, the transfer fails too. */
+/* Time at which the only packet of `bytes` from one host of an incast arrives at another one: two
+ * cables of 2 m, store and forward. */
+static uint64_t arrival_after(uint64_t bytes)
+{
+	uint64_t frame = bytes + 14 + 20 + 8 + 12 + 16 + 4 + 4 + 20;
+
+	return 2 * (frame * GBPS_100 + 2 * 5 * NS);
+}
+
+/* A transfer that waits for another one begins when the data of the other one has arrived, before
+ * the sender has the acknowledgement; also if that was before the call. If the other one fails, the
+ * transfer fails too. */
 static void test_one_after_another(void **state)
 {
 	const struct adv_fabric_transfer_state *x[4];
+	uint32_t c[3], after[2] = {1, 2}, one;
 	struct net n;
-	uint32_t c[3];
 
 	assert_int_equal(adv_topology_incast(&n.t, 3, cable_of(2)), 0);
 	net_open(&n);
 	net_start(&n);
 	for (uint32_t i = 0; i < 3; i++)
 		c[i] = net_connect(&n, i, 3, ADV_FABRIC_WRITE, 26);
-	assert_int_equal(adv_fabric_transfer(n.f, c[0], 100000, 0), 0);
-	assert_int_equal(adv_fabric_transfer_after(n.f, c[1], 5000, 0), 1);
-	assert_int_equal(adv_fabric_transfer_after(n.f, c[2], 5000, 0), 2);
-	assert_int_equal(adv_fabric_transfer_after(n.f, c[0], 5000, 1), 3);
-	assert_int_equal(adv_fabric_transfer_after(n.f, c[0], 5000, 4), -1);
+	assert_int_equal(adv_fabric_transfer(n.f, c[0], 4096, 0), 0);
+	assert_int_equal(adv_fabric_transfer_after(n.f, c[1], 5000, (uint32_t[]){0}, 1), 1);
+	assert_int_equal(adv_fabric_transfer_after(n.f, c[2], 9000, (uint32_t[]){0}, 1), 2);
+	assert_int_equal(adv_fabric_transfer_after(n.f, c[0], 5000, after, 2), 3);
+	one = 4;
+	assert_int_equal(adv_fabric_transfer_after(n.f, c[0], 5000, &one, 1), -1);
 	assert_int_equal(adv_fabric_run(n.f, MS), ADV_FABRIC_DONE);
 	net_all_done(&n, 4);
 	for (uint32_t i = 0; i < 4; i++)
 		x[i] = adv_fabric_get_transfer(n.f, i);
-	assert_int_equal(x[1]->start, x[0]->end);
-	assert_int_equal(x[2]->start, x[0]->end);
-	assert_int_equal(x[3]->start, x[1]->end);
-	assert_int_equal(adv_fabric_transfer_after(n.f, c[1], 5000, 3), 4);
+	assert_int_equal(x[1]->start, arrival_after(4096));
+	assert_int_equal(x[2]->start, arrival_after(4096));
+	assert_true(x[1]->start < x[0]->end);
+	assert_true(x[3]->start < x[2]->end && x[3]->start > x[1]->start);
+	assert_true(x[3]->start > x[2]->end - 300 * NS);
+	one = 3;
+	assert_int_equal(adv_fabric_transfer_after(n.f, c[1], 5000, &one, 1), 4);
+	assert_int_equal(adv_fabric_get_transfer(n.f, 4)->start, adv_fabric_now(n.f));
 	assert_int_equal(adv_fabric_run(n.f, 2 * MS), ADV_FABRIC_DONE);
 	net_all_done(&n, 5);
 	adv_fabric_lose(n.f, 0, 1000000);
 	assert_int_equal(adv_fabric_transfer(n.f, c[0], 5000, adv_fabric_now(n.f)), 5);
-	assert_int_equal(adv_fabric_transfer_after(n.f, c[1], 5000, 5), 6);
-	assert_int_equal(adv_fabric_transfer_after(n.f, c[2], 5000, 6), 7);
+	one = 5;
+	assert_int_equal(adv_fabric_transfer_after(n.f, c[1], 5000, &one, 1), 6);
+	one = 6;
+	assert_int_equal(adv_fabric_transfer_after(n.f, c[2], 5000, &one, 1), 7);
+	one = 7;
+	assert_int_equal(adv_fabric_compute_after(n.f, MS, &one, 1), 8);
 	assert_int_equal(adv_fabric_run(n.f, 60000 * MS), ADV_FABRIC_DONE);
 	assert_int_equal(adv_fabric_get_transfer(n.f, 5)->status, IBV_WC_RETRY_EXC_ERR);
-	assert_int_equal(adv_fabric_get_transfer(n.f, 6)->status, IBV_WC_WR_FLUSH_ERR);
-	assert_int_equal(adv_fabric_get_transfer(n.f, 7)->status, IBV_WC_WR_FLUSH_ERR);
+	for (uint32_t i = 6; i < 9; i++)
+		assert_int_equal(adv_fabric_get_transfer(n.f, i)->status, IBV_WC_WR_FLUSH_ERR);
+	net_close(&n);
+}
+
+/* A computation takes its time, and what waits for it begins at its end. */
+static void test_computation(void **state)
+{
+	const struct adv_fabric_transfer_state *x[3];
+	uint32_t c, after[2] = {0, 1};
+	struct net n;
+
+	assert_int_equal(adv_topology_incast(&n.t, 2, cable_of(2)), 0);
+	net_open(&n);
+	net_start(&n);
+	c = net_connect(&n, 1, 0, ADV_FABRIC_READ, 26);
+	assert_int_equal(net_write(&n, 0, 2, 26, 4096), 0);
+	assert_int_equal(adv_fabric_compute_after(n.f, 7 * US, after, 1), 1);
+	assert_int_equal(adv_fabric_transfer_after(n.f, c, 1, after, 2), 2);
+	assert_int_equal(adv_fabric_compute_after(n.f, 7 * US, (uint32_t[]){4}, 1), -1);
+	assert_int_equal(adv_fabric_run(n.f, MS), ADV_FABRIC_DONE);
+	for (uint32_t i = 0; i < 3; i++)
+		x[i] = adv_fabric_get_transfer(n.f, i);
+	assert_int_equal(x[1]->start, arrival_after(4096));
+	assert_int_equal(x[1]->end, x[1]->start + 7 * US);
+	assert_int_equal(x[2]->start, x[1]->end);
+	assert_int_equal(x[2]->status, IBV_WC_SUCCESS);
 	net_close(&n);
 }
 
@@ -623,6 +667,7 @@ int main(void)
 		cmocka_unit_test(test_lossy),
 		cmocka_unit_test(test_bad_cable),
 		cmocka_unit_test(test_one_after_another),
+		cmocka_unit_test(test_computation),
 		cmocka_unit_test(test_same_seed_same_run),
 		cmocka_unit_test(test_many_connections),
 		cmocka_unit_test(test_priorities_apart),

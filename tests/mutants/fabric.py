@@ -3,6 +3,7 @@
 
 BUFFER = "src/fabric/switch_buffer.c"
 CALENDAR = "src/fabric/calendar.c"
+AFTER = "src/fabric/after.c"
 CONNECTION = "src/fabric/connection.c"
 DEADLOCK = "src/fabric/deadlock.c"
 EGRESS = "src/fabric/egress.c"
@@ -132,8 +133,12 @@ FABRIC = [
     ("receive-once", "a receive that was used is not posted again", CONNECTION,
      "if (wc->status == IBV_WC_SUCCESS && post_receive(f, index))",
      "if (wc->status != IBV_WC_SUCCESS && post_receive(f, index))"),
-    ("waiters", "of those that wait for a transfer only one begins", CONNECTION,
-     "w != ADV_NO_JOB; w = f->job[w].next_waiter)", "w != ADV_NO_JOB; w = ADV_NO_JOB)"),
+    ("waiters", "of those that wait for a transfer only one begins", AFTER,
+     "e != ADV_NO_JOB; e = f->edge[e].next)", "e != ADV_NO_JOB; e = ADV_NO_JOB)"),
+    ("waits-for-one", "what waits for several begins at the first", AFTER,
+     "if (--waiter->waits == 0)", "if (waiter->waits-- > 0)"),
+    ("arrival-late", "a transfer has arrived when its acknowledgement has", HOST,
+     "if (f->awaited && p->payload_len)", "if (f->awaited && !p->payload_len)"),
     ("slow-xon", "a slow host lets go when it is at xoff again", SLOW,
      "h->input->of[priority] > h->input->slow.xon", "h->input->of[priority] > h->input->slow.xoff"),
     ("slow-no-room", "a slow host has room without end", SLOW,

@@ -1,38 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Faults that a validation against formulas and other simulators has found. */
-#include <stdio.h>
-
-#include "fabric/scenario.h"
-#include "net.h"
-
-/* Bytes on the wire of a data frame with this payload, and of an acknowledgement: Ethernet 14, IPv4
- * 20, UDP 8, BTH 12, RETH 16 or AETH 4, ICRC 4, FCS 4, preamble and gap 20. */
-#define FIRST(payload)	(14 + 20 + 8 + 12 + 16 + (payload) + 4 + 4 + 20ull)
-#define MIDDLE(payload) (FIRST(payload) - 16)
-#define ACK		(14 + 20 + 8 + 12 + 4 + 4 + 4 + 20ull)
-
-/* A scenario and its simulation. */
-struct run {
-	struct adv_scenario s;
-	struct adv_topology t;
-	struct adv_fabric *f;
-};
-
-static void open_run(struct run *r, const char *text)
-{
-	char why[ADV_SCENARIO_WHY] = "";
-
-	if (!adv_scenario_read(&r->s, "x.ini", text, strlen(text), why) ||
-	    !adv_scenario_build(&r->s, &r->t, &r->f, why))
-		fail_msg("%s", why);
-}
-
-static void close_run(struct run *r)
-{
-	adv_fabric_destroy(r->f);
-	adv_topology_free(&r->t);
-	adv_scenario_free(&r->s);
-}
+#include "run.h"
 
 /* Time from the beginning of a transfer until its data is at a host behind one switch, 100 Gb/s,
  * with cables of `delay`: the first host sends all frames. The switch is a frame behind; the frame
@@ -40,8 +8,8 @@ static void close_run(struct run *r)
 static uint64_t piece_time(uint64_t bytes, uint64_t mtu, uint64_t delay)
 {
 	uint64_t frames = (bytes + mtu - 1) / mtu;
-	uint64_t wire = bytes + frames * MIDDLE(0) + 16;
-	uint64_t behind = frames > 1 ? MIDDLE(mtu) : FIRST(bytes);
+	uint64_t wire = bytes + frames * RUN_MIDDLE(0) + 16;
+	uint64_t behind = frames > 1 ? RUN_MIDDLE(mtu) : RUN_FIRST(bytes);
 
 	return (wire + behind) * GBPS_100 + 2 * delay;
 }
@@ -63,26 +31,24 @@ static void test_allreduce_depends_on_arrival(void **state)
 	for (unsigned i = 0; i < 6; i++) {
 		uint64_t bytes = sizes[i / 2], mtu = mtus[i % 2], last = 0, expected;
 		const struct adv_scenario_flow *flow;
-		char text[256];
 		struct run r;
 
-		snprintf(text, sizeof(text),
+		run_open(&r,
 			 "[network]\ntopology = incast\nsenders = 7\ncable = 100m\n[host]\nmtu = "
 			 "%uB\n"
 			 "[flow]\npattern = allreduce\nfrom = all\nbytes = %uB\n",
 			 (unsigned)mtu, (unsigned)bytes);
-		open_run(&r, text);
 		flow = r.s.list[ADV_SCENARIO_FLOWS].item;
 		assert_int_equal(adv_fabric_run(r.f, 100 * MS), ADV_FABRIC_DONE);
 		for (uint32_t t = flow->transfers - 8; t < flow->transfers; t++)
 			if (adv_fabric_get_transfer(r.f, t)->end > last)
 				last = adv_fabric_get_transfer(r.f, t)->end;
-		expected = 14 * piece_time(bytes / 8, mtu, 500 * NS) + 13 * ACK * GBPS_100 +
-			   14 * acks_within(bytes / 8, mtu) * ACK * GBPS_100;
+		expected = 14 * piece_time(bytes / 8, mtu, 500 * NS) + 13 * RUN_ACK * GBPS_100 +
+			   14 * acks_within(bytes / 8, mtu) * RUN_ACK * GBPS_100;
 		/* The acknowledgement of the last piece. */
-		expected += 2 * (ACK * GBPS_100 + 500 * NS);
+		expected += 2 * (RUN_ACK * GBPS_100 + 500 * NS);
 		assert_in_range(last, expected * 999 / 1000, expected * 1001 / 1000);
-		close_run(&r);
+		run_close(&r);
 	}
 }
 
@@ -92,25 +58,23 @@ static void test_endless_flow_counts_packets(void **state)
 	static const char *const operations[] = {"write", "send", "read"};
 
 	for (unsigned i = 0; i < 3; i++) {
-		char text[256];
 		uint64_t bytes;
 		struct run r;
 
-		snprintf(text, sizeof(text),
+		run_open(&r,
 			 "[network]\ntopology = pair\n[host]\nmtu = 1024B\n"
 			 "[flow]\nfrom = 0\nto = 1\nendless = yes\noperation = %s\n",
 			 operations[i]);
-		open_run(&r, text);
 		/* Half of the first message of 1 MiB, 82 ns a frame. */
 		assert_int_equal(adv_fabric_run(r.f, 42 * US), ADV_FABRIC_UNTIL);
 		bytes = adv_fabric_acknowledged(r.f, 0);
 		assert_int_equal(adv_fabric_get_transfer(r.f, 0)->done, 0);
-		assert_in_range(bytes, 460000, 42 * US / GBPS_100 * 1024 / MIDDLE(1024));
+		assert_in_range(bytes, 460000, 42 * US / GBPS_100 * 1024 / RUN_MIDDLE(1024));
 		assert_int_equal(bytes % 1024, 0);
 		assert_int_equal(adv_fabric_run(r.f, 10 * MS), ADV_FABRIC_UNTIL);
 		assert_in_range(adv_fabric_acknowledged(r.f, 0), 115000000,
-				10 * MS / GBPS_100 * 1024 / MIDDLE(1024));
-		close_run(&r);
+				10 * MS / GBPS_100 * 1024 / RUN_MIDDLE(1024));
+		run_close(&r);
 	}
 }
 
@@ -118,10 +82,10 @@ static void test_endless_flow_counts_packets(void **state)
  * that are sent until its NAK has come back. */
 static uint64_t go_back_n_rate(double loss, uint64_t round_trip)
 {
-	double packet = (double)(MIDDLE(4096) * GBPS_100),
+	double packet = (double)(RUN_MIDDLE(4096) * GBPS_100),
 	       lost = loss * (double)round_trip / packet;
 
-	return (uint64_t)(4096.0 / (double)MIDDLE(4096) * 100000 / (1 + lost));
+	return (uint64_t)(4096.0 / (double)RUN_MIDDLE(4096) * 100000 / (1 + lost));
 }
 
 /* Over 10 km, a card's go-back-N has the rate that the round trip gives. With the window that
@@ -133,18 +97,16 @@ static void test_go_back_n_of_cards(void **state)
 	uint64_t rate[2][2];
 
 	for (unsigned i = 0; i < 4; i++) {
-		char text[320];
 		struct run r;
 
-		snprintf(text, sizeof(text),
+		run_open(&r,
 			 "[network]\ntopology = pair\ncable = 10km\n[host]\nloss-window = %s\n"
 			 "window = 1024\n[flow]\nfrom = 0\nto = 1\nendless = yes\ntimeout = 8\n"
 			 "[loss]\nlink = 0\nprobability = %s\n",
 			 i / 2 ? "yes" : "no", losses[i % 2]);
-		open_run(&r, text);
 		adv_fabric_run(r.f, 400 * MS);
 		rate[i / 2][i % 2] = adv_fabric_acknowledged(r.f, 0) * 8 * US / (400 * MS);
-		close_run(&r);
+		run_close(&r);
 	}
 	for (unsigned i = 0; i < 2; i++) {
 		uint64_t expected = go_back_n_rate(values[i], 100 * US);
@@ -159,10 +121,9 @@ static void test_go_back_n_of_cards(void **state)
 static uint64_t time_beside_bulk(const char *host)
 {
 	uint64_t sum = 0;
-	char text[512];
 	struct run r;
 
-	snprintf(text, sizeof(text),
+	run_open(&r,
 		 "[network]\ntopology = dumbbell\nhosts = 3\n[host]\ncongestion-control = none\n%s"
 		 "[priority 3]\nxoff = 100kB\n"
 		 "[flow]\nfrom = 0\nto = 3\nbytes = 64B\ncount = 20\ninterval = 20us\nstart = "
@@ -170,7 +131,6 @@ static uint64_t time_beside_bulk(const char *host)
 		 "[flow]\nfrom = 3-5\nto = 1\nendless = yes\n[flow]\nfrom = 3\nto = 0\nendless = "
 		 "yes\n",
 		 host);
-	open_run(&r, text);
 	adv_fabric_run(r.f, 2 * MS);
 	for (uint32_t i = 0; i < 20; i++) {
 		const struct adv_fabric_transfer_state *t = adv_fabric_get_transfer(r.f, i);
@@ -179,7 +139,7 @@ static uint64_t time_beside_bulk(const char *host)
 		assert_true(t->end != ADV_CALENDAR_NEVER);
 		sum += t->end - t->start;
 	}
-	close_run(&r);
+	run_close(&r);
 	return sum / 20;
 }
 
@@ -191,7 +151,7 @@ static void test_ack_priority(void **state)
 
 	assert_true(behind > 10 * US);
 	/* Four cables of 10 m and a frame that is being sent at each of three. */
-	assert_true(apart < 8 * 50 * NS + 4 * MIDDLE(4096) * GBPS_100);
+	assert_true(apart < 8 * 50 * NS + 4 * RUN_MIDDLE(4096) * GBPS_100);
 }
 
 /* Time in which a flow gets from nine tenths of the line rate, to which the first CNP sets it, back
@@ -199,24 +159,22 @@ static void test_ack_priority(void **state)
 static uint64_t time_to_recover(unsigned gbps, const char *host)
 {
 	uint64_t at = 100 * US;
-	char text[640];
 	struct run r;
 
-	snprintf(text, sizeof(text),
+	run_open(&r,
 		 "[network]\ntopology = incast\nsenders = 2\nspeed = %uGb/s\n"
 		 "[priority 3]\necn-min = 1kB\necn-max = 2kB\necn-probability = 100%%\n"
 		 "[host]\nrpg_byte_reset = 0B\nrate_to_set_on_first_cnp = %uMb/s\n%s"
 		 "[flow]\nfrom = 0\nto = 2\nendless = yes\n"
 		 "[flow]\nfrom = 1\nto = 2\nbytes = 5kB\n",
 		 gbps, gbps * 900, host);
-	open_run(&r, text);
 	adv_fabric_run(r.f, at);
 	assert_int_equal(adv_fabric_rate_limit(r.f, 0), gbps * 900);
 	while (adv_fabric_rate_limit(r.f, 0) && at < 100 * MS) {
 		at += 50 * US;
 		adv_fabric_run(r.f, at);
 	}
-	close_run(&r);
+	run_close(&r);
 	return at;
 }
 
@@ -245,15 +203,13 @@ static void test_rates_follow_the_line_rate(void **state)
 static uint64_t permutation_p99(const char *host, uint64_t *mean)
 {
 	uint64_t longest[2] = {0, 0};
-	char text[512];
 	struct run r;
 
-	snprintf(text, sizeof(text),
+	run_open(&r,
 		 "[network]\ntopology = fat-tree\nports = 8\n"
 		 "[priority 3]\necn-min = 100kB\necn-max = 400kB\necn-probability = 20%%\n"
 		 "[host]\nmtu = 1024B\n%s[flow]\nfrom = all\nto = permutation\n",
 		 host);
-	open_run(&r, text);
 	assert_int_equal(adv_fabric_run(r.f, 20 * MS), ADV_FABRIC_DONE);
 	*mean = 0;
 	for (uint32_t i = 0; i < 128; i++) {
@@ -267,7 +223,7 @@ static uint64_t permutation_p99(const char *host, uint64_t *mean)
 			longest[1] = took;
 		}
 	}
-	close_run(&r);
+	run_close(&r);
 	return longest[1];
 }
 

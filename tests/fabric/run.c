@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "run.h"
+
+#include <stdio.h>
+
+void run_open(struct run *r, const char *format, ...)
+{
+	char text[2048], why[ADV_SCENARIO_WHY] = "";
+	va_list args;
+
+	va_start(args, format);
+	assert_in_range(vsnprintf(text, sizeof(text), format, args), 1, sizeof(text) - 1);
+	va_end(args);
+	if (!adv_scenario_read(&r->s, "x.ini", text, strlen(text), why) ||
+	    !adv_scenario_build(&r->s, &r->t, &r->f, why))
+		fail_msg("%s", why);
+}
+
+void run_close(struct run *r)
+{
+	adv_fabric_destroy(r->f);
+	adv_topology_free(&r->t);
+	adv_scenario_free(&r->s);
+}
+
+void run_to_end(struct run *r)
+{
+	assert_int_equal(adv_fabric_run(r->f, 100 * MS), ADV_FABRIC_DONE);
+}
+
+uint64_t run_mbps(const struct run *r, uint32_t transfer)
+{
+	return adv_fabric_acknowledged(r->f, transfer) * 8 * US / adv_fabric_now(r->f);
+}

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Counts the instructions of the fast path with callgrind, and compares them with the recorded counts.
 
-Usage: bench/count-instructions [--build DIR] [--check | --record] [--idle-qps N] [--json FILE]
+Usage: bench/count-instructions [--build DIR] [--check | --record] [--idle-qps N] [--checked]
+       [--json FILE]
 
 Counts do not depend on the load of the machine, but on the compiler and its options. Those in
 bench/instructions.txt are of Debian 12's gcc with --buildtype=release. A system call counts as one
@@ -10,7 +11,8 @@ and ISA-L, which select their code by processor.
 
 --check fails if an own count has grown by more than a tenth, or if a goal is missed. --record records
 the counts of a change that is worth its instructions. --idle-qps counts again with N connected idle
-queue pairs, and fails if a call takes more instructions because of them.
+queue pairs, and fails if a call takes more instructions because of them. --checked counts again under
+`adverb check`, whose instructions are not recorded.
 """
 
 import argparse
@@ -60,24 +62,24 @@ PARTS = {
 }
 
 
-def run_callgrind(lab, idle_qps):
+def run_callgrind(lab, idle_qps, checked):
     program = lab.build / "bench" / "instructions"
     if not program.exists():
         raise harness.Failure(f"{program} is not built: valgrind's headers were missing?")
-    out = lab.dir / f"callgrind-{idle_qps}"
+    out = lab.dir / f"callgrind-{'checked' if checked else idle_qps}"
     env = {"LD_PRELOAD": str(lab.build / "bench" / "libidle_qps.so"),
            "ADVERB_BENCH_IDLE_QPS": str(idle_qps)} if idle_qps else {}
     lab.run([harness.need_tool("valgrind"), "-q", f"--log-file={lab.dir}/valgrind.log",
              "--tool=callgrind", "--collect-atstart=no", f"--callgrind-out-file={out}", program],
-            env=env)
+            env=env, prefix=[str(lab.adverb), "check", "--"] if checked else ())
     dumps = sorted(lab.dir.glob(f"{out.name}.*"), key=lambda p: int(p.name.split(".")[1]))
     return callgrind.read_dumps(dumps)
 
 
-def count(lab, idle_qps=0):
+def count(lab, idle_qps=0, checked=False):
     """Returns {name: {own, all}} and {part: all}."""
     samples = {name: [] for name in COUNTS}
-    for dump in run_callgrind(lab, idle_qps):
+    for dump in run_callgrind(lab, idle_qps, checked):
         if dump.trigger in samples and all(dump.inclusive.get(f) for f in COUNTS[dump.trigger][1]):
             samples[dump.trigger].append(dump)
     counts, parts = {}, {}
@@ -144,6 +146,7 @@ def inside(args):
         with open_lab(args.build) as lab:
             counts, parts = count(lab)
             idle = count(lab, args.idle_qps)[0] if args.idle_qps else counts
+            checked = count(lab, checked=True)[0] if args.checked else {}
     except (harness.Failure, harness.Skip) as failure:
         print(f"failed: {failure}", file=sys.stderr)
         return 1
@@ -157,6 +160,8 @@ def inside(args):
     if args.idle_qps:
         print(f"with {args.idle_qps} idle queue pairs: " +
               ", ".join(f"{name} {c['own']}" for name, c in idle.items()))
+    for name, c in checked.items():
+        print(f"under adverb check: {name:13} {c['all']:6} of all, {c['all'] - counts[name]['all']:+}")
     status = 0
     found = [*faults(counts, recorded)] if args.check else []
     for fault in [*found, *faults_idle(counts, idle, args.idle_qps)]:
@@ -172,6 +177,8 @@ def main():
     parser.add_argument("--record", action="store_true", help=f"write {RECORDED.name}")
     parser.add_argument("--idle-qps", type=int, default=0, metavar="N",
                         help="count again with N idle queue pairs; fail if they cost instructions")
+    parser.add_argument("--checked", action="store_true",
+                        help="count again under adverb check")
     parser.add_argument("--json", metavar="FILE", help="write the counts to this file")
     args = parser.parse_args()
     return inside(args) if is_inside() else in_namespace(__file__, seconds=120)

@@ -22,12 +22,11 @@ bool adv_check_ever_armed_late(void)
 
 static void find_lost_wakeup(struct adv_check_call *call, const struct adv_check_cq *cq)
 {
-	char history[ADV_CHECK_TEXT];
 	const struct adv_check_finding f = {
 		.rule = ADV_RULE_LOST_WAKEUP,
 		.fault = adv_check_call_stack(call),
 		.more = {{"the completion queue was armed here", &cq->armed}},
-		.history = adv_check_object_history(&cq->base, history),
+		.about = &cq->base,
 	};
 
 	adv_check_find(
@@ -63,12 +62,11 @@ void adv_check_qp_event(struct adv_check_call *call, struct adv_check_qp *qp)
 static void find_unacknowledged(struct adv_check_call *call, const struct adv_check_object *o,
 				uint64_t count, const struct adv_check_stack *last)
 {
-	char history[ADV_CHECK_TEXT];
 	const struct adv_check_finding f = {
 		.rule = ADV_RULE_EVENT_NOT_ACKNOWLEDGED,
 		.fault = adv_check_call_stack(call),
 		.more = {{"the newest event was delivered here", last}},
-		.history = adv_check_object_history(o, history),
+		.about = o,
 	};
 
 	adv_check_find(
@@ -112,12 +110,11 @@ void adv_check_unread(struct adv_check_call *call, const struct adv_check_object
 {
 	const void *object = o->kind == ADV_CHECK_CONTEXT ? NULL : o->object;
 	uint64_t queued = adv_check_libibverbs->async_queued(o->context, object);
-	char history[ADV_CHECK_TEXT];
 	const struct adv_check_finding f = {
 		.rule = ADV_RULE_ASYNC_NEVER_READ,
 		.fault = call ? adv_check_call_stack(call) : NULL,
 		.more = {{"the object was created here", &o->created}},
-		.history = adv_check_object_history(o, history),
+		.about = o,
 	};
 
 	for (unsigned i = 0; i < sizeof(missed) / sizeof(missed[0]); i++) {

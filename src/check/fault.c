@@ -8,14 +8,16 @@ static void keep(struct adv_check_call *call, enum adv_check_rule rule,
 		 const struct adv_check_object *o, const char *title,
 		 const struct adv_check_stack *stack, const char *fmt, va_list args)
 {
-	char history[ADV_CHECK_TEXT], text[ADV_CHECK_TEXT];
+	char text[ADV_CHECK_TEXT];
 	const struct adv_check_finding f = {
 		.rule = rule,
 		.fault = adv_check_call_stack(call),
 		.more = {{title, stack}},
-		.history = adv_check_object_history(o, history),
+		.about = o,
 	};
 
+	if (adv_check_is_known(&f))
+		return;
 	vsnprintf(text, sizeof(text), fmt, args);
 	adv_check_find(&f, "%s(%s): %s", call->name, o->name, text);
 }

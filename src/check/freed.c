@@ -76,13 +76,12 @@ static void find_freed(struct adv_check_call *call, const struct adv_check_mr *m
 {
 	const struct adv_check_object *owner;
 	struct adv_check_work *w = find_user_anywhere(mr, addr, length, &owner);
-	char history[ADV_CHECK_TEXT];
 	struct adv_check_finding f = {
 		.rule = ADV_RULE_UNMAPPED_WHILE_REGISTERED,
 		.fault = adv_check_call_stack(call),
 		.more = {{"the request was posted here", w ? &w->posted : NULL},
 			 {"the region was registered here", &mr->base.created}},
-		.history = adv_check_object_history(w ? owner : &mr->base, history),
+		.about = w ? owner : &mr->base,
 	};
 
 	if (!w) {

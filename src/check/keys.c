@@ -93,12 +93,11 @@ void adv_check_keys_posted(struct adv_check_call *call, const struct adv_check_o
 static void find_refused_rkey(struct adv_check_call *call, const struct adv_check_qp *qp,
 			      const struct adv_check_work *w)
 {
-	char history[ADV_CHECK_TEXT];
 	const struct adv_check_finding f = {
 		.rule = ADV_RULE_STALE_RKEY,
 		.fault = &w->posted,
 		.more = {{"its completion was polled here", adv_check_call_stack(call)}},
-		.history = adv_check_object_history(&qp->base, history),
+		.about = &qp->base,
 	};
 
 	adv_check_find(
@@ -132,13 +131,12 @@ static void find_deregistration(struct adv_check_call *call, const struct adv_ch
 				const struct adv_check_object *owner,
 				const struct adv_check_work *w)
 {
-	char history[ADV_CHECK_TEXT];
 	const struct adv_check_finding f = {
 		.rule = ADV_RULE_DEREG_WHILE_POSTED,
 		.fault = adv_check_call_stack(call),
 		.more = {{"the request was posted here", &w->posted},
 			 {"the region was registered here", &mr->base.created}},
-		.history = adv_check_object_history(owner, history),
+		.about = owner,
 	};
 
 	adv_check_find(&f, "%s(%s): the %s request with wr_id %llu of %s is posted and uses it",

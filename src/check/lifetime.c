@@ -90,11 +90,10 @@ void adv_check_destroy_refused(struct adv_check_call *call, const struct adv_che
 
 static void report_leak(const char *end, const struct adv_check_object *o)
 {
-	char history[ADV_CHECK_TEXT];
 	const struct adv_check_finding f = {
 		.rule = ADV_RULE_LEAK,
 		.more = {{"the object was created here", &o->created}},
-		.history = adv_check_object_history(o, history),
+		.about = o,
 	};
 
 	adv_check_find(&f, "%s was not destroyed before %s", o->name, end);

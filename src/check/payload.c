@@ -1,57 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "check/payload.h"
 
-#include <errno.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
+#include "check/memory.h"
 
 #define MOST_BYTES 65536 /* of a request that are hashed */
 #define WINDOW	   4096
 #define MOST_RECVS 256 /* longer receive queues are not searched for overlaps */
 #define MOST_QPS   4   /* queue pairs whose receive buffers a call checks */
-
-/* Under the lock. */
-static uint8_t copy[MOST_BYTES];
-
-enum reading { READ_ALL, READ_UNMAPPED, READ_NOT_PERMITTED };
-
-/* Copies memory of this process into `copy`. */
-static enum reading read_memory(uintptr_t addr, size_t length)
-{
-	struct iovec to = {copy, length}, from = {(void *)addr, length};
-	long n = syscall(SYS_process_vm_readv, (long)getpid(), &to, 1L, &from, 1L, 0L);
-
-	if (n == (long)length)
-		return READ_ALL;
-	return n >= 0 || errno == EFAULT ? READ_UNMAPPED : READ_NOT_PERMITTED;
-}
-
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-	return hash ^ hash >> 32;
-}
-
-/* Hashes `length` bytes of `copy`, from `at`. Four lanes, as one multiplication waits for the one
- * before it in its lane. */
-static uint64_t hash_copy(size_t at, size_t length, uint64_t seed)
-{
-	uint64_t lane[4] = {seed, seed + 1, seed + 2, seed + 3}, word;
-	const uint8_t *p = copy + at;
-	size_t i = 0;
-
-	for (; i + 32 <= length; i += 32) {
-		for (unsigned k = 0; k < 4; k++) {
-			memcpy(&word, p + i + 8 * k, 8);
-			lane[k] = mix(lane[k], word);
-		}
-	}
-	for (; i < length; i++)
-		lane[0] = mix(lane[0], p[i]);
-	return mix(mix(lane[0], lane[1]), mix(lane[2], lane[3]));
-}
 
 /* Returns the address in memory of an SGE: regions may have addresses of their own in requests. */
 static uintptr_t memory_of(const struct ibv_sge *sge)
@@ -61,39 +16,34 @@ static uintptr_t memory_of(const struct ibv_sge *sge)
 	return mr ? mr->addr + (sge->addr - mr->iova) : 0;
 }
 
-/* Hashes what an SGE names, at most `most` bytes of it. */
-static enum reading hash_sge(const struct ibv_sge *sge, size_t most, uint64_t *hash)
+/* Hashes what an SGE names, at most `most` bytes of it. False: it is not mapped. */
+static bool hash_sge(const struct ibv_sge *sge, size_t most, uint64_t *hash)
 {
 	uintptr_t addr = memory_of(sge);
 	size_t windows = most / WINDOW;
-	enum reading result = READ_ALL;
 
 	if (!addr || !sge->length)
-		return READ_ALL;
-	if (sge->length <= most) {
-		result = read_memory(addr, sge->length);
-		*hash = result == READ_ALL ? hash_copy(0, sge->length, *hash) : 0;
-		return result;
-	}
-	for (size_t i = 0; i < windows && result == READ_ALL; i++) {
+		return true;
+	if (sge->length <= most)
+		return adv_check_memory_hash(addr, sge->length, hash);
+	for (size_t i = 0; i < windows; i++) {
 		size_t offset = (sge->length - WINDOW) * i / (windows > 1 ? windows - 1 : 1);
 
-		result = read_memory(addr + offset, WINDOW);
-		if (result == READ_ALL)
-			*hash = hash_copy(0, WINDOW, *hash);
+		if (!adv_check_memory_hash(addr + offset, WINDOW, hash))
+			return false;
 	}
-	return result;
+	return true;
 }
 
-static enum reading hash_request(const struct adv_check_work *w, uint64_t *hash)
+static bool hash_request(const struct adv_check_work *w, uint64_t *hash)
 {
 	size_t most = w->num_sge > 0 ? MOST_BYTES / (size_t)w->num_sge : 0;
-	enum reading result = READ_ALL;
+	bool is_mapped = true;
 
 	*hash = 1;
-	for (int i = 0; i < w->num_sge && result == READ_ALL; i++)
-		result = hash_sge(&w->sge[i], most < WINDOW ? WINDOW : most, hash);
-	return result;
+	for (int i = 0; i < w->num_sge && is_mapped; i++)
+		is_mapped = hash_sge(&w->sge[i], most < WINDOW ? WINDOW : most, hash);
+	return is_mapped;
 }
 
 /* True if the NIC reads the request's buffers. */
@@ -139,21 +89,18 @@ static bool hash_beginning(const struct adv_check_work *w, uint64_t *hash)
 	size_t length = w->sge[0].length < WINDOW ? w->sge[0].length : WINDOW;
 	uintptr_t addr = memory_of(&w->sge[0]);
 
-	if (!addr || read_memory(addr, length) != READ_ALL)
-		return false;
-	*hash = hash_copy(0, length, 1);
-	return true;
+	*hash = 1;
+	return addr && adv_check_memory_hash(addr, length, hash);
 }
 
 static void find_changed(struct adv_check_call *call, const struct adv_check_qp *qp,
 			 const struct adv_check_work *w)
 {
-	char history[ADV_CHECK_TEXT];
 	const struct adv_check_finding f = {
 		.rule = ADV_RULE_RECEIVE_BUFFER_CHANGED,
 		.fault = &w->posted,
 		.more = {{"the change was noticed in this call", adv_check_call_stack(call)}},
-		.history = adv_check_object_history(&qp->base, history),
+		.about = &qp->base,
 	};
 
 	adv_check_find(
@@ -201,12 +148,11 @@ void adv_check_receive_buffers(struct adv_check_call *call)
 static void find_reused(struct adv_check_call *call, const struct adv_check_object *owner,
 			const struct adv_check_work *w, const struct adv_check_work *recv)
 {
-	char history[ADV_CHECK_TEXT];
 	const struct adv_check_finding f = {
 		.rule = ADV_RULE_RECEIVE_BUFFER_REUSED,
 		.fault = adv_check_call_stack(call),
 		.more = {{"the receive was posted here", &recv->posted}},
-		.history = adv_check_object_history(owner, history),
+		.about = owner,
 	};
 
 	adv_check_find(
@@ -240,18 +186,17 @@ void adv_check_payload_posted(const struct adv_check_queue *queue, struct adv_ch
 		w->has_mark = w->num_sge == 1 && w->length > 0 && queue->count <= MOST_RECVS &&
 			      is_alone(queue, w) && hash_beginning(w, &w->mark);
 	else if (sends_payload(w))
-		w->has_mark = hash_request(w, &w->mark) == READ_ALL;
+		w->has_mark = hash_request(w, &w->mark);
 }
 
 static void find_unmapped(struct adv_check_call *call, const struct adv_check_qp *qp,
 			  const struct adv_check_work *w)
 {
-	char history[ADV_CHECK_TEXT];
 	const struct adv_check_finding f = {
 		.rule = ADV_RULE_UNMAPPED_WHILE_REGISTERED,
 		.fault = adv_check_call_stack(call),
 		.more = {{"the request was posted here", &w->posted}},
-		.history = adv_check_object_history(&qp->base, history),
+		.about = &qp->base,
 	};
 
 	adv_check_find(
@@ -262,21 +207,18 @@ static void find_unmapped(struct adv_check_call *call, const struct adv_check_qp
 void adv_check_payload_sent(struct adv_check_call *call, const struct adv_check_qp *qp,
 			    const struct adv_check_work *w)
 {
-	char history[ADV_CHECK_TEXT];
-	enum reading result;
 	uint64_t now;
 
 	if (!w->has_mark || w->freed)
 		return;
-	result = hash_request(w, &now);
-	if (result == READ_UNMAPPED)
+	if (!hash_request(w, &now)) {
 		find_unmapped(call, qp, w);
-	if (result == READ_ALL && now != w->mark) {
+	} else if (now != w->mark) {
 		const struct adv_check_finding f = {
 			.rule = ADV_RULE_SEND_BUFFER_CHANGED,
 			.fault = &w->posted,
 			.more = {{"its completion was polled here", adv_check_call_stack(call)}},
-			.history = adv_check_object_history(&qp->base, history),
+			.about = &qp->base,
 		};
 
 		adv_check_find(

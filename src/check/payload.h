@@ -3,8 +3,7 @@
  * Rules on the buffers of requests between posting and completion: send-buffer-changed,
  * receive-buffer-changed, receive-buffer-reused, and unmapped-while-registered if memory is no
  * longer mapped. At most 64 KiB of a send request are hashed: all of a shorter one, else windows of
- * 4 KiB at equal distances; of a receive its first 4 KiB. Memory is read by process_vm_readv(2),
- * which does not fault. All calls need the lock of report.h.
+ * 4 KiB at equal distances; of a receive its first 4 KiB. All calls need the lock of report.h.
  */
 #ifndef ADV_CHECK_PAYLOAD_H
 #define ADV_CHECK_PAYLOAD_H

@@ -7,7 +7,6 @@ void adv_check_send_queue_full(struct adv_check_call *call, const struct adv_che
 {
 	const struct adv_check_work *oldest =
 		adv_container_of(qp->sends.works.next, struct adv_check_work, link);
-	char history[ADV_CHECK_TEXT];
 	struct adv_check_finding f = {
 		.rule = ADV_RULE_UNSIGNALED_QUEUE_FULL,
 		.fault = adv_check_call_stack(call),
@@ -20,7 +19,7 @@ void adv_check_send_queue_full(struct adv_check_call *call, const struct adv_che
 			return;
 	f.more[0].title = "the oldest of the requests was posted here";
 	f.more[0].stack = &oldest->posted;
-	f.history = adv_check_object_history(&qp->base, history);
+	f.about = &qp->base;
 	adv_check_find(
 		&f,
 		"%s(%s): the send queue is full, and none of its %u requests is signaled: no "
@@ -31,12 +30,11 @@ void adv_check_send_queue_full(struct adv_check_call *call, const struct adv_che
 static void find_small_cq(struct adv_check_call *call, const struct adv_check_cq *cq)
 {
 	const struct ibv_cq *ibv = cq->base.object;
-	char history[ADV_CHECK_TEXT];
 	const struct adv_check_finding f = {
 		.rule = ADV_RULE_CQ_TOO_SMALL,
 		.fault = adv_check_call_stack(call),
 		.more = {{"the completion queue was created here", &cq->base.created}},
-		.history = adv_check_object_history(&cq->base, history),
+		.about = &cq->base,
 	};
 
 	adv_check_find(
@@ -62,12 +60,11 @@ void adv_check_cq_expects(struct adv_check_call *call, struct adv_check_cq *cq,
 static void find_empty_queue(struct adv_check_call *call, const struct adv_check_qp *qp,
 			     uint32_t naks)
 {
-	char history[ADV_CHECK_TEXT];
 	const struct adv_check_finding f = {
 		.rule = ADV_RULE_RECEIVE_QUEUE_EMPTY,
 		.fault = adv_check_call_stack(call),
 		.more = {{"the queue pair was created here", &qp->base.created}},
-		.history = adv_check_object_history(&qp->base, history),
+		.about = &qp->base,
 	};
 
 	adv_check_find(
@@ -80,12 +77,11 @@ static void find_empty_queue(struct adv_check_call *call, const struct adv_check
 /* The first message of an accepted connection has found no receive. */
 static void find_accepted_empty(struct adv_check_call *call, const struct adv_check_qp *qp)
 {
-	char history[ADV_CHECK_TEXT];
 	const struct adv_check_finding f = {
 		.rule = ADV_RULE_ACCEPT_WITHOUT_RECEIVES,
 		.fault = &qp->accepted,
 		.more = {{"the next call was made here", adv_check_call_stack(call)}},
-		.history = adv_check_object_history(&qp->base, history),
+		.about = &qp->base,
 	};
 
 	adv_check_find(&f,
@@ -110,12 +106,11 @@ void adv_check_rnr(struct adv_check_call *call, struct adv_check_qp *qp)
 static void find_small_recv(struct adv_check_call *call, const struct adv_check_object *owner,
 			    const struct adv_check_work *w)
 {
-	char history[ADV_CHECK_TEXT];
 	const struct adv_check_finding f = {
 		.rule = ADV_RULE_RECEIVE_TOO_SMALL,
 		.fault = &w->posted,
 		.more = {{"its completion was polled here", adv_check_call_stack(call)}},
-		.history = adv_check_object_history(owner, history),
+		.about = owner,
 	};
 
 	adv_check_find(
@@ -133,12 +128,11 @@ void adv_check_recv_status(struct adv_check_call *call, const struct adv_check_o
 
 static void find_ignored_error(struct adv_check_call *call, const struct adv_check_qp *qp)
 {
-	char history[ADV_CHECK_TEXT];
 	const struct adv_check_finding f = {
 		.rule = ADV_RULE_ERROR_IGNORED,
 		.fault = adv_check_call_stack(call),
 		.more = {{"the queue pair was created here", &qp->base.created}},
-		.history = adv_check_object_history(&qp->base, history),
+		.about = &qp->base,
 	};
 
 	adv_check_find(
@@ -164,12 +158,11 @@ void adv_check_note_left(struct adv_check_cq *cq)
 
 void adv_check_never_polled(struct adv_check_call *call, const struct adv_check_cq *cq)
 {
-	char history[ADV_CHECK_TEXT];
 	const struct adv_check_finding f = {
 		.rule = ADV_RULE_NEVER_POLLED,
 		.fault = call ? adv_check_call_stack(call) : NULL,
 		.more = {{"the completion queue was created here", &cq->base.created}},
-		.history = adv_check_object_history(&cq->base, history),
+		.about = &cq->base,
 	};
 
 	uint32_t left = cq->left;

@@ -36,13 +36,12 @@ static void find_conflict(struct adv_check_call *call, const struct adv_check_qp
 			  const struct adv_check_work *w, const struct adv_check_work *other)
 {
 	const struct adv_check_object *o = other->owner;
-	char history[ADV_CHECK_TEXT];
 	const struct adv_check_finding f = {
 		.rule = is_atomic(w) || is_atomic(other) ? ADV_RULE_ATOMIC_AND_WRITE
 							 : ADV_RULE_OVERLAPPING_WRITES,
 		.fault = adv_check_call_stack(call),
 		.more = {{"the other request was posted here", &other->posted}},
-		.history = adv_check_object_history(&qp->base, history),
+		.about = &qp->base,
 	};
 
 	adv_check_find(

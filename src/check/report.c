@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/sys.h"
+#include "check/object.h"
 #include "check/observer.h"
 
 #define MOST_FINDINGS 1000 /* of a process; further ones are dropped */
@@ -172,16 +173,14 @@ static uint64_t place_of(const struct adv_check_finding *f)
 	return (hash ^ (uint64_t)f->rule << 56) * 0x9e3779b97f4a7c15u;
 }
 
-/* True if the finding is the first one of its place, and there is room for it. */
-static bool is_new_place(uint64_t place)
+bool adv_check_is_known(const struct adv_check_finding *f)
 {
+	uint64_t place = place_of(f);
+
 	for (unsigned i = 0; i < place_count; i++)
 		if (places[i] == place)
-			return false;
-	if (place_count == MOST_FINDINGS)
-		return false;
-	places[place_count++] = place;
-	return true;
+			return true;
+	return place_count == MOST_FINDINGS;
 }
 
 static void add_stack(struct adv_check_message *m, const char *title,
@@ -203,8 +202,9 @@ void adv_check_find(const struct adv_check_finding *f, const char *fmt, ...)
 	struct kept *k;
 	va_list args;
 
-	if (!is_new_place(place_of(f)))
+	if (adv_check_is_known(f))
 		return;
+	places[place_count++] = place_of(f);
 	k = calloc(1, sizeof(*k));
 	if (!k)
 		return;
@@ -217,7 +217,8 @@ void adv_check_find(const struct adv_check_finding *f, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(m->what, sizeof(m->what), fmt, args);
 	va_end(args);
-	snprintf(m->history, sizeof(m->history), "%s", f->history ? f->history : "");
+	if (f->about)
+		adv_check_object_history(f->about, m->history);
 	add_stack(m, "", f->fault);
 	for (unsigned i = 0; i < ADV_CHECK_STACKS - 1; i++)
 		add_stack(m, f->more[i].title, f->more[i].stack);

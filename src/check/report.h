@@ -9,6 +9,8 @@
 #include "check/rules.h"
 #include "check/stack.h"
 
+struct adv_check_object;
+
 struct adv_check_finding {
 	enum adv_check_rule rule;
 	const struct adv_check_stack *fault; /* NULL: found when the program exits */
@@ -18,7 +20,7 @@ struct adv_check_finding {
 		const char *title;
 		const struct adv_check_stack *stack;
 	} more[ADV_CHECK_STACKS - 1];
-	const char *history; /* NULL: none */
+	const struct adv_check_object *about; /* whose history is sent; NULL: none */
 };
 
 /* Acquires the lock of all state of the sanitizer. Never call it with the lock held. */
@@ -26,7 +28,7 @@ void adv_check_lock(void);
 /* Releases the lock, and sends the findings that were kept meanwhile. errno becomes what it was at
  * adv_check_lock(). */
 void adv_check_unlock(void);
-/* Makes the present errno the one that adv_check_unlock() sets. */
+/* Sets the errno that adv_check_unlock() will restore to the present one. */
 void adv_check_keep_errno(void);
 /* True if the calling thread holds the lock, or sends findings. */
 bool adv_check_is_inside(void);
@@ -35,6 +37,9 @@ bool adv_check_is_inside(void);
  * value. Call it with the lock held. */
 void adv_check_find(const struct adv_check_finding *f, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* True if adv_check_find() would drop the finding: one of its place was kept before. */
+bool adv_check_is_known(const struct adv_check_finding *f);
 
 /* A child of fork() has none of its parent's findings to send. */
 void adv_check_report_forked(void);

@@ -12,12 +12,11 @@ static void check_range(struct adv_check_call *call, const struct adv_check_obje
 			const struct adv_check_work *w, int i, const struct adv_check_mr *mr)
 {
 	const struct ibv_sge *sge = &w->sge[i];
-	char history[ADV_CHECK_TEXT];
 	const struct adv_check_finding f = {
 		.rule = ADV_RULE_SGE_OUTSIDE_REGION,
 		.fault = adv_check_call_stack(call),
 		.more = {{"the region was registered here", &mr->base.created}},
-		.history = adv_check_object_history(&mr->base, history),
+		.about = &mr->base,
 	};
 
 	adv_check_find(

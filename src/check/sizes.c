@@ -12,12 +12,11 @@
 static void find_long_inline(struct adv_check_call *call, const struct adv_check_qp *qp,
 			     const struct adv_check_work *w)
 {
-	char history[ADV_CHECK_TEXT];
 	const struct adv_check_finding f = {
 		.rule = ADV_RULE_INLINE_TOO_LONG,
 		.fault = adv_check_call_stack(call),
 		.more = {{"the queue pair was created here", &qp->base.created}},
-		.history = adv_check_object_history(&qp->base, history),
+		.about = &qp->base,
 	};
 
 	adv_check_find(

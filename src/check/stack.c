@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "check/stack.h"
 
-#include <execinfo.h>
 #include <link.h>
 #include <stdbool.h>
+#include <string.h>
+#include <unwind.h>
 
 #define HIDDEN 4
 #define TAKEN  (ADV_CHECK_FRAMES + 8) /* frames with the hidden ones */
+#define SETS   16
+#define WAYS   8 /* walks that begin in the same place */
 
 /* Address ranges of the hidden files. Written before the first stack is taken. */
 static struct {
@@ -15,11 +18,64 @@ static struct {
 } hidden[HIDDEN];
 static unsigned hidden_count;
 
+/*
+ * The frames of a stack, innermost first, and where in memory their return addresses are. Unwinding
+ * takes microseconds, and programs post and poll in few places. So the last walks are kept: a stack
+ * that begins in the same place, and has the same return addresses in the same places, has the
+ * same frames.
+ */
+struct walk {
+	uintptr_t start; /* the frame of adv_check_stack_take(); 0: no walk */
+	unsigned count;
+	uintptr_t frame[TAKEN];
+	const uintptr_t *place[TAKEN];
+};
+
+/* Under the lock of report.h. */
+static struct walk_set {
+	struct walk walk[WAYS];
+	unsigned next; /* the one that is replaced next */
+} sets[SETS];
+
+/* Called for each frame, innermost first. */
+static _Unwind_Reason_Code visit(struct _Unwind_Context *context, void *walk)
+{
+	struct walk *w = walk;
+	uintptr_t frame = _Unwind_GetIP(context);
+	/* On x86-64 a call pushes its return address, and this is the stack pointer before it. */
+	const uintptr_t *place = (const uintptr_t *)_Unwind_GetCFA(context) - 1;
+
+	if (w->count == TAKEN || !frame)
+		return _URC_END_OF_STACK;
+	if ((uintptr_t)place < w->start)
+		return _URC_NO_REASON; /* the functions that walk */
+	w->place[w->count] = place;
+	w->frame[w->count++] = frame;
+	return _URC_NO_REASON;
+}
+
+/* True if the return addresses are where the walk found them. They are not on processors that keep
+ * them elsewhere, nor below the frame of a signal handler. */
+static bool is_present(const struct walk *w)
+{
+	for (unsigned i = 0; i < w->count; i++)
+		if (*w->place[i] != w->frame[i])
+			return false;
+	return true;
+}
+
+static void walk_stack(struct walk *w, uintptr_t start)
+{
+	w->start = start;
+	w->count = 0;
+	(void)_Unwind_Backtrace(visit, w);
+}
+
 void adv_check_stack_prepare(void)
 {
-	void *frame[1];
+	struct walk w;
 
-	(void)backtrace(frame, 1);
+	walk_stack(&w, 0);
 }
 
 static int hide_file(struct dl_phdr_info *info, size_t size, void *code)
@@ -68,16 +124,33 @@ bool adv_check_stack_hides(const void *code)
 	return is_hidden((uintptr_t)code, &is_rdmacm);
 }
 
-void adv_check_stack_take(struct adv_check_stack *s)
+/* Returns the walk of the present stack from `start`, or NULL. */
+static struct walk *find_walk(struct walk_set *set, uintptr_t start)
 {
-	void *frame[TAKEN];
-	int count = backtrace(frame, TAKEN), i = 0;
+	for (unsigned i = 0; i < WAYS; i++)
+		if (set->walk[i].start == start && is_present(&set->walk[i]))
+			return &set->walk[i];
+	return NULL;
+}
 
+__attribute__((noinline)) void adv_check_stack_take(struct adv_check_stack *s)
+{
+	uintptr_t start = (uintptr_t)__builtin_frame_address(0);
+	uintptr_t caller = (uintptr_t)__builtin_return_address(0);
+	struct walk_set *set = &sets[(start >> 4 ^ caller) % SETS];
+	struct walk *w = find_walk(set, start);
+	unsigned i = 0;
+
+	if (!w) {
+		w = &set->walk[set->next++ % WAYS];
+		walk_stack(w, start);
+		w->start = is_present(w) ? start : 0;
+	}
 	s->by_library = false;
-	while (i < count && is_hidden((uintptr_t)frame[i], &s->by_library))
+	while (i < w->count && is_hidden(w->frame[i], &s->by_library))
 		i++;
-	for (s->count = 0; i < count && s->count < ADV_CHECK_FRAMES; i++)
-		s->frame[s->count++] = (uintptr_t)frame[i];
+	for (s->count = 0; i < w->count && s->count < ADV_CHECK_FRAMES; i++)
+		s->frame[s->count++] = w->frame[i];
 }
 
 uint64_t adv_check_stack_hash(const struct adv_check_stack *s)

@@ -24,7 +24,8 @@ void adv_check_stack_hide(const void *code, bool is_rdmacm);
 /* True if `code` is in a hidden file. */
 bool adv_check_stack_hides(const void *code);
 
-/* Takes the stack of the calling thread, without the hidden frames at its beginning. */
+/* Takes the stack of the calling thread, without the hidden frames at its beginning. Needs the lock
+ * of report.h. */
 void adv_check_stack_take(struct adv_check_stack *s);
 
 /* Returns a hash of the stack's frames. */

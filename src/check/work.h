@@ -24,7 +24,6 @@ struct adv_check_object;
 struct adv_check_work {
 	struct adv_list link;
 	uint64_t wr_id;
-	uint64_t posted_at; /* ns */
 	struct adv_check_stack posted;
 	bool is_recv;
 	bool signaled; /* a send request that gives a completion if it succeeds */

@@ -208,7 +208,7 @@ static void qp_modified(struct ibv_qp *ibv, enum ibv_qp_state from, const struct
 		if (qp->state == IBV_QPS_RESET) {
 			adv_check_queue_clear(&qp->sends);
 			adv_check_queue_clear(&qp->recvs);
-			qp->recvs_posted = 0;
+			qp->recvs_posted = qp->sends_posted = qp->sends_compared = 0;
 		}
 	}
 	if (qp) {
@@ -275,9 +275,11 @@ static void recv_begins(struct ibv_qp *qp, struct ibv_srq *srq, const struct ibv
 static void recv_ends(struct ibv_qp *qp, struct ibv_srq *srq, const struct ibv_recv_wr *bad,
 		      int err)
 {
+	struct adv_check_call call = {.name = srq ? "ibv_post_srq_recv" : "ibv_post_recv"};
+
 	adv_check_keep_errno();
-	adv_check_recv_ends(qp ? adv_check_qp_of(qp) : NULL, srq ? adv_check_srq_of(srq) : NULL,
-			    bad, err);
+	adv_check_recv_ends(&call, qp ? adv_check_qp_of(qp) : NULL,
+			    srq ? adv_check_srq_of(srq) : NULL, bad, err);
 	adv_check_unlock();
 }
 
@@ -288,6 +290,15 @@ static void bound(struct ibv_qp *ibv, struct ibv_mw *mw, const struct ibv_mw_bin
 	adv_check_call_begin(&call, "ibv_bind_mw");
 	adv_check_bind_posted(&call, adv_check_qp_of(ibv), bind);
 	adv_check_unlock();
+}
+
+/* True if one of the completions is that of a message. */
+static bool has_received(const struct ibv_wc *wc, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (wc[i].status == IBV_WC_SUCCESS && wc[i].opcode & IBV_WC_RECV)
+			return true;
+	return false;
 }
 
 static void polled(struct ibv_cq *ibv, struct ibv_wc *wc, int count)
@@ -303,6 +314,8 @@ static void polled(struct ibv_cq *ibv, struct ibv_wc *wc, int count)
 		cq->armed_late = 0;
 	}
 	adv_check_receive_buffers(&call);
+	if (has_received(wc, count))
+		adv_check_payloads_answered(&call);
 	for (int i = 0; i < count; i++) {
 		adv_check_completed(&call, &wc[i]);
 		if (wc[i].status != IBV_WC_SUCCESS)

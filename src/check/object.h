@@ -73,7 +73,8 @@ struct adv_check_qp {
 	struct adv_check_cq *send_cq, *recv_cq; /* NULL: none. A CQ outlives its queue pairs. */
 	uint32_t rnr_naks;			/* last value of adv_check_library.rnr_naks() */
 	uint32_t posts_in_error;		/* calls that posted in the error state */
-	uint32_t recvs_posted;			/* since it left RESET last */
+	uint32_t recvs_posted, sends_posted;	/* since it left RESET last */
+	uint32_t sends_compared;		/* of them, see adv_check_payloads_answered() */
 	uint64_t async_events, async_acked;	/* asynchronous events: delivered, acknowledged */
 	struct adv_check_stack last_async;
 	struct ibv_qp_attr attr; /* modify.h */

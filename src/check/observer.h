@@ -24,7 +24,7 @@ struct rdma_conn_param;
 #define ADV_CHECK_ENVIRONMENT "ADVERB_CHECK"
 
 /* Grows with each change of the structures below: library and observer must agree. */
-#define ADV_CHECK_VERSION 3
+#define ADV_CHECK_VERSION 4
 
 /* The kinds of objects, with the type of `object`, and of `attr` in created(). */
 enum adv_check_kind {
@@ -82,6 +82,9 @@ struct adv_check_library {
 	/* Returns how many receive requests the device has begun to use, since the queue pair left
 	 * RESET last. */
 	uint32_t (*recvs_taken)(struct ibv_qp *qp);
+	/* Returns how many send requests the device has finished, since the queue pair left RESET
+	 * last. Not each of them has a completion. */
+	uint32_t (*sends_ended)(struct ibv_qp *qp);
 	/* True if a peer has written to memory of the context by a WRITE or an atomic. */
 	bool (*was_written)(struct ibv_context *context);
 	/* Returns a bit mask, by enum ibv_event_type, of queued asynchronous events of an object;

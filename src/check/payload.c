@@ -204,27 +204,66 @@ static void find_unmapped(struct adv_check_call *call, const struct adv_check_qp
 		call->name, (unsigned long long)w->wr_id, qp->base.name);
 }
 
-void adv_check_payload_sent(struct adv_check_call *call, const struct adv_check_qp *qp,
-			    const struct adv_check_work *w)
+static void find_changed_send(const struct adv_check_qp *qp, const struct adv_check_work *w,
+			      const char *title, const struct adv_check_stack *noticed)
+{
+	const struct adv_check_finding f = {
+		.rule = ADV_RULE_SEND_BUFFER_CHANGED,
+		.fault = &w->posted,
+		.more = {{title, noticed}},
+		.about = &qp->base,
+	};
+
+	adv_check_find(
+		&f,
+		"the buffer of the send request with wr_id %llu of %s (%llu bytes) was changed "
+		"between its posting, shown first, and its completion",
+		(unsigned long long)w->wr_id, qp->base.name, (unsigned long long)w->length);
+}
+
+static void compare_send(struct adv_check_call *call, const struct adv_check_qp *qp,
+			 const struct adv_check_work *w, const char *title)
 {
 	uint64_t now;
 
 	if (!w->has_mark || w->freed)
 		return;
-	if (!hash_request(w, &now)) {
+	if (!hash_request(w, &now))
 		find_unmapped(call, qp, w);
-	} else if (now != w->mark) {
-		const struct adv_check_finding f = {
-			.rule = ADV_RULE_SEND_BUFFER_CHANGED,
-			.fault = &w->posted,
-			.more = {{"its completion was polled here", adv_check_call_stack(call)}},
-			.about = &qp->base,
-		};
+	else if (now != w->mark)
+		find_changed_send(qp, w, title, adv_check_call_stack(call));
+}
 
-		adv_check_find(
-			&f,
-			"the buffer of the send request with wr_id %llu of %s (%llu bytes) was "
-			"changed between its posting, shown first, and its completion",
-			(unsigned long long)w->wr_id, qp->base.name, (unsigned long long)w->length);
+void adv_check_payload_sent(struct adv_check_call *call, const struct adv_check_qp *qp,
+			    const struct adv_check_work *w)
+{
+	compare_send(call, qp, w, "its completion was polled here");
+}
+
+/* Compares the requests that the device has finished, each once. */
+static void compare_finished(struct adv_check_call *call, struct adv_check_qp *qp)
+{
+	uint32_t ended = adv_check_libibverbs->sends_ended(qp->qp);
+
+	if (ended == qp->sends_compared)
+		return;
+	adv_list_for_each(struct adv_check_work, w, &qp->sends.works, link) {
+		if ((int32_t)(w->number - ended) >= 0)
+			break;
+		compare_send(call, qp, w, "the change was noticed in this call");
+		w->has_mark = false;
+	}
+	qp->sends_compared = ended;
+}
+
+void adv_check_payloads_answered(struct adv_check_call *call)
+{
+	adv_list_for_each(struct adv_check_object, o, adv_check_objects(ADV_CHECK_QP), link) {
+		struct adv_check_qp *qp = (struct adv_check_qp *)o;
+		enum ibv_qp_type type = qp->qp->qp_type;
+
+		if ((type == IBV_QPT_UD || type == IBV_QPT_UC) && qp->sends.count > 0 &&
+		    o->forks == adv_check_forks() && !o->destroying)
+			compare_finished(call, qp);
 	}
 }

@@ -16,6 +16,10 @@ void adv_check_payload_posted(const struct adv_check_queue *queue, struct adv_ch
 /* A send request has ended, without an error or with one. */
 void adv_check_payload_sent(struct adv_check_call *call, const struct adv_check_qp *qp,
 			    const struct adv_check_work *w);
+/* The program has polled the completion of a message: compares those send requests of UD and UC
+ * queue pairs that the device has finished. They are not sent again. The message may be an answer
+ * to one of them, and then the program may use the buffer without a completion. */
+void adv_check_payloads_answered(struct adv_check_call *call);
 /* The program makes a call: compares receive buffers with their contents at posting, one of each of
  * the oldest queue pairs. */
 void adv_check_receive_buffers(struct adv_check_call *call);

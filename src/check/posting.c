@@ -56,7 +56,7 @@ static void check_send(struct adv_check_call *call, struct adv_check_qp *qp,
 	adv_check_payload_posted(&qp->sends, w);
 	adv_check_buffer_reused(call, &qp->recvs, w);
 	if (w->signaled)
-		adv_check_cq_expects(call, qp->send_cq, w);
+		adv_check_cq_expects(qp->send_cq, w);
 }
 
 void adv_check_send_begins(struct adv_check_call *call, struct adv_check_qp *qp,
@@ -73,6 +73,7 @@ void adv_check_send_begins(struct adv_check_call *call, struct adv_check_qp *qp,
 		if (!w)
 			return;
 		w->owner = &qp->base;
+		w->number = qp->sends_posted++;
 		describe_send(qp, w, wr);
 		qp->sends.reads += adv_check_opcode_reads(w->opcode);
 		adv_check_datagram_send(call, qp, wr, w);
@@ -94,6 +95,8 @@ void adv_check_send_ends(struct adv_check_call *call, struct adv_check_qp *qp,
 	if (!qp)
 		return;
 	adv_check_queue_drop_newest(&qp->sends, not_posted);
+	qp->sends_posted -= not_posted;
+	adv_check_cq_fits(call, qp->send_cq);
 	if (err == ENOMEM)
 		adv_check_send_queue_full(call, qp);
 }
@@ -125,14 +128,13 @@ void adv_check_recv_begins(struct adv_check_call *call, struct adv_check_qp *qp,
 		adv_check_keys_posted(call, owner, w);
 		adv_check_payload_posted(queue, w);
 		adv_check_buffer_reused(call, queue, w);
-		if (qp) {
-			adv_check_cq_expects(call, qp->recv_cq, w);
-		}
+		if (qp)
+			adv_check_cq_expects(qp->recv_cq, w);
 	}
 }
 
-void adv_check_recv_ends(struct adv_check_qp *qp, struct adv_check_srq *srq,
-			 const struct ibv_recv_wr *bad, int err)
+void adv_check_recv_ends(struct adv_check_call *call, struct adv_check_qp *qp,
+			 struct adv_check_srq *srq, const struct ibv_recv_wr *bad, int err)
 {
 	struct adv_check_queue *queue = srq ? &srq->recvs : qp ? &qp->recvs : NULL;
 	uint32_t not_posted = 0;
@@ -141,8 +143,10 @@ void adv_check_recv_ends(struct adv_check_qp *qp, struct adv_check_srq *srq,
 		not_posted++;
 	if (queue)
 		adv_check_queue_drop_newest(queue, not_posted);
-	if (qp)
+	if (qp) {
 		qp->recvs_posted -= not_posted;
+		adv_check_cq_fits(call, qp->recv_cq);
+	}
 }
 
 void adv_check_bind_posted(struct adv_check_call *call, struct adv_check_qp *qp,
@@ -155,10 +159,12 @@ void adv_check_bind_posted(struct adv_check_call *call, struct adv_check_qp *qp,
 	if (!w)
 		return;
 	w->owner = &qp->base;
+	w->number = qp->sends_posted++;
 	w->opcode = IBV_WR_BIND_MW;
 	w->signaled = qp->sq_sig_all || bind->send_flags & IBV_SEND_SIGNALED;
 	if (w->signaled)
-		adv_check_cq_expects(call, qp->send_cq, w);
+		adv_check_cq_expects(qp->send_cq, w);
+	adv_check_cq_fits(call, qp->send_cq);
 }
 
 /* ---- completion ---- */

@@ -15,8 +15,8 @@ void adv_check_send_ends(struct adv_check_call *call, struct adv_check_qp *qp,
 /* qp or srq is NULL: the other one has the receive queue. */
 void adv_check_recv_begins(struct adv_check_call *call, struct adv_check_qp *qp,
 			   struct adv_check_srq *srq, const struct ibv_recv_wr *wr);
-void adv_check_recv_ends(struct adv_check_qp *qp, struct adv_check_srq *srq,
-			 const struct ibv_recv_wr *bad, int err);
+void adv_check_recv_ends(struct adv_check_call *call, struct adv_check_qp *qp,
+			 struct adv_check_srq *srq, const struct ibv_recv_wr *bad, int err);
 void adv_check_bind_posted(struct adv_check_call *call, struct adv_check_qp *qp,
 			   const struct ibv_mw_bind *bind);
 /* The program has polled a completion. */

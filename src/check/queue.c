@@ -44,14 +44,18 @@ static void find_small_cq(struct adv_check_call *call, const struct adv_check_cq
 		call->name, cq->unpolled, cq->base.name, ibv->cqe);
 }
 
-void adv_check_cq_expects(struct adv_check_call *call, struct adv_check_cq *cq,
-			  struct adv_check_work *w)
+void adv_check_cq_expects(struct adv_check_cq *cq, struct adv_check_work *w)
 {
 	if (!cq)
 		return;
 	w->unpolled = &cq->unpolled;
 	cq->unpolled++;
-	if (cq->unpolled <= (uint32_t)((struct ibv_cq *)cq->base.object)->cqe || cq->overfull)
+}
+
+void adv_check_cq_fits(struct adv_check_call *call, struct adv_check_cq *cq)
+{
+	if (!cq || cq->overfull ||
+	    cq->unpolled <= (uint32_t)((struct ibv_cq *)cq->base.object)->cqe)
 		return;
 	cq->overfull = true;
 	find_small_cq(call, cq);

@@ -10,9 +10,10 @@
 
 /* A post of send requests failed with ENOMEM. */
 void adv_check_send_queue_full(struct adv_check_call *call, const struct adv_check_qp *qp);
-/* A request is posted that gives a completion in cq; cq may be NULL. */
-void adv_check_cq_expects(struct adv_check_call *call, struct adv_check_cq *cq,
-			  struct adv_check_work *w);
+/* A request is being posted that gives a completion in cq; cq may be NULL. */
+void adv_check_cq_expects(struct adv_check_cq *cq, struct adv_check_work *w);
+/* Requests were posted, and those that were refused are no longer expected. cq may be NULL. */
+void adv_check_cq_fits(struct adv_check_call *call, struct adv_check_cq *cq);
 /* The program posts to a queue pair, or polls a completion of it: has the device sent RNR NAKs? */
 void adv_check_rnr(struct adv_check_call *call, struct adv_check_qp *qp);
 /* A receive request has ended with this status. */

@@ -39,7 +39,7 @@ struct adv_check_work {
 	bool freed;	    /* a rule has found that its memory was freed */
 	bool has_mark;	    /* the contents at posting were noted, see payload.h */
 	uint64_t mark;	    /* hash of the contents at posting */
-	uint32_t number;    /* of a receive request: how many were posted before it */
+	uint32_t number;    /* how many requests were posted to the queue pair's queue before it */
 	int num_sge;
 	struct ibv_sge sge[];
 };

@@ -214,6 +214,9 @@ enum ibv_qp_state adv_qp_state(const struct adv_qp *qp);
 /* Returns how many requests of the QP's own receive queue were taken for messages or flushed, since
  * it left RESET last. */
 uint32_t adv_qp_recvs_taken(const struct adv_qp *qp);
+/* Returns how many requests of the send queue have ended, with a completion or without one, since
+ * the QP left RESET last. */
+uint32_t adv_qp_sends_ended(const struct adv_qp *qp);
 /* Returns how many RNR NAKs the QP has sent, modulo 2^32. */
 uint32_t adv_qp_rnr_naks(const struct adv_qp *qp);
 /* Returns the number of messages that the QP has received completely, modulo 2^24 (the MSN of IBTA

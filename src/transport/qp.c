@@ -274,6 +274,11 @@ uint32_t adv_qp_recvs_taken(const struct adv_qp *qp)
 	return qp->rq.next;
 }
 
+uint32_t adv_qp_sends_ended(const struct adv_qp *qp)
+{
+	return qp->sq.tail;
+}
+
 enum ibv_qp_state adv_qp_state(const struct adv_qp *qp)
 {
 	return qp->state;

@@ -29,6 +29,11 @@ static uint32_t recvs_taken(struct ibv_qp *qp)
 	return adv_qp_recvs_taken(adv_ibv_qp_of(qp)->qp);
 }
 
+static uint32_t sends_ended(struct ibv_qp *qp)
+{
+	return adv_qp_sends_ended(adv_ibv_qp_of(qp)->qp);
+}
+
 static bool was_written(struct ibv_context *context)
 {
 	const struct adv_engine *e = adv_ibv_enter(context);
@@ -77,6 +82,7 @@ const struct adv_check_library adv_ibv_watch_library = {
 	.rnr_naks = rnr_naks,
 	.completions = completions,
 	.recvs_taken = recvs_taken,
+	.sends_ended = sends_ended,
 	.was_written = was_written,
 	.async_queued = async_queued,
 	.port = port_sizes,

@@ -7,6 +7,7 @@
 #ifndef ADV_BASE_SYS_H
 #define ADV_BASE_SYS_H
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -18,6 +19,30 @@
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
+
+/*
+ * A system call without the C library's function, for the calls of each packet. Returns what the
+ * kernel returns: on failure the negated errno, so that a poll of an empty socket stores no errno.
+ */
+static inline long adv_sys_call(long number, long a, long b, long c, long d, long e, long f)
+{
+#if defined(__x86_64__) && defined(__LP64__)
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return result;
+#else
+	long result = syscall(number, a, b, c, d, e, f);
+
+	return result < 0 ? -errno : result;
+#endif
+}
 
 /* A directory entry of getdents64(2). */
 struct adv_sys_entry {
@@ -69,6 +94,13 @@ static inline ssize_t adv_sys_sendto(int fd, const void *p, size_t len, int flag
 	return syscall(SYS_sendto, fd, p, len, flags, addr, addr_len);
 }
 
+/* As adv_sys_sendto(), but returns the negated errno on failure. */
+static inline ssize_t adv_sys_try_sendto(int fd, const void *p, size_t len, int flags,
+					 const void *addr, socklen_t addr_len)
+{
+	return adv_sys_call(SYS_sendto, fd, (long)p, (long)len, flags, (long)addr, (long)addr_len);
+}
+
 static inline ssize_t adv_sys_recvfrom(int fd, void *p, size_t len, int flags, void *addr,
 				       socklen_t *addr_len)
 {
@@ -88,6 +120,12 @@ static inline int adv_sys_sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int
 static inline ssize_t adv_sys_recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	return syscall(SYS_recvmsg, fd, msg, flags);
+}
+
+/* As adv_sys_recvmsg(), but returns the negated errno on failure. */
+static inline ssize_t adv_sys_try_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	return adv_sys_call(SYS_recvmsg, fd, (long)msg, flags, 0, 0, 0);
 }
 
 static inline int adv_sys_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags)

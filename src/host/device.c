@@ -7,11 +7,6 @@
 #define PUMP_NS	   50000 /* a call begins no further batch this long after its start */
 #define ACK_ROUNDS 16	 /* most rounds of adv_device_send_acks() */
 
-bool adv_device_is_foreign(const struct adv_device *d)
-{
-	return adv_device_foreign(d);
-}
-
 /* ---- sending ---- */
 
 /* True if a call that began at `since` must begin no further batch. If the call is a poll, also
@@ -27,24 +22,43 @@ static __attribute__((noinline)) bool is_long_enough(struct adv_device *d, uint6
 	return true;
 }
 
-void adv_device_send_packets(struct adv_device *d, uint64_t now)
+/* True if the link has room and the engine may have packets. */
+static inline bool may_send(const struct adv_device *d)
 {
-	bool sent = false;
+	return !d->link_full && adv_engine_todo(d->engine) & ADV_TODO_TX;
+}
 
-	if (d->pumped)
-		return;
-	d->cut = false;
-	while (!d->link_full && adv_engine_todo(d->engine) & ADV_TODO_TX) {
-		if (sent && is_long_enough(d, now)) {
+/* Sends a batch. False: the engine had no packet. */
+static inline bool send_batch(struct adv_device *d, uint64_t now)
+{
+	if (adv_engine_tx(d->engine, now, &d->batch) == 0)
+		return false;
+	adv_device_note_activity(d, 1);
+	d->link_full = !d->link->ops->send(d->link, &d->batch);
+	return true;
+}
+
+/* Sends the batches after the first. */
+static __attribute__((noinline)) void send_further_batches(struct adv_device *d, uint64_t now)
+{
+	while (may_send(d)) {
+		if (is_long_enough(d, now)) {
 			d->cut = d->pumped = true;
 			return;
 		}
-		if (adv_engine_tx(d->engine, now, &d->batch) == 0)
-			break;
-		adv_device_note_activity(d, 1);
-		d->link_full = !d->link->ops->send(d->link, &d->batch);
-		sent = true;
+		if (!send_batch(d, now))
+			return;
 	}
+}
+
+void adv_device_send_packets(struct adv_device *d, uint64_t now)
+{
+	if (d->pumped)
+		return;
+	d->cut = false;
+	/* Mostly one batch has all packets. */
+	if (may_send(d) && send_batch(d, now) && may_send(d))
+		send_further_batches(d, now);
 }
 
 void adv_device_end_hold(struct adv_device *d, uint64_t now)
@@ -98,8 +112,7 @@ static void end_call(struct adv_device *d)
 		report_rest(d, deadline, acks_wait);
 }
 
-/* Ends a call after which there is more to do than to release the lock. */
-static __attribute__((noinline)) void report_and_release(struct adv_device *d)
+void adv_device_report_and_release(struct adv_device *d)
 {
 	if (d->cut || adv_progress_heeds_calls(&d->progress))
 		end_call(d);
@@ -118,10 +131,7 @@ void adv_device_unlock(struct adv_device *d)
 		adv_progress_judge(&d->progress, adv_device_now(d), posted);
 	if (posted)
 		adv_progress_posted(&d->progress, d->now);
-	if (adv_device_is_settled(d))
-		adv_lock_release(&d->lock);
-	else
-		report_and_release(d);
+	adv_device_end_call(d);
 }
 
 bool adv_device_wait_for_answer(struct adv_device *d, uint64_t until)

@@ -14,10 +14,17 @@
 #ifndef ADV_HOST_DEVICE_H
 #define ADV_HOST_DEVICE_H
 
+#include <stdatomic.h>
+
 #include "host/gid_table.h"
 #include "transport/engine.h"
 
 struct adv_device;
+
+/* The first members of a device, which calls read without its lock. */
+struct adv_device_front {
+	atomic_bool foreign; /* see adv_device_is_foreign() */
+};
 
 /*
  * Functions that the device calls to report events to its user. It calls them from any thread, with
@@ -68,7 +75,7 @@ struct adv_engine *adv_device_lock(struct adv_device *d);
 /* Releases the lock. Before that, sends packets and delivers events. */
 void adv_device_unlock(struct adv_device *d);
 
-#define ADV_DEVICE_FOREIGN (-2) /* result of a post or poll in a child of fork() */
+#define ADV_DEVICE_FOREIGN (-2) /* result of a post in a child of fork() */
 
 /*
  * Posts send requests like adv_qp_post_send(), and sends. The device may hold a single small
@@ -106,8 +113,8 @@ bool adv_device_poll(struct adv_device *d, struct adv_cq *cq, unsigned wanted);
 
 /*
  * Polls cq like adv_cq_poll(). If the CQ is empty, receives, runs timers and sends first, as
- * adv_device_poll() does, and may call adv_device_back_off(). Call it without the lock. Returns the
- * number of completions, -1 as adv_cq_poll(), or ADV_DEVICE_FOREIGN.
+ * adv_device_poll() does, and may call adv_device_back_off(). Call it without the lock, on a device
+ * that is not foreign. Returns the number of completions, or -1 as adv_cq_poll().
  */
 int adv_device_poll_cq(struct adv_device *d, struct adv_cq *cq, int n, struct ibv_wc *wc);
 
@@ -170,6 +177,11 @@ void adv_device_meet(struct adv_device *d, const struct adv_gid *dgid, uint32_t 
 
 /* True in a child of fork(): the device belongs to the parent. The child may call only this
  * function and adv_device_close(), which then does nothing. */
-bool adv_device_is_foreign(const struct adv_device *d);
+static inline bool adv_device_is_foreign(const struct adv_device *d)
+{
+	const struct adv_device_front *front = (const struct adv_device_front *)(const void *)d;
+
+	return atomic_load_explicit(&front->foreign, memory_order_relaxed);
+}
 
 #endif

@@ -114,6 +114,6 @@ void adv_device_release(struct adv_device *d)
 
 void adv_device_settle(struct adv_device *d)
 {
-	while (!atomic_load(&d->foreign) && atomic_load(&d->waking))
+	while (!adv_device_is_foreign(d) && atomic_load(&d->waking))
 		syscall(SYS_sched_yield);
 }

@@ -96,6 +96,7 @@ static inline struct device_user *adv_device_user_of(struct adv_list *n)
 }
 
 struct adv_device {
+	struct adv_device_front front; /* must be the first member */
 	struct adv_lock lock;
 	struct adv_engine *engine;
 	uint64_t now; /* time of the first clock reading since the lock was acquired; 0: none */
@@ -140,8 +141,7 @@ struct adv_device {
 	struct adv_progress progress;
 	struct device_thread bg;
 	struct device_waiting waiting;
-	struct adv_list node; /* node in the list of device_shared.c */
-	atomic_bool foreign;
+	struct adv_list node;	   /* node in the list of device_shared.c */
 	pthread_mutex_t gids_lock; /* protects `gids`; the innermost lock */
 	struct adv_gid_table gids;
 	uint64_t *counters;	/* page of counters that adverbd reads, or NULL */
@@ -153,12 +153,6 @@ struct adv_device {
 };
 
 _Static_assert(DEVICE_WAKES <= UINT8_MAX, "wake_count counts them");
-
-/* adv_device_is_foreign() without a call. */
-static inline bool adv_device_foreign(const struct adv_device *d)
-{
-	return atomic_load_explicit(&d->foreign, memory_order_relaxed);
-}
 
 /* With the lock held: true if a call may end by releasing the lock, with nothing to send, to
  * deliver, to publish or to report to `progress`. A link with a deadline of its own is a fault
@@ -172,6 +166,19 @@ static inline bool adv_device_is_settled(const struct adv_device *d)
 	       (!adv_progress_heeds_calls(&d->progress) ||
 		adv_progress_is_covered(&d->progress, adv_engine_timers(d->engine),
 					todo & ADV_TODO_ACK));
+}
+
+/* device.c. With the lock held: reports a call after which there is more to do than to release the
+ * lock, and releases the lock. */
+void adv_device_report_and_release(struct adv_device *d);
+
+/* With the lock held: ends a call that leaves nothing to send, and releases the lock. */
+static inline void adv_device_end_call(struct adv_device *d)
+{
+	if (adv_device_is_settled(d))
+		adv_lock_release(&d->lock);
+	else
+		adv_device_report_and_release(d);
 }
 
 #define DEVICE_COUNTED_LATE                                                                        \

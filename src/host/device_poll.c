@@ -20,8 +20,7 @@ static inline __attribute__((always_inline)) int finish_turn(struct poll *p, uns
 	struct adv_device *d = p->receiving.device;
 	int got;
 
-	if (packets || !adv_device_is_quiet(d))
-		adv_device_handle_received(d, packets);
+	adv_device_end_turn(d, packets);
 	*crowded = adv_progress_poll_ends(&d->progress, d->now, packets);
 	got = adv_cq_take(p->receiving.cq, (int)p->receiving.wanted, p->wc);
 	*crowded = *crowded && got == 0;
@@ -68,12 +67,14 @@ static __attribute__((noinline)) int finish_poll(struct poll *p, unsigned packet
 	bool crowded;
 	int got = finish_turn(p, packets, &crowded);
 
+	if (got)
+		return got;
 	if (crowded) {
 		/* Sleeps until a packet arrives. */
 		adv_device_back_off(p->receiving.device, p->receiving.cq);
 		return poll_once(p, &crowded);
 	}
-	return got == 0 && adv_held_up(p->began) ? poll_again(p) : got;
+	return adv_held_up(p->began) ? poll_again(p) : 0;
 }
 
 /* Polls an empty CQ: receives first. Call it with the lock held; it releases the lock. */
@@ -122,8 +123,6 @@ static __attribute__((noinline)) int poll_contended(struct adv_device *d, struct
 /* Saves no registers, as it only calls functions whose result it returns. */
 int adv_device_poll_cq(struct adv_device *d, struct adv_cq *cq, int n, struct ibv_wc *wc)
 {
-	if (adv_device_foreign(d))
-		return ADV_DEVICE_FOREIGN;
 	if (!adv_lock_try(&d->lock))
 		return poll_contended(d, cq, n, wc);
 	if (adv_cq_waiting(cq) || n <= 0)

@@ -21,9 +21,10 @@ static bool is_small(const struct ibv_send_wr *wr)
  * else in flight. Requests to shared memory are not held, as they need no system call.
  * adv_progress_may_hold() has the other conditions.
  */
-static inline bool may_hold(struct adv_device *d, const struct adv_qp *qp)
+static inline bool may_hold(struct adv_device *d, const struct adv_qp *qp,
+			    const struct ibv_send_wr *wr)
 {
-	return adv_qp_may_wait(qp) && adv_progress_may_hold(&d->progress) &&
+	return adv_qp_may_wait(qp) && is_small(wr) && adv_progress_may_hold(&d->progress) &&
 	       d->held + 1 < HOLD_MOST && !d->link_full && !d->cut;
 }
 
@@ -53,12 +54,26 @@ static __attribute__((noinline)) void linger_and_unlock(struct adv_device *d)
 	adv_device_unlock(d);
 }
 
+/* Sends the posted requests and releases the lock. */
+static inline void send_and_unlock(struct adv_device *d)
+{
+	if (d->unusual || adv_progress_on_trial(&d->progress)) {
+		adv_device_unlock(d);
+		return;
+	}
+	if (adv_engine_todo(d->engine) & ADV_TODO_TX) {
+		adv_device_send_packets(d, d->now);
+		adv_progress_posted(&d->progress, d->now);
+	}
+	adv_device_end_call(d);
+}
+
 int adv_device_post_send(struct adv_device *d, struct adv_qp *qp, struct ibv_send_wr *wr,
 			 struct ibv_send_wr **bad_wr)
 {
 	int err;
 
-	if (adv_device_foreign(d)) {
+	if (adv_device_is_foreign(d)) {
 		*bad_wr = wr;
 		return ADV_DEVICE_FOREIGN;
 	}
@@ -66,22 +81,18 @@ int adv_device_post_send(struct adv_device *d, struct adv_qp *qp, struct ibv_sen
 	d->now = adv_clock_ns();
 	d->pumped = false;
 	err = adv_qp_post_send(qp, d->now, wr, bad_wr);
-	if (err || !is_small(wr)) {
-		adv_device_unlock(d);
-		return err;
-	}
-	if (adv_progress_lingers(&d->progress)) {
+	if (adv_progress_lingers(&d->progress) && !err && is_small(wr)) {
 		linger_and_unlock(d);
 		return 0;
 	}
-	if (!may_hold(d, qp)) {
-		adv_device_unlock(d);
+	if (!err && may_hold(d, qp, wr)) {
+		if (d->held++ == 0)
+			d->held_since = d->now;
+		adv_device_release(d);
 		return 0;
 	}
-	if (d->held++ == 0)
-		d->held_since = d->now;
-	adv_device_release(d);
-	return 0;
+	send_and_unlock(d);
+	return err;
 }
 
 int adv_device_post_recv(struct adv_device *d, struct adv_qp *qp, struct ibv_recv_wr *wr,
@@ -89,7 +100,7 @@ int adv_device_post_recv(struct adv_device *d, struct adv_qp *qp, struct ibv_rec
 {
 	int err;
 
-	if (adv_device_foreign(d)) {
+	if (adv_device_is_foreign(d)) {
 		*bad_wr = wr;
 		return ADV_DEVICE_FOREIGN;
 	}

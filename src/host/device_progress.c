@@ -28,19 +28,14 @@ static bool is_timer_due(const struct adv_device *d)
 		adv_engine_deadline(d->engine) <= d->now);
 }
 
-void adv_device_handle_received(struct adv_device *d, unsigned packets)
+void adv_device_handle_due(struct adv_device *d)
 {
-	d->link->enough = false;
-	if (packets)
-		adv_device_note_activity(d, packets);
 	if (d->faulty) /* the fault link has read the clock after `now`, and acted by that time */
 		adv_device_fault_look(d, adv_clock_ns());
 	if (is_timer_due(d)) {
 		adv_engine_expire(d->engine, d->now);
 		d->counters_due = true;
 	}
-	if (d->cut || adv_engine_todo(d->engine) & ADV_TODO_TX)
-		adv_device_send_packets(d, d->now);
 	if (d->counters_next <= d->now)
 		d->counters_due = true;
 }

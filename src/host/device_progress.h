@@ -21,8 +21,8 @@ struct device_receiving {
 void adv_device_take_packet(void *user, const struct adv_rx_packet *pkt);
 /* Handles what earlier calls have left, before packets are received. */
 void adv_device_handle_rest(struct adv_device *d);
-/* Runs timers and sends, after `packets` packets were received. */
-void adv_device_handle_received(struct adv_device *d, unsigned packets);
+/* Handles what is due beside packets: the fault plan, timers, delayed ACKs, the counters. */
+void adv_device_handle_due(struct adv_device *d);
 
 /* True if nothing follows from a turn that received no packet: no packet to send, no event, no
  * timer that is due, no delayed ACK, and no change of the counters to publish. */
@@ -32,8 +32,8 @@ static inline bool adv_device_is_quiet(const struct adv_device *d)
 	       adv_engine_timers(d->engine) > d->now && d->counters_next > d->now;
 }
 
-/* Begins a turn: receives packets. Returns their number. adv_device_handle_received() ends the
- * turn; it is not needed if no packet was received and adv_device_is_quiet(). */
+/* Begins a turn: receives packets. Returns their number. adv_device_end_turn() ends the turn; it is
+ * not needed if no packet was received and adv_device_is_quiet(). */
 static inline __attribute__((always_inline)) unsigned
 adv_device_begin_turn(struct adv_device *d, struct device_receiving *r, bool polling)
 {
@@ -43,10 +43,23 @@ adv_device_begin_turn(struct adv_device *d, struct device_receiving *r, bool pol
 	if (polling)
 		adv_progress_poll_begins(&d->progress, d->now);
 	link->busy_polled = polling;
+	link->enough = false;
 	d->pumped = false;
 	if (d->unusual)
 		adv_device_handle_rest(d);
 	return link->ops->receive(link, DEVICE_RECEIVE_BUDGET, adv_device_take_packet, r);
+}
+
+/* Ends a turn that has received `packets` packets: runs timers and sends. */
+static inline void adv_device_end_turn(struct adv_device *d, unsigned packets)
+{
+	if (packets)
+		adv_device_note_activity(d, packets);
+	if (d->unusual || adv_engine_todo(d->engine) & ADV_TODO_ACK ||
+	    adv_engine_timers(d->engine) <= d->now || d->counters_next <= d->now)
+		adv_device_handle_due(d);
+	if (d->cut || adv_engine_todo(d->engine) & ADV_TODO_TX)
+		adv_device_send_packets(d, d->now);
 }
 
 /* A whole turn. Returns the number of received packets. */
@@ -55,8 +68,7 @@ static inline unsigned adv_device_receive(struct adv_device *d, struct device_re
 {
 	unsigned packets = adv_device_begin_turn(d, r, polling);
 
-	if (packets || !adv_device_is_quiet(d))
-		adv_device_handle_received(d, packets);
+	adv_device_end_turn(d, packets);
 	return packets;
 }
 

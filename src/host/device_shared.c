@@ -34,7 +34,7 @@ static void after_fork_in_parent(void)
 static void after_fork_in_child(void)
 {
 	adv_list_for_each(struct adv_device, d, &all_devices, node) {
-		atomic_store(&d->foreign, true);
+		atomic_store(&d->front.foreign, true);
 		adv_control_abandon(d->control);
 		adv_udp_abandon(d->udp);
 		for (unsigned i = 0; i < ADV_CAPTURE_PLACES; i++)

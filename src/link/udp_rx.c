@@ -415,7 +415,7 @@ unsigned udp_receive(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn,
 
 	if (l->receiver.vlen > 1)
 		return receive_batches(l, budget, fn, user);
-	r = adv_sys_recvmsg(l->receiver.fd, &l->rx.mmsg[0].msg_hdr, MSG_DONTWAIT);
+	r = adv_sys_try_recvmsg(l->receiver.fd, &l->rx.mmsg[0].msg_hdr, MSG_DONTWAIT);
 	if (r >= 0)
 		return receive_one(l, r, fn, user);
 	l->receiver.streak = 0;

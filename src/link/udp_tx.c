@@ -489,7 +489,7 @@ static bool send_plainly(struct udp_link *l, const struct udp_flow *f, const uin
 			 uint32_t len, uint16_t packets)
 {
 	f->segment->streak = 0;
-	if (adv_sys_sendto(f->socket->fd, p, len, 0, &f->to, f->to_len) < 0)
+	if (adv_sys_try_sendto(f->socket->fd, p, len, 0, &f->to, f->to_len) < 0)
 		return false;
 	l->link.counters.tx_packets += packets;
 	l->link.counters.tx_bytes += len;

@@ -21,8 +21,7 @@ static inline bool post_send(struct adv_qp *qp, const struct ibv_send_wr *wr)
 	struct adv_send_wqe *wqe;
 
 	if ((qp->unusual & ADV_UNUSUAL_FOR_POST) || !is_plain((unsigned)wr->opcode) ||
-	    wr->num_sge != 1 || !sge || qp->sq.max_sge == 0 || !qp->sq.ring ||
-	    qp->sq.head - qp->sq.freed >= qp->sq.size ||
+	    wr->num_sge != 1 || !sge || qp->sq.head - qp->sq.freed >= qp->sq.fast_room ||
 	    sge->length > (is_inline ? qp->sq.max_inline : ADV_MAX_MSG))
 		return false;
 	wqe = adv_send_wqe_at(qp, qp->sq.head);
@@ -67,8 +66,8 @@ static inline bool post_recv(struct adv_qp *qp, const struct ibv_recv_wr *wr)
 {
 	struct adv_recv_wqe *wqe;
 
-	if ((qp->unusual & ADV_UNUSUAL_FOR_POST) || qp->srq || wr->num_sge != 1 ||
-	    qp->rq.max_sge == 0 || !qp->rq.ring || qp->rq.head - qp->rq.freed >= qp->rq.size)
+	if ((qp->unusual & ADV_UNUSUAL_FOR_POST) || wr->num_sge != 1 ||
+	    qp->rq.head - qp->rq.freed >= qp->rq.fast_room)
 		return false;
 	wqe = adv_recv_wqe_at(qp, qp->rq.head++);
 	wqe->wr_id = wr->wr_id;
@@ -248,8 +247,10 @@ INLINED void turn_end(struct adv_qp *qp, const struct turn *t, unsigned sent, ui
 	qp->engine->counters.tx_packets += sent;
 	qp->req.next_psn = qp->req.max_psn = t->psn;
 	qp->req.since_ackreq = t->since_ackreq;
-	if (sent && qp->req.retransmit_timer.when == ADV_NEVER)
-		adv_retransmit_arm(qp, now);
+	/* As adv_retransmit_arm(), for a QP that has lost nothing. */
+	if (sent && qp->req.retransmit_timer.when == ADV_NEVER && qp->attr.timeout)
+		adv_timer_set(&qp->engine->timers, &qp->req.retransmit_timer,
+			      now + adv_retransmit_timeout_ns(qp));
 }
 
 INLINED void start_request(struct adv_send_wqe *wqe, const struct turn *t, uint32_t packets)

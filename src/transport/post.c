@@ -248,6 +248,8 @@ int adv_post_sends(struct adv_qp *qp, uint64_t now, struct ibv_send_wr *wr,
 				 adv_qp_type_name(qp->type), adv_qp_state_name(qp->state));
 	else
 		err = make_ring(&qp->sq.ring, qp->sq.size, qp->sq.stride);
+	if (!err && qp->sq.max_sge)
+		qp->sq.fast_room = qp->sq.size;
 	for (; wr && !err; wr = wr->next) {
 		err = post_one_send(qp, wr);
 		if (err)
@@ -273,6 +275,8 @@ int adv_post_recvs(struct adv_qp *qp, uint64_t now, struct ibv_recv_wr *wr,
 					  "its SRQ");
 	else
 		err = make_ring(&qp->rq.ring, qp->rq.size, qp->rq.stride);
+	if (!err && qp->rq.max_sge)
+		qp->rq.fast_room = qp->rq.size;
 	for (; wr && !err; wr = wr->next) {
 		if (qp->rq.head - qp->rq.freed >= qp->rq.size)
 			err = adv_reason(ENOMEM,

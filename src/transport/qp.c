@@ -253,6 +253,7 @@ void adv_qp_clear(struct adv_qp *qp)
 	free(qp->resp.res);
 	qp->sq.ring = NULL;
 	qp->rq.ring = NULL;
+	qp->sq.fast_room = qp->rq.fast_room = 0;
 	qp->sq.head = qp->sq.next = qp->sq.tail = qp->sq.freed = 0;
 	qp->rq.head = qp->rq.next = qp->rq.freed = 0;
 	memset(&qp->req, 0, sizeof(qp->req));

@@ -38,7 +38,8 @@ struct adv_send_wqe {
 struct adv_send_queue {
 	uint8_t *ring; /* `size` entries of `stride` bytes; allocated at the first post */
 	uint32_t stride;
-	uint32_t size; /* power of two */
+	uint32_t size;	    /* power of two */
+	uint32_t fast_room; /* slots for the fast path: `size`; 0: there is no ring, or no SGE */
 	uint32_t max_sge;
 	uint32_t max_inline;
 	uint32_t head;	/* next slot to post; free running */
@@ -60,6 +61,7 @@ struct adv_recv_queue {
 	uint8_t *ring;
 	uint32_t stride;
 	uint32_t size;
+	uint32_t fast_room; /* as in struct adv_send_queue */
 	uint32_t max_sge;
 	uint32_t head;
 	uint32_t next; /* next request that a message uses */

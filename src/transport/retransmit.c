@@ -10,12 +10,6 @@
 
 /* ---- the retransmission timer ---- */
 
-/* Returns the QP's timeout, ns: 4.096 us x 2^timeout (IBTA 9.7.6.1.3). */
-static uint64_t timeout_ns(const struct adv_qp *qp)
-{
-	return 4096ull << qp->attr.timeout;
-}
-
 /* Returns the duration of the timer, in timeouts. If half of the retries are used, it is 1 even for
  * a slow peer, because the network may lose one retransmission after the other. */
 static uint8_t timer_ticks(const struct adv_qp *qp)
@@ -32,7 +26,7 @@ void adv_retransmit_arm(struct adv_qp *qp, uint64_t now)
 	/* attr.timeout 0 stands for no timeout. */
 	if (adv_flight_psns(qp) && qp->attr.timeout)
 		adv_timer_set(&qp->engine->timers, &req->retransmit_timer,
-			      now + timeout_ns(qp) * timer_ticks(qp));
+			      now + adv_retransmit_timeout_ns(qp) * timer_ticks(qp));
 	else
 		adv_timer_cancel(&req->retransmit_timer);
 }
@@ -107,7 +101,7 @@ void adv_retransmit_resume(struct adv_qp *qp)
 static void note_time(struct adv_qp *qp, uint32_t psn, bool sent_again, uint64_t now)
 {
 	struct adv_requester *req = &qp->req;
-	uint64_t timeout = timeout_ns(qp);
+	uint64_t timeout = adv_retransmit_timeout_ns(qp);
 	uint64_t in_time = req->retransmit_timer.when - timeout * (timer_ticks(qp) - 1u);
 
 	if (now > in_time)

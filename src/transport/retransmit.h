@@ -10,6 +10,12 @@ void adv_retransmit_timer_expired(struct adv_engine *e, struct adv_timer *t, uin
 /* Handles an RNR NAK for una_psn: sends everything again after `ns`. */
 void adv_retransmit_after_rnr_nak(struct adv_qp *qp, uint64_t ns, uint64_t now);
 
+/* Returns the QP's timeout, ns: 4.096 us x 2^timeout (IBTA 9.7.6.1.3). */
+static inline uint64_t adv_retransmit_timeout_ns(const struct adv_qp *qp)
+{
+	return 4096ull << qp->attr.timeout;
+}
+
 /* Starts the retransmission timer if packets are in flight, else stops it. */
 void adv_retransmit_arm(struct adv_qp *qp, uint64_t now);
 /* Sets the cursor to psn. Everything from psn on is sent again. */

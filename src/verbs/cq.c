@@ -194,16 +194,19 @@ ADV_EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
 	return err;
 }
 
+static __attribute__((noinline)) int refuse_poll(const struct ibv_cq *cq)
+{
+	adv_ibv_refuse_foreign();
+	return adv_ibv_refuse_minus_one(ADV_EFOREIGN, "ibv_poll_cq(cq %u)", cq->handle);
+}
+
 int adv_ibv_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 {
 	const struct adv_ibv_cq *cq = adv_ibv_cq_of(ibcq);
-	int got = adv_device_poll_cq(cq->device, cq->cq, n, wc);
 
-	if (got == ADV_DEVICE_FOREIGN) {
-		adv_ibv_refuse_foreign();
-		return adv_ibv_refuse_minus_one(ADV_EFOREIGN, "ibv_poll_cq(cq %u)", ibcq->handle);
-	}
-	return got;
+	if (adv_device_is_foreign(cq->device))
+		return refuse_poll(ibcq);
+	return adv_device_poll_cq(cq->device, cq->cq, n, wc);
 }
 
 int adv_ibv_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)

@@ -16,6 +16,7 @@
 
 #include "link/udp_internal.h"
 #include "netns.h"
+#include "raw_calls.h"
 
 #define HERE	 "10.9.0.1"
 #define THERE	 "10.9.0.2"
@@ -387,5 +388,6 @@ int main(void)
 
 	if (!netns_enter() || !netns_join(&home, &away))
 		return NETNS_SKIP;
+	raw_calls_go_to(__wrap_syscall);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,6 +53,7 @@ RESPONDER_ACK = "src/transport/responder_ack.c"
 RESPONDER_TX = "src/transport/responder_tx.c"
 RESPONDER_UC = "src/transport/responder_uc.c"
 RETRANSMIT = "src/transport/retransmit.c"
+RETRANSMIT_H = "src/transport/retransmit.h"
 SRQ = "src/transport/srq.c"
 TPT = "src/transport/tpt_engines.c"
 TPT_H = "src/transport/tpt.h"
@@ -355,7 +356,7 @@ MUTANTS = [
      "adv_rnr_timer_ns(timer), now);", "adv_rnr_timer_ns(timer ^ 1), now);"),
     ("rnr-for-ever", "an RNR retry count of 7 is treated like other counts", COMPLETER,
      "if (qp->attr.rnr_retry != 7)", "if (qp->attr.rnr_retry != 8)"),
-    ("timeout-power", "the timeout is twice as long as it should be", RETRANSMIT,
+    ("timeout-power", "the timeout is twice as long as it should be", RETRANSMIT_H,
      "return 4096ull << qp->attr.timeout;", "return 8192ull << qp->attr.timeout;"),
     ("retry-less", "one retry less than the retry count", RETRANSMIT,
      "\tif (req->retry_left == 0) {", "\tif (req->retry_left <= 1) {"),
@@ -523,7 +524,7 @@ MUTANTS = [
      "if (!adv_list_empty(&e->tx_ready) && !adv_responder", "if (adv_list_empty(&e->tx_ready) && !adv_responder"),
     ("turn-behind", "the only ready queue pair drops an ACK that goes behind its requests", FAST_SEND,
      "\tsend_requests(qp, now, batch);\n\tif (behind)\n\t\tsend_ack_behind(qp, batch);\n\t/* Mostly",
-     "\tsend_requests(qp, now, batch);\n\t/* Mostly"),
+     "\tsend_requests(qp, now, batch);\n\tif (behind && !e)\n\t\tsend_ack_behind(qp, batch);\n\t/* Mostly"),
     ("datagram-number", "a packet has the addresses of an earlier datagram", FAST_RECEIVE,
      "if (pkt->len < ADV_BTH_LEN || pkt->datagram != e->rx_datagram ||",
      "if (pkt->len < ADV_BTH_LEN || !e->rx_datagram ||"),

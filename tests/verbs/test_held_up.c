@@ -15,6 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../link/raw_calls.h"
+
 #define HELD_UP_SECONDS 0.005
 #define ROUNDS		20
 
@@ -189,5 +191,6 @@ int main(void)
 	};
 
 	setenv("ADVERB_NO_SHM", "1", 1);
+	raw_calls_go_to(syscall);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -343,7 +343,7 @@ static void cq_wait(struct ibv_comp_channel *channel)
 	struct adv_check_call call;
 
 	adv_check_call_begin(&call, "ibv_get_cq_event");
-	adv_check_waits(&call, channel->fd);
+	adv_check_waits_for_channel(&call, channel->fd);
 	adv_check_unlock();
 }
 

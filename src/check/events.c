@@ -2,6 +2,9 @@
 #include "check/events.h"
 
 #include <stdatomic.h>
+#include <unistd.h>
+
+#include "base/sys.h"
 
 /* A CQ was armed while it had completions. */
 static atomic_bool ever_armed_late;
@@ -12,6 +15,7 @@ void adv_check_armed(struct adv_check_call *call, struct adv_check_cq *cq)
 	if (!cq->armed_late)
 		return;
 	cq->armed = *adv_check_call_stack(call);
+	cq->armed_by = gettid();
 	atomic_store(&ever_armed_late, true);
 }
 
@@ -36,15 +40,33 @@ static void find_lost_wakeup(struct adv_check_call *call, const struct adv_check
 		call->name, cq->base.name, cq->armed_late);
 }
 
-void adv_check_waits(struct adv_check_call *call, int fd)
+/* Another thread than the one that armed the CQ may wait while that one polls. */
+void adv_check_waits(struct adv_check_call *call, bool (*contains)(int fd, const void *set),
+		     const void *set)
 {
+	const pid_t self = gettid();
+
 	adv_list_for_each(struct adv_check_object, o, adv_check_objects(ADV_CHECK_CQ), link) {
 		const struct adv_check_cq *cq = (struct adv_check_cq *)o;
 		const struct ibv_comp_channel *channel = ((struct ibv_cq *)o->object)->channel;
 
-		if (cq->armed_late && channel && channel->fd == fd && !o->destroying)
+		if (cq->armed_late && cq->armed_by == self && channel && !o->destroying &&
+		    contains(channel->fd, set))
 			find_lost_wakeup(call, cq);
 	}
+}
+
+static bool is_same(int fd, const void *channel)
+{
+	return fd == *(const int *)channel;
+}
+
+void adv_check_waits_for_channel(struct adv_check_call *call, int fd)
+{
+	struct pollfd events = {.fd = fd, .events = POLLIN};
+
+	if (adv_sys_poll(&events, 1, 0) == 0)
+		adv_check_waits(call, is_same, &fd);
 }
 
 void adv_check_cq_event(struct adv_check_call *call, struct adv_check_cq *cq)
@@ -88,8 +110,9 @@ void adv_check_qp_unacknowledged(struct adv_check_call *call, const struct adv_c
 				    &qp->last_async);
 }
 
-/* The events that a program must not miss: failures, and those that it has requested. Those of the
- * first group come together with failed completions, and count only if they are left at the end. */
+/* The events that a program must not miss: reports of failures, and events that the program has
+ * requested. at_end: a failed completion tells the same, so the event counts only if it is unread
+ * when the program exits or closes the context. */
 static const struct {
 	enum ibv_event_type type;
 	const char *name;

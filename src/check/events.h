@@ -9,8 +9,12 @@
 
 /* ibv_req_notify_cq() was called. */
 void adv_check_armed(struct adv_check_call *call, struct adv_check_cq *cq);
-/* The program waits for events of the channel with this descriptor: ibv_get_cq_event(), poll(2). */
-void adv_check_waits(struct adv_check_call *call, int fd);
+/* The program waits for descriptors, and none is ready. contains() tells whether a descriptor is
+ * among them; set is its second argument. */
+void adv_check_waits(struct adv_check_call *call, bool (*contains)(int fd, const void *set),
+		     const void *set);
+/* ibv_get_cq_event() is called for the channel with this descriptor. */
+void adv_check_waits_for_channel(struct adv_check_call *call, int fd);
 /* False as long as adv_check_waits() cannot find anything. Any thread, without the lock. */
 bool adv_check_ever_armed_late(void);
 /* ibv_get_cq_event() delivered an event of the CQ. */

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Calls of the C library that rules concern: those by which a program gives memory back, and
- * poll(2) on the descriptor of a completion channel. Each passes the call on. Memory that an
- * allocator of the program itself reuses is not seen. */
+/* Calls of the C library by which a program gives memory back. Each passes the call on. Memory that
+ * an allocator of the program itself reuses is not seen. */
 #include <dlfcn.h>
 #include <malloc.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "check/call.h"
-#include "check/events.h"
 #include "check/freed.h"
 
 #define INTERPOSE __attribute__((visibility("default")))
@@ -96,21 +92,4 @@ INTERPOSE int madvise(void *addr, size_t length, int advice)
 	    adv_check_may_overlap_region((uintptr_t)addr, length))
 		adv_check_freed("madvise", (uintptr_t)addr, length);
 	return next(addr, length, advice);
-}
-
-INTERPOSE int poll(struct pollfd *fds, nfds_t count, int timeout)
-{
-	static int (*next)(struct pollfd *, nfds_t, int);
-	struct adv_check_call call;
-
-	if (!next)
-		next = (int (*)(struct pollfd *, nfds_t, int))next_of("poll");
-	if (timeout && adv_check_ever_armed_late() && !adv_check_is_inside()) {
-		adv_check_call_begin(&call, "poll");
-		for (nfds_t i = 0; i < count; i++)
-			if (fds[i].events & POLLIN)
-				adv_check_waits(&call, fds[i].fd);
-		adv_check_unlock();
-	}
-	return next(fds, count, timeout);
 }

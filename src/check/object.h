@@ -53,6 +53,7 @@ struct adv_check_cq {
 	uint32_t unpolled;   /* the part of them whose completion was not polled */
 	bool overfull;	     /* cq-too-small was found */
 	uint32_t armed_late; /* completions in it when it was armed; 0 since the next poll */
+	pid_t armed_by;	     /* thread */
 	struct adv_check_stack armed;
 	uint64_t events, acked; /* completion events: delivered, acknowledged */
 	struct adv_check_stack last_event;

@@ -216,8 +216,9 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"lost-wakeup",
 			"the program waits for an event of a CQ that had completions when it was "
 			"armed",
-			"ibv_req_notify_cq() requests an event for the next completion, not for "
-			"those that are already in the queue.",
+			"ibv_req_notify_cq() requests an event for the next completion. It "
+			"requests "
+			"none for completions that are in the CQ already.",
 			"ibv_req_notify_cq(3), ibv_get_cq_event(3); IBTA 11.4.2.2",
 			"The program sleeps until another completion comes, perhaps for ever.",
 			"After ibv_req_notify_cq(), poll until the CQ is empty, and only then "
@@ -488,7 +489,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 	[ADV_RULE_DESTROY_ORDER] =
 		{
 			"destroy-order",
-			"an object is destroyed before those that use it",
+			"an object is destroyed while other objects use it",
 			"An object can be destroyed only when no other object names it.",
 			"ibv_dealloc_pd(3), ibv_destroy_cq(3), ibv_destroy_srq(3), "
 			"ibv_destroy_comp_channel(3)",

@@ -232,14 +232,14 @@ static int run_program(const struct options *o, struct inbox *inbox,
 {
 	sigset_t before;
 	int signals = catch_signals(&before), status;
-	pid_t pid = fork();
+	pid_t pid = signals < 0 ? -1 : fork();
 
 	if (pid == 0) {
 		signal(SIGINT, SIG_DFL);
 		sigprocmask(SIG_SETMASK, &before, NULL);
 		start_program(o, inbox->path);
 	}
-	if (pid < 0 || signals < 0) {
+	if (pid < 0) {
 		perror("adverb check");
 		return EXIT_OURS;
 	}

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "rdmacm/export.h"
+#include "base/export.h"
 #include "rdmacm/watch.h"
 
 ADV_EXPORT int rdma_ack_cm_event(struct rdma_cm_event *event)

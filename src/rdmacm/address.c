@@ -5,7 +5,7 @@
 
 #include "base/reason.h"
 #include "rdmacm/event.h"
-#include "rdmacm/export.h"
+#include "base/export.h"
 #include "rdmacm/id_state.h"
 #include "rdmacm/route.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/reason.h"
-#include "rdmacm/export.h"
+#include "base/export.h"
 #include "rdmacm/id_state.h"
 #include "rdmacm/newer.h"
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/sys.h"
-#include "rdmacm/export.h"
+#include "base/export.h"
 #include "rdmacm/id_state.h"
 
 struct adv_rdma_channel *adv_rdma_channel_of(struct rdma_event_channel *channel)

@@ -7,7 +7,7 @@
 #include "rdmacm/ack.h"
 #include "rdmacm/establish.h"
 #include "rdmacm/event.h"
-#include "rdmacm/export.h"
+#include "base/export.h"
 #include "rdmacm/id_state.h"
 #include "rdmacm/qp.h"
 #include "rdmacm/watch.h"

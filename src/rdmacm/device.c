@@ -10,7 +10,7 @@
 
 #include <rdma/rdma_cma.h>
 
-#include "rdmacm/export.h"
+#include "base/export.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct adv_rdma_device *current;

@@ -8,7 +8,7 @@
 
 #include "base/reason.h"
 #include "rdmacm/ack.h"
-#include "rdmacm/export.h"
+#include "base/export.h"
 #include "rdmacm/id.h"
 
 #define RESOLVE_MS 2000

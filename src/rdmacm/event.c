@@ -15,7 +15,7 @@
 #include "rdmacm/ack.h"
 #include "rdmacm/channel.h"
 #include "rdmacm/establish.h"
-#include "rdmacm/export.h"
+#include "base/export.h"
 #include "rdmacm/id.h"
 #include "rdmacm/newer.h"
 #include "rdmacm/qp.h"

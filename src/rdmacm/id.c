@@ -7,7 +7,7 @@
 
 #include "rdmacm/ack.h"
 #include "rdmacm/channel.h"
-#include "rdmacm/export.h"
+#include "base/export.h"
 #include "rdmacm/watch.h"
 
 static struct adv_rdma_id *alloc_id(struct adv_rdma_channel *ch, void *context,

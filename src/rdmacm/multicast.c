@@ -6,7 +6,7 @@
 
 #include "base/reason.h"
 #include "rdmacm/event.h"
-#include "rdmacm/export.h"
+#include "base/export.h"
 #include "rdmacm/id.h"
 #include "rdmacm/route.h"
 

@@ -6,7 +6,7 @@
 #include <rdma/rdma_cma.h>
 
 #include "base/array.h"
-#include "rdmacm/export.h"
+#include "base/export.h"
 #include "rdmacm/newer.h"
 
 ADV_EXPORT const char *rdma_event_str(enum rdma_cm_event_type event)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "rdmacm/cqs.h"
-#include "rdmacm/export.h"
+#include "base/export.h"
 
 /* Fills in the attributes for `state` and their mask, as rdma_init_qp_attr(3). */
 static int qp_attr_for(struct adv_rdma_id *id, enum ibv_qp_state state, struct ibv_qp_attr *attr,

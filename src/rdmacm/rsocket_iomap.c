@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "rdmacm/export.h"
+#include "base/export.h"
 #include "rdmacm/rsocket_cancel.h"
 #include "rdmacm/rsocket_state.h"
 #include "rdmacm/rsocket_table.h"

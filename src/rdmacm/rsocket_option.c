@@ -12,7 +12,7 @@
 
 #include "base/array.h"
 #include "base/sys.h"
-#include "rdmacm/export.h"
+#include "base/export.h"
 #include "rdmacm/rsocket_cancel.h"
 #include "rdmacm/rsocket_service.h"
 #include "rdmacm/rsocket_state.h"

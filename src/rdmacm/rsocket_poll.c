@@ -15,7 +15,7 @@
 
 #include "base/array.h"
 #include "base/sys.h"
-#include "rdmacm/export.h"
+#include "base/export.h"
 #include "rdmacm/rsocket_cancel.h"
 #include "rdmacm/rsocket_config.h"
 #include "rdmacm/rsocket_state.h"

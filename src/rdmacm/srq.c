@@ -7,7 +7,7 @@
 
 #include "base/reason.h"
 #include "rdmacm/cqs.h"
-#include "rdmacm/export.h"
+#include "base/export.h"
 #include "rdmacm/id_state.h"
 
 /* Fills in the attributes that only an XRC SRQ has. */

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "rdmacm/export.h"
+#include "base/export.h"
 
 ADV_EXPORT long adv_rdmacm_error(void);
 

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-#include "verbs/export.h"
+#include "base/export.h"
 #include "base/reason.h"
 #include "verbs/refuse.h"
 

@@ -18,7 +18,7 @@
 #include "base/reason.h"
 #include "host/device.h"
 #include "verbs/event_queue.h"
-#include "verbs/export.h"
+#include "base/export.h"
 #include "verbs/refuse.h"
 #include "verbs/watch.h"
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "verbs/export.h"
+#include "base/export.h"
 #include "verbs/private_names.h"
 #include "base/reason.h"
 #include "verbs/refuse.h"

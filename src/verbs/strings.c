@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "transport/names.h"
-#include "verbs/export.h"
+#include "base/export.h"
 
 ADV_EXPORT const char *ibv_node_type_str(enum ibv_node_type node_type)
 {

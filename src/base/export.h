@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Exported symbols: librdmacm.map lists the names of the ABI. */
-#ifndef ADV_RDMACM_EXPORT_H
-#define ADV_RDMACM_EXPORT_H
+/*
+ * Symbol export. libibverbs.map and librdmacm.map list the names of the ABI. The macros here mark a
+ * function as exported, or export it under another name or an older version node.
+ */
+#ifndef ADV_BASE_EXPORT_H
+#define ADV_BASE_EXPORT_H
 
 #define ADV_EXPORT __attribute__((visibility("default"), used))
 
@@ -17,5 +20,8 @@
 
 /* Exports `target` as the default version `name`@@`node`. */
 #define ADV_EXPORT_DEFAULT(target, name, node) ADV_SYMVER(target, #name "@@" node)
+
+/* Exports `target` as `name`@`node`, for programs that are bound to that node. */
+#define ADV_EXPORT_OLD(target, name, node) ADV_SYMVER(target, #name "@" node)
 
 #endif

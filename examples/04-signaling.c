@@ -28,7 +28,7 @@ static void write_many(struct pair *p)
 		slots--;
 	}
 	for (; completions < REQUESTS / EACH; completions++)
-		check(complete(p->cq).status == IBV_WC_SUCCESS, "a WRITE");
+		complete_well(p->cq, "a WRITE");
 	say(p, "%d requests, %d completions", REQUESTS, completions);
 }
 
@@ -44,7 +44,7 @@ static void send_inline(struct pair *p)
 	wr.send_flags |= IBV_SEND_SIGNALED;
 	post(p, wr, 64);
 	strcpy(p->memory, "neither");
-	check(complete(p->cq).status == IBV_WC_SUCCESS, "the second SEND");
+	complete_well(p->cq, "the second SEND");
 }
 
 static void receive(struct pair *p)

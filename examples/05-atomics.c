@@ -18,16 +18,13 @@ static uint64_t atomic(struct pair *p, struct ibv_qp *qp, struct ibv_send_wr wr)
 	struct words *mine = (struct words *)p->memory;
 	struct ibv_sge sge = {(uintptr_t)&mine->result, sizeof(mine->result), p->mr->lkey};
 	struct ibv_send_wr *bad;
-	struct ibv_wc wc;
 
 	wr.sg_list = &sge;
 	wr.num_sge = 1;
 	wr.send_flags = IBV_SEND_SIGNALED;
 	errno = ibv_post_send(qp, &wr, &bad);
 	check(!errno, "ibv_post_send");
-	wc = complete(p->cq);
-	if (wc.status != IBV_WC_SUCCESS)
-		errx(1, "atomic operation: %s", ibv_wc_status_str(wc.status));
+	complete_well(p->cq, "atomic operation");
 	return mine->result;
 }
 

@@ -14,7 +14,8 @@ static int sleep_and_drain(struct pair *p)
 	check(!ibv_get_cq_event(p->channel, &cq, &cq_context), "ibv_get_cq_event");
 	ibv_ack_cq_events(cq, 1);
 	while ((n = ibv_poll_cq(cq, 1, &wc)) > 0) {
-		check(wc.status == IBV_WC_SUCCESS, "a request");
+		if (wc.status != IBV_WC_SUCCESS)
+			errx(1, "receive: %s", ibv_wc_status_str(wc.status));
 		total++;
 	}
 	check(n == 0, "ibv_poll_cq");
@@ -60,7 +61,7 @@ static void send_message(struct pair *p, unsigned flags)
 	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED | flags};
 
 	post(p, wr, 64);
-	check(complete(p->cq).status == IBV_WC_SUCCESS, "SEND");
+	complete_well(p->cq, "SEND");
 }
 
 static void client(struct pair *p)

@@ -44,14 +44,14 @@ static void send_text(struct rdma_cm_id *id, struct ibv_mr *mr, const char *text
 
 	strcpy(memory[1], text);
 	check(!rdma_post_send(id, NULL, memory[1], SIZE, mr, IBV_SEND_SIGNALED), "rdma_post_send");
-	check(rdma_get_send_comp(id, &wc) == 1, "rdma_get_send_comp");
+	check(rdma_get_send_comp(id, &wc) == 1 && !wc.status, "rdma_get_send_comp");
 }
 
 static void receive_text(struct rdma_cm_id *id)
 {
 	struct ibv_wc wc;
 
-	check(rdma_get_recv_comp(id, &wc) == 1, "rdma_get_recv_comp");
+	check(rdma_get_recv_comp(id, &wc) == 1 && !wc.status, "rdma_get_recv_comp");
 	printf("received '%s'\n", memory[0]);
 }
 

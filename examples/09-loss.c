@@ -55,7 +55,8 @@ static int receive_round(struct pair *p, uint64_t first)
 			break;
 		if (n == 0)
 			continue;
-		check(wc.status == IBV_WC_SUCCESS, "a receive request");
+		if (wc.status != IBV_WC_SUCCESS)
+			errx(1, "receive: %s", ibv_wc_status_str(wc.status));
 		memcpy(&number, p->memory + wc.wr_id, sizeof(number));
 		if (number != first + received++)
 			errx(1, "message %u is out of order", (unsigned)number);

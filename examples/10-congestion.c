@@ -26,13 +26,13 @@ static double write_for_an_interval(struct pair *p)
 	for (int i = 0; i < OUTSTANDING; i++)
 		post(p, wr, MEMORY);
 	do { /* each completion makes room for the next request */
-		check(complete(p->cq).status == IBV_WC_SUCCESS, "a WRITE");
+		complete_well(p->cq, "a WRITE");
 		completed++;
 		post(p, wr, MEMORY);
 		end = now();
 	} while (end - begin < INTERVAL);
 	for (int i = 0; i < OUTSTANDING; i++)
-		check(complete(p->cq).status == IBV_WC_SUCCESS, "a WRITE");
+		complete_well(p->cq, "a WRITE");
 	return (double)completed * MEMORY * 8 / (end - begin) / 1e9;
 }
 

@@ -149,6 +149,15 @@ static inline struct ibv_wc complete(struct ibv_cq *cq)
 	return wc;
 }
 
+/* Waits for the next completion, which has to be a success. */
+static inline void complete_well(struct ibv_cq *cq, const char *request)
+{
+	struct ibv_wc wc = complete(cq);
+
+	if (wc.status != IBV_WC_SUCCESS)
+		errx(1, "%s: %s", request, ibv_wc_status_str(wc.status));
+}
+
 /* Stays for the seconds of the program's argument, so that its objects can be looked at. */
 static inline void stay(int argc, char **argv)
 {

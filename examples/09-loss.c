@@ -73,6 +73,7 @@ int main(int argc, char **argv)
 
 	pair_open(&p);
 	p.attr.min_rnr_timer = 14; /* 1.28 ms */
+	p.attr.timeout = 14;	   /* 67 ms */
 	if (strcmp(when, "never") == 0)
 		p.attr.rnr_retry = 3; /* attempts; 7 is without end */
 	pair_connect(&p);

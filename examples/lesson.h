@@ -118,7 +118,7 @@ static inline struct ibv_qp_attr attributes(struct ibv_context *context, const s
 		.max_dest_rd_atomic = 4,
 		.max_rd_atomic = 4,
 		.min_rnr_timer = 12, /* 0.64 ms */
-		.timeout = 14,	     /* 67 ms */
+		.timeout = 17,	     /* 0.54 s */
 		.retry_cnt = 7,
 		.rnr_retry = 7, /* without end */
 		.ah_attr = {.is_global = 1,

@@ -1,0 +1,73 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Tests of pages.py: which outputs are those of a page."""
+
+import pathlib
+import sys
+import unittest
+
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent)]
+sys.dont_write_bytecode = True
+
+import pages  # noqa: E402
+
+PAGE = """text
+```console
+$ adverb res
+qp 0x001234   of 20017
+$ a \\
+  b
+```
+<!-- numbers vary -->
+```console
+$ adverb stat
+first 7
+...
+last 8
+```
+```
+$ no console
+```
+"""
+
+
+class Pages(unittest.TestCase):
+    def setUp(self):
+        self.first, self.second = pages.blocks(PAGE)
+
+    def same(self, block, step, text):
+        return block.steps[step].matches(text.splitlines(), block.vary)
+
+    def test_blocks(self):
+        self.assertEqual([s.command for s in self.first.steps], ["adverb res", "a \\\n  b"])
+        self.assertEqual((self.first.vary, self.second.vary), (False, True))
+
+    def test_names_and_ids_vary(self):
+        self.assertTrue(self.same(self.first, 0, "qp 0x00ffff of 31000"))
+        for other in ("qp 0x00ffff of 3", "mr 0x00ffff of 31000", "", "qp 0x1234 of 20017\nmore"):
+            self.assertFalse(self.same(self.first, 0, other), other)
+
+    def test_numbers_vary_where_the_page_says_so(self):
+        self.assertTrue(self.same(self.second, 0, "first 1\nlast 2"))
+        self.assertTrue(self.same(self.second, 0, "first 1\nx\ny\nlast 22"))
+        for other in ("first 1", "first 1\nx", "last 2", "first 1\nlast 2\nx"):
+            self.assertFalse(self.same(self.second, 0, other), other)
+
+    def test_constants_and_exact_commands(self):
+        block = pages.blocks("```console\n$ adverb sim x\n20017 frames\n$ adverb res\nMTU 4096\n```\n")[0]
+        self.assertTrue(self.same(block, 0, "20017 frames"))
+        self.assertFalse(self.same(block, 0, "20018 frames"))
+        self.assertFalse(self.same(block, 1, "MTU 1024"))
+
+    def test_update(self):
+        self.second.steps[0].output = ["new"]
+        text = pages.replaced(PAGE, [self.first, self.second])
+        self.assertIn("$ adverb stat\nnew\n```", text)
+        self.assertIn("qp 0x001234   of 20017\n$ a \\\n  b\n```", text)
+
+    def test_output_before_a_command(self):
+        self.assertRaises(ValueError, pages.blocks, "```console\noutput\n```\n")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -300,11 +300,12 @@ static size_t collect_times(const struct adv_sim *sim, uint32_t first, uint32_t 
 	size_t n = 0;
 
 	for (uint32_t i = first; i < first + flows; i++)
-		for (uint32_t k = 0; k < flow[i].transfers; k++) {
+		for (uint32_t k = 0; k < flow[i].jobs; k++) {
 			const struct adv_fabric_transfer_state *t =
-				adv_fabric_get_transfer(sim->fabric, flow[i].first_transfer + k);
+				adv_fabric_get_transfer(sim->fabric, flow[i].first_job + k);
 
-			if (t->end != ADV_CALENDAR_NEVER && t->status == IBV_WC_SUCCESS)
+			if (t->connection != ADV_FABRIC_COMPUTATION &&
+			    t->end != ADV_CALENDAR_NEVER && t->status == IBV_WC_SUCCESS)
 				took[n++] = t->end - t->start;
 		}
 	qsort(took, n, sizeof(*took), compare_values);

@@ -45,9 +45,13 @@ static bool sort_connections(struct adv_record *r, const struct adv_sim *sim)
 		return false;
 	memset(r->flow_of, 0xff, r->connections * sizeof(*r->flow_of));
 	for (uint32_t i = 0; i < l->count; i++)
-		for (uint32_t k = 0; k < flow[i].transfers; k++)
-			r->flow_of[adv_fabric_get_transfer(sim->fabric, flow[i].first_transfer + k)
-					   ->connection] = i;
+		for (uint32_t k = 0; k < flow[i].jobs; k++) {
+			uint32_t c = adv_fabric_get_transfer(sim->fabric, flow[i].first_job + k)
+					     ->connection;
+
+			if (c != ADV_FABRIC_COMPUTATION)
+				r->flow_of[c] = i;
+		}
 	return true;
 }
 

@@ -47,10 +47,12 @@ static void write_transfers(const struct adv_sim *sim, FILE *f)
 	const struct adv_scenario_flow *flow = l->item;
 
 	for (uint32_t i = 0; i < l->count; i++)
-		for (uint32_t k = 0; k < flow[i].transfers; k++) {
+		for (uint32_t k = 0; k < flow[i].jobs; k++) {
 			const struct adv_fabric_transfer_state *t =
-				adv_fabric_get_transfer(sim->fabric, flow[i].first_transfer + k);
+				adv_fabric_get_transfer(sim->fabric, flow[i].first_job + k);
 
+			if (t->connection == ADV_FABRIC_COMPUTATION)
+				continue;
 			fprintf(f, "%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", i, t->connection,
 				t->bytes, t->done, t->start);
 			if (t->end == ADV_CALENDAR_NEVER)

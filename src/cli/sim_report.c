@@ -27,12 +27,16 @@ bool adv_sim_flow_result(const struct adv_sim *sim, const struct adv_scenario_fl
 	*r = (struct adv_sim_flow){.done = 0};
 	if (!took)
 		return false;
-	for (uint32_t i = 0; i < flow->transfers; i++) {
+	for (uint32_t i = 0; i < flow->jobs; i++) {
 		const struct adv_fabric_transfer_state *t =
-			adv_fabric_get_transfer(sim->fabric, flow->first_transfer + i);
-		uint64_t last = t->end == ADV_CALENDAR_NEVER ? now : t->end;
+			adv_fabric_get_transfer(sim->fabric, flow->first_job + i);
+		uint64_t last;
 
-		r->bytes += adv_fabric_acknowledged(sim->fabric, flow->first_transfer + i);
+		if (t->connection == ADV_FABRIC_COMPUTATION)
+			continue;
+		last = t->end == ADV_CALENDAR_NEVER ? now : t->end;
+
+		r->bytes += adv_fabric_acknowledged(sim->fabric, flow->first_job + i);
 		begin = t->start < begin ? t->start : begin;
 		end = last > end ? last : end;
 		if (t->end == ADV_CALENDAR_NEVER)

@@ -135,6 +135,7 @@ bool adv_scenario_build(struct adv_scenario *s, struct adv_topology *t, struct a
 	ok = adv_scenario_build_network(&b) && adv_scenario_build_fabric(&b) && add_slows(&b) &&
 	     add_storms(&b) && add_losses(&b) && adv_scenario_build_flows(&b);
 	free(b.permutation);
+	free(b.pair);
 	if (!ok) {
 		adv_fabric_destroy(b.f);
 		adv_topology_free(t);

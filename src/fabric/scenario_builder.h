@@ -14,6 +14,7 @@ struct adv_scenario_builder {
 	struct adv_fabric *f;
 	struct adv_rng rng;
 	uint32_t *permutation;
+	uint32_t *pair;		  /* by initiator and target: 1 + the connection, or 0 */
 	unsigned __int128 memory; /* estimated memory of the run, bytes */
 	char *why;
 };
@@ -44,5 +45,40 @@ bool adv_scenario_dcqcn(struct adv_scenario_builder *b, struct adv_fabric_config
 			struct adv_cc_config *cc);
 /* scenario_flows.c: adds connections and transfers. */
 bool adv_scenario_build_flows(struct adv_scenario_builder *b);
+
+/* scenario_sizes.c */
+
+/* Returns the size of the next transfer, bytes; UINT64_MAX: it never ends. */
+uint64_t adv_scenario_size(struct adv_scenario_builder *b, const struct adv_scenario_flow *flow);
+uint64_t adv_scenario_mean_size(const struct adv_scenario_flow *flow);
+/* Return the values of keys, or their defaults. */
+uint64_t adv_scenario_bytes(const struct adv_scenario_flow *flow);
+uint64_t adv_scenario_count(const struct adv_scenario_flow *flow);
+/* Returns `mean`, or if `random`, a value of the exponential distribution with that mean. */
+uint64_t adv_scenario_draw(struct adv_scenario_builder *b, uint64_t mean, bool random);
+
+/* scenario_connect.c; false or -1 with a reason */
+
+/* Adds the memory of so many connections, and of so many transfers in all, to the estimate. */
+bool adv_scenario_afford_flow(struct adv_scenario_builder *b, const struct adv_scenario_flow *flow,
+			      uint64_t line, uint64_t connections, uint64_t transfers);
+/* Adds a connection with the flow's parameters. Returns its number. */
+int64_t adv_scenario_connect(struct adv_scenario_builder *b, const struct adv_scenario_flow *flow,
+			     uint64_t line, uint32_t from, uint32_t to);
+/* Forgets the connections of adv_scenario_pair(). Call it first in each flow. */
+bool adv_scenario_pairs(struct adv_scenario_builder *b, uint64_t line);
+/* Returns the connection between two hosts, which is made at the first call for them. */
+int64_t adv_scenario_pair(struct adv_scenario_builder *b, const struct adv_scenario_flow *flow,
+			  uint64_t line, uint32_t from, uint32_t to);
+/* Counts a transfer or computation that was just added to the flow; -1: it was not, see errno. */
+bool adv_scenario_note(struct adv_scenario_builder *b, struct adv_scenario_flow *flow,
+		       uint64_t line, int64_t job);
+
+/* scenario_load.c: transfers to random hosts. */
+bool adv_scenario_load(struct adv_scenario_builder *b, struct adv_scenario_flow *flow,
+		       uint64_t line, uint32_t first, uint32_t last);
+/* scenario_collectives.c: collective operations of hosts first to last. */
+bool adv_scenario_collective(struct adv_scenario_builder *b, struct adv_scenario_flow *flow,
+			     uint64_t line, uint32_t first, uint32_t last);
 
 #endif

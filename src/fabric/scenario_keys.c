@@ -14,10 +14,13 @@ static const char *const controls[] = {"none", "dcqcn", NULL};
 static const char *const retransmissions[] = {"go-back-n", "go-back-0", NULL};
 static const char *const parameter_sets[] = {"line-rate", "paper", "mlx5", NULL};
 static const char *const operations[] = {"write", "send", "read", NULL};
-static const char *const patterns[] = {"plain", "allreduce", NULL};
-static const char *const size_kinds[] = {"fixed", "exponential", "websearch", "hadoop", NULL};
+static const char *const patterns[] = {"plain",	   "allreduce", "allgather", "reduce-scatter",
+				       "alltoall", "pipeline",	NULL};
+static const char *const algorithms[] = {"ring", "tree", "halving-doubling", "hierarchical", NULL};
+static const char *const size_kinds[] = {"fixed",  "exponential", "websearch",
+					 "hadoop", "storage",	  NULL};
 static const char *const arrival_kinds[] = {"even", "poisson", NULL};
-static const char *const host_words[] = {"all", "permutation", "next", NULL};
+static const char *const host_words[] = {"all", "permutation", "next", "random", NULL};
 
 #define OF(type, member) offsetof(struct adv_scenario_##type, member)
 #define QUANTITY(type, member, name, unit, least, most)                                            \
@@ -132,6 +135,12 @@ static const struct adv_scenario_key run_keys[] = {
 
 static const struct adv_scenario_key flow_keys[] = {
 	WORD(flow, pattern, "pattern", patterns),
+	WORD(flow, algorithm, "algorithm", algorithms),
+	QUANTITY(flow, group, "group", COUNT, 2, 1 << 16),
+	QUANTITY(flow, pieces, "pieces", COUNT, 1, 1000000),
+	QUANTITY(flow, compute, "compute", TIME, 0, TIME_MAX),
+	QUANTITY(flow, reduce, "reduce", TIME, 0, TIME_MAX),
+	QUANTITY(flow, load, "load", RATIO, ADV_RATIO_ONE / 1000000, ADV_RATIO_ONE),
 	HOSTS(flow, from, "from", host_words),
 	HOSTS(flow, to, "to", host_words),
 	WORD(flow, operation, "operation", operations),
@@ -197,7 +206,7 @@ static const struct adv_scenario_key map_keys[] = {
 #define UNSAID UINT64_MAX
 
 static const struct adv_scenario_flow flow = {
-	.from = UNSAID, .to = UNSAID, .bytes = UNSAID, .count = 1, .dscp = 26};
+	.from = UNSAID, .to = UNSAID, .bytes = UNSAID, .count = UNSAID, .pieces = 1, .dscp = 26};
 static const struct adv_scenario_storm storm = {.host = UNSAID, .priority = 3, .to = TIME_MAX};
 static const struct adv_scenario_slow slow = {
 	.host = UNSAID, .speed = UNSAID, .room = 1 << 20, .xoff = 1 << 19, .xon = 1 << 18};

@@ -89,18 +89,41 @@ struct adv_scenario_run {
 enum adv_scenario_sizes {
 	ADV_SCENARIO_FIXED,
 	ADV_SCENARIO_EXPONENTIAL, /* `bytes` is the mean */
-	ADV_SCENARIO_WEBSEARCH,	  /* measured distributions of scenario_flows.c; `bytes` is not used
-				   */
+	ADV_SCENARIO_WEBSEARCH, /* measured distributions of scenario_sizes.c, from here on; `bytes`
+				   is not used */
 	ADV_SCENARIO_HADOOP,
+	ADV_SCENARIO_STORAGE,
+};
+
+enum adv_scenario_pattern {
+	ADV_SCENARIO_PLAIN, /* `from` to `to` */
+	ADV_SCENARIO_ALLREDUCE,
+	ADV_SCENARIO_ALLGATHER,
+	ADV_SCENARIO_REDUCE_SCATTER,
+	ADV_SCENARIO_ALLTOALL,
+	ADV_SCENARIO_PIPELINE,
+};
+
+enum adv_scenario_algorithm {
+	ADV_SCENARIO_RING_ALGORITHM,
+	ADV_SCENARIO_TREE,
+	ADV_SCENARIO_HALVING_DOUBLING,
+	ADV_SCENARIO_HIERARCHICAL,
 };
 
 /* A value of hosts is a range, first << 32 | last, or one of these constants. */
 #define ADV_SCENARIO_ALL	 (1ull << 63)		/* every other host */
 #define ADV_SCENARIO_PERMUTATION (ADV_SCENARIO_ALL | 1) /* another host, chosen by the seed */
+#define ADV_SCENARIO_RANDOM	 (ADV_SCENARIO_ALL | 3) /* another host for each transfer */
 #define ADV_SCENARIO_NEXT	 (ADV_SCENARIO_ALL | 2) /* the next host; of the last: host 0 */
 
 struct adv_scenario_flow {
-	uint64_t pattern; /* 0: `from` to `to`; 1: all-reduce in a ring of `from` */
+	uint64_t pattern;   /* enum adv_scenario_pattern */
+	uint64_t algorithm; /* enum adv_scenario_algorithm */
+	uint64_t group;	    /* ranks of a group; 0: not given */
+	uint64_t pieces;
+	uint64_t compute; /* of a rank before each repetition; of a stage with a micro-batch, ps */
+	uint64_t reduce;  /* time to add up what has arrived, ps */
 	uint64_t from;
 	uint64_t to;
 	uint64_t operation;
@@ -108,17 +131,19 @@ struct adv_scenario_flow {
 	uint64_t endless;
 	uint64_t sizes; /* enum adv_scenario_sizes */
 	uint64_t start;
-	uint64_t count;	   /* transfers of each connection */
+	uint64_t count;	   /* transfers of each connection; UINT64_MAX: not given */
 	uint64_t interval; /* time between the starts of two transfers, ps; 0: each begins when the
 			      previous one has ended */
 	uint64_t arrivals; /* 0: at equal intervals; 1: Poisson */
+	uint64_t load;	   /* of each sender's cable, ratio; 0: not given */
 	uint64_t dscp;
 	uint64_t message;
 	uint64_t depth;
 	uint64_t timeout;
 	uint64_t retries;
 	/* The flow's transfers, set by adv_scenario_build(). */
-	uint32_t first_transfer;
+	uint32_t first_job;
+	uint32_t jobs; /* transfers and computations, from first_job on */
 	uint32_t transfers;
 };
 

@@ -143,7 +143,7 @@ static void test_errors_of_building(void **state)
 	refused(INCAST "[flow]\nfrom = 0\nto = 1\nendless = yes\ncount = 2\n",
 		"x.ini:4: [flow] endless = yes has no `count`");
 	refused(INCAST "[flow]\nfrom = 0-2\npattern = allreduce\ninterval = 1ms\n",
-		"x.ini:4: [flow] pattern = allreduce has no");
+		"x.ini:4: [flow] pattern of a collective has no");
 	refused(INCAST "[priority 3]\nalpha = 0.0009\n",
 		"x.ini:5: [priority 3] alpha = 0.0009: expected");
 	refused(INCAST "[priority 3]\necn-probability = 0.0000009\n",
@@ -182,9 +182,9 @@ static void test_errors_of_senseless_values(void **state)
 	refused(INCAST "[switch]\nbuffer = 1MB\n[priority 3]\nxoff = 1001kB\n",
 		"x.ini:7: [priority 3] xoff = 1.001 MB is more than [switch] buffer = 1 MB");
 	refused(INCAST "[flow]\nfrom = 0\nto = 1\nsizes = hadoop\nbytes = 1kB\n",
-		"x.ini:4: [flow] bytes = 1000 B: has no effect beside sizes = hadoop");
+		"x.ini:4: [flow] bytes = 1000 B: has no effect beside a distribution of `sizes`");
 	refused(INCAST "[flow]\nfrom = 0\nto = 1\nsizes = websearch\nbytes = 1MB\n",
-		"x.ini:4: [flow] bytes = 1 MB: has no effect beside sizes = websearch");
+		"x.ini:4: [flow] bytes = 1 MB: has no effect beside a distribution of `sizes`");
 	refused(INCAST "[flow]\nfrom = 0\nto = 1\nendless = yes\nbytes = 1MB\n",
 		"x.ini:4: [flow] bytes = 1 MB: has no effect beside endless = yes");
 	refused(INCAST "[host]\nrpg_time_reset = 55.5us\n",

@@ -20,6 +20,7 @@ PLAN_TOPOLOGY = "src/fabric/plan_topology.c"
 ROUTE = "src/fabric/route.c"
 ROUTE_H = "src/fabric/route.h"
 SCENARIO = "src/fabric/scenario.c"
+SCENARIO_COLLECTIVES = "src/fabric/scenario_collectives.c"
 SCENARIO_FLOWS = "src/fabric/scenario_flows.c"
 SLOW = "src/fabric/slow.c"
 SWITCH = "src/fabric/switch.c"
@@ -213,9 +214,13 @@ FABRIC = [
     ("permutation", "a permutation may leave a host to itself", SCENARIO_FLOWS,
      "adv_rng_below(&b->rng, i), other", "adv_rng_below(&b->rng, i + 1), other"),
     ("poisson", "Poisson arrivals come at even times", SCENARIO_FLOWS,
-     "scale_size(b, flow->interval, flow->arrivals == 1)", "scale_size(b, flow->interval, flow->arrivals > 1)"),
-    ("allreduce-steps", "all-reduce leaves out the step that hands the sums on", SCENARIO_FLOWS,
-     "flow->count * 2 * (hosts - 1);", "flow->count * (2 * (hosts - 1) - 1);"),
-    ("memory", "the memory of the transfers is not reckoned", SCENARIO_FLOWS,
+     "adv_scenario_draw(b, flow->interval, flow->arrivals == 1)",
+     "adv_scenario_draw(b, flow->interval, flow->arrivals > 1)"),
+    ("allreduce-steps", "all-reduce leaves out the last step that hands the sums on", SCENARIO_COLLECTIVES,
+     "rings_steps(c, all, 1, 0, c->ranks - 2, bytes, false)",
+     "rings_steps(c, all, 1, 0, c->ranks - 3, bytes, false)"),
+    ("memory", "the memory of the transfers is not reckoned", "src/fabric/scenario_connect.c",
      "(unsigned __int128)transfers * MEMORY_TRANSFER;", "(unsigned __int128)(transfers * 0);"),
+    ("random-self", "a random destination is never the last host", "src/fabric/scenario_load.c",
+     "within && to >= from ? to + 1 : to;", "within && to == from ? to + 1 : to;"),
 ]

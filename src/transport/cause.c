@@ -184,6 +184,19 @@ static const struct adv_cause causes[] = {
 		{"REMOTE_UNMAPPED", ACCESS_ERROR,
 		 "the peer accesses a region of on-demand paging where no memory is mapped",
 		 "keep memory mapped while peers know its rkey and address"},
+	[ADV_ERR_NO_RECEIVE] = {"NO_RECEIVE", INVALID_AT_ONCE,
+				"iWARP: a SEND arrived and no receive request was posted",
+				"post receives before the peer sends: iWARP does not retry"},
+	[ADV_ERR_TERMINATED] =
+		{"TERMINATED", 0, EVENT(QP_FATAL),
+		 "iWARP: the peer found an error in a request that had completed here",
+		 "the cause is in the peer's log (ADVERB_LOG=warn)"},
+	[ADV_ERR_STREAM] = {"STREAM", INVALID_AT_ONCE,
+			    "iWARP: the peer's stream has a wrong CRC, marker or length",
+			    "the peer violates the protocol: capture the TCP connection"},
+	[ADV_ERR_NOT_IWARP] = {"NOT_IWARP", STATUS(LOC_QP_OP_ERR), 0,
+			       "iWARP does not have this operation",
+			       "use SEND, RDMA WRITE and RDMA READ without immediate data"},
 };
 
 const struct adv_cause *adv_cause(uint32_t number)

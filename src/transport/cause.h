@@ -62,6 +62,10 @@ enum adv_vendor_err {
 	ADV_ERR_INJECTED = 46, /* injected by an adv_injector */
 	ADV_ERR_LOCAL_UNMAPPED = 47,
 	ADV_ERR_REMOTE_UNMAPPED = 48,
+	ADV_ERR_NO_RECEIVE = 49,
+	ADV_ERR_TERMINATED = 50,
+	ADV_ERR_STREAM = 51,
+	ADV_ERR_NOT_IWARP = 52,
 };
 
 /* A bit for each error status up to IBV_WC_GENERAL_ERR. Later statuses belong to tag matching. */

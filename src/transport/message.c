@@ -22,8 +22,8 @@ enum adv_vendor_err adv_message_place_long_send(struct adv_qp *qp, const struct 
 	struct adv_responder *resp = &qp->resp;
 	const struct adv_recv_wqe *recv = resp->recv;
 	struct iovec to[ADV_MAX_SGE];
-	unsigned count = adv_payload_targets(qp, recv->sge, recv->num_sge, resp->offset,
-					     in->payload_len, to, &why);
+	unsigned count = adv_payload_ranges(qp, recv->sge, recv->num_sge, resp->offset,
+					    in->payload_len, IBV_ACCESS_LOCAL_WRITE, to, &why);
 	const uint8_t *from = in->payload;
 
 	if (!count)

@@ -101,22 +101,21 @@ bool adv_payload_scatter(struct adv_qp *qp, const struct ibv_sge *sge, uint32_t 
 /* True if the region grants the range, whose pages it has brought in if it uses on-demand paging.
  */
 static bool bring_in_range(struct adv_qp *qp, const struct ibv_sge *sge, uint64_t va,
-			   uint32_t length, enum adv_vendor_err *why)
+			   uint32_t length, int need, enum adv_vendor_err *why)
 {
 	for (uint32_t at = 0; at < length; at += ADV_PAGED_AT_ONCE) {
 		uint32_t left = length - at;
 
 		if (!adv_mr_resolve(qp->engine, qp->pd, sge->lkey, va + at,
-				    left < ADV_PAGED_AT_ONCE ? left : ADV_PAGED_AT_ONCE,
-				    IBV_ACCESS_LOCAL_WRITE, why))
+				    left < ADV_PAGED_AT_ONCE ? left : ADV_PAGED_AT_ONCE, need, why))
 			return false;
 	}
 	return true;
 }
 
-unsigned adv_payload_targets(struct adv_qp *qp, const struct ibv_sge *sge, uint32_t num_sge,
-			     uint64_t offset, uint32_t length, struct iovec *to,
-			     enum adv_vendor_err *why)
+unsigned adv_payload_ranges(struct adv_qp *qp, const struct ibv_sge *sge, uint32_t num_sge,
+			    uint64_t offset, uint32_t length, int need, struct iovec *ranges,
+			    enum adv_vendor_err *why)
 {
 	unsigned count = 0;
 
@@ -130,13 +129,13 @@ unsigned adv_payload_targets(struct adv_qp *qp, const struct ibv_sge *sge, uint3
 		}
 		if (n > length)
 			n = length;
-		to[count].iov_len = n;
-		to[count].iov_base = adv_mr_resolve(qp->engine, qp->pd, sge[i].lkey, va, n,
-						    IBV_ACCESS_LOCAL_WRITE, why);
-		if (!to[count++].iov_base)
+		ranges[count].iov_len = n;
+		ranges[count].iov_base =
+			adv_mr_resolve(qp->engine, qp->pd, sge[i].lkey, va, n, need, why);
+		if (!ranges[count++].iov_base)
 			return 0;
 		if (adv_mr_is_paged(qp->engine, sge[i].lkey) &&
-		    !bring_in_range(qp, &sge[i], va, n, why))
+		    !bring_in_range(qp, &sge[i], va, n, need, why))
 			return 0;
 		offset = 0;
 		length -= n;

@@ -19,12 +19,12 @@ bool adv_payload_scatter(struct adv_qp *qp, const struct ibv_sge *sge, uint32_t 
 void adv_payload_store(uint8_t *to, const uint8_t *from, uint32_t length);
 /*
  * Finds the memory for bytes [offset, offset + length) of the SGEs and brings in its pages; length
- * is not 0. Returns the number of ranges in to[], which has room for ADV_MAX_SGE; 0: failed like
- * adv_payload_gather().
+ * is not 0. need: the access, as for adv_mr_resolve(). Returns the number of ranges in ranges[],
+ * which has room for ADV_MAX_SGE; 0: failed like adv_payload_gather().
  */
-unsigned adv_payload_targets(struct adv_qp *qp, const struct ibv_sge *sge, uint32_t num_sge,
-			     uint64_t offset, uint32_t length, struct iovec *to,
-			     enum adv_vendor_err *why);
+unsigned adv_payload_ranges(struct adv_qp *qp, const struct ibv_sge *sge, uint32_t num_sge,
+			    uint64_t offset, uint32_t length, int need, struct iovec *ranges,
+			    enum adv_vendor_err *why);
 /* Copies the bytes of a WRITE from the sender's memory. The last byte becomes visible last. Returns
  * false like adv_rx_source.pull(). */
 bool adv_payload_pull(struct adv_rx_source *source, uint8_t *to);

@@ -57,7 +57,7 @@ struct adv_rdmap_stream *adv_rdmap_stream_create(struct adv_qp *qp,
 		s->queue[i].msn = FIRST_MSN;
 	}
 	s->sent_end = qp->sq.tail;
-	s->generation = qp->engine->mrs.generation;
+	s->generation = qp->engine->mr_generation;
 	return s;
 }
 
@@ -140,8 +140,7 @@ static void end_qp(struct adv_rdmap_stream *s, enum adv_vendor_err why, uint64_t
 	}
 }
 
-void adv_rdmap_refuse(struct adv_rdmap_stream *s, uint64_t now, enum adv_vendor_err why,
-		      struct adv_rdmap_reason reason)
+void adv_rdmap_terminate(struct adv_rdmap_stream *s, struct adv_rdmap_reason reason)
 {
 	struct adv_rdmap_terminate t = {
 		.layer = (uint8_t)reason.layer, .type = (uint8_t)reason.type, .code = reason.code};
@@ -154,6 +153,12 @@ void adv_rdmap_refuse(struct adv_rdmap_stream *s, uint64_t now, enum adv_vendor_
 			      adv_rdmap_decode_read_request(s->collected, s->placed, &t.read);
 	}
 	begin_end(s, &t);
+}
+
+void adv_rdmap_refuse(struct adv_rdmap_stream *s, uint64_t now, enum adv_vendor_err why,
+		      struct adv_rdmap_reason reason)
+{
+	adv_rdmap_terminate(s, reason);
 	end_qp(s, why, now);
 }
 

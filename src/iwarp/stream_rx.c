@@ -71,20 +71,30 @@ static void begin_write(struct adv_rdmap_stream *s, uint32_t length, uint64_t no
 		adv_rdmap_refuse_memory(s, now, why);
 }
 
-/* A response answers the oldest READ, whose request the connection has taken, from where the last
- * segment ended. */
+/* Checks that a response answers the oldest READ, whose request the connection has taken, from
+ * where the last segment ended. If it answers no READ at all, no request fails. */
 static void begin_response(struct adv_rdmap_stream *s, uint32_t length, uint64_t now)
 {
 	uint32_t index = s->read_index[s->reads_tail & (s->read_room - 1)];
+	struct adv_rdmap_reason reason = bad_tagged_bounds;
+	enum adv_vendor_err why = ADV_ERR_RESPONSE_LENGTH;
+	uint64_t end = (uint64_t)s->read_received + length;
 
-	if (s->reads_tail == s->reads_head || (int32_t)(s->sent_end - index) <= 0 ||
-	    s->header.stag != s->reads_tail)
-		adv_rdmap_refuse(s, now, ADV_ERR_BAD_RESPONSE, bad_tagged_stag);
-	else if (s->header.to != s->read_received ||
-		 (uint64_t)s->read_received + length > adv_rdmap_oldest_read(s)->length)
-		adv_rdmap_refuse(s, now, ADV_ERR_BAD_RESPONSE, bad_tagged_bounds);
-	else if (s->header.last && s->read_received + length != adv_rdmap_oldest_read(s)->length)
-		adv_rdmap_refuse(s, now, ADV_ERR_RESPONSE_LENGTH, bad_tagged_bounds);
+	if (s->reads_tail == s->reads_head || (int32_t)(s->sent_end - index) <= 0) {
+		adv_rdmap_refuse(s, now, ADV_ERR_REQUEST_SEQUENCE, bad_tagged_stag);
+		return;
+	}
+	if (s->header.stag != s->reads_tail) {
+		reason = bad_tagged_stag;
+		why = ADV_ERR_BAD_RESPONSE;
+	} else if (s->header.to != s->read_received) {
+		why = ADV_ERR_BAD_RESPONSE;
+	} else if (end <= adv_rdmap_oldest_read(s)->length &&
+		   (!s->header.last || end == adv_rdmap_oldest_read(s)->length)) {
+		return;
+	}
+	adv_rdmap_terminate(s, reason);
+	adv_qp_fail_send(s->qp, IBV_WC_BAD_RESP_ERR, why, now);
 }
 
 /* READ requests and Terminate are messages of one segment, which is collected. */

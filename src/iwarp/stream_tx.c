@@ -307,9 +307,9 @@ static void check_framed(struct adv_rdmap_stream *s, uint64_t now)
 {
 	enum adv_vendor_err why = ADV_ERR_NONE;
 
-	if (s->generation == s->qp->engine->mrs.generation)
+	if (s->generation == s->qp->engine->mr_generation)
 		return;
-	s->generation = s->qp->engine->mrs.generation;
+	s->generation = s->qp->engine->mr_generation;
 	for (uint32_t i = s->framed_tail; i != s->framed_head; i++) {
 		if (memory_good(s, framed_at(s, i), &why))
 			continue;

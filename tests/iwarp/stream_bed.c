@@ -107,20 +107,13 @@ static size_t step_rx(struct bed *b, unsigned i)
 	return received + n;
 }
 
-static void collect_events(struct node *node)
-{
-	while (node->event_count < NET_EVENTS &&
-	       adv_engine_event(node->e, &node->events[node->event_count]))
-		node->event_count++;
-}
-
 bool bed_step(struct bed *b, unsigned i)
 {
 	size_t moved = step_tx(b, i) + step_rx(b, i);
 
 	b->net->now += 1000;
 	end_poll(b->end[i]);
-	collect_events(&b->net->node[i]);
+	net_take_events(&b->net->node[i]);
 	net_check(b->net);
 	return moved != 0;
 }

@@ -388,7 +388,7 @@ static void test_attacks_on_reads(void **state)
 }
 
 /* A response that does not fit the READ that waits for it. */
-static void response_that_fails(struct adv_ddp_header h, size_t length)
+static void response_that_fails(struct adv_ddp_header h, size_t length, enum adv_vendor_err why)
 {
 	struct scene s = scene_open(ALL_ACCESS);
 
@@ -402,17 +402,20 @@ static void response_that_fails(struct adv_ddp_header h, size_t length)
 		;
 	assert_int_equal(end_state(s.b->end[1]), IBV_QPS_ERR);
 	expect_pattern(s.there, 0, 4096, 1, 0);
-	expect_send(s.b->end[1], 0, 1, IBV_WC_WR_FLUSH_ERR);
+	expect_send(s.b->end[1], 0, 1, IBV_WC_BAD_RESP_ERR);
+	assert_int_equal(s.b->end[1]->sends[0].wc.vendor_err, why);
 	bed_close(s.b);
 }
 
 static void test_wrong_responses(void **state)
 {
-	response_that_fails((struct adv_ddp_header){.stag = 1, .last = true}, 50);
-	response_that_fails((struct adv_ddp_header){.to = 1, .last = true}, 49);
-	response_that_fails((struct adv_ddp_header){.last = true}, 49);
-	response_that_fails((struct adv_ddp_header){.last = true}, 51);
-	response_that_fails((struct adv_ddp_header){.last = false}, 51);
+	response_that_fails((struct adv_ddp_header){.stag = 1, .last = true}, 50,
+			    ADV_ERR_BAD_RESPONSE);
+	response_that_fails((struct adv_ddp_header){.to = 1, .last = true}, 49,
+			    ADV_ERR_BAD_RESPONSE);
+	response_that_fails((struct adv_ddp_header){.last = true}, 49, ADV_ERR_RESPONSE_LENGTH);
+	response_that_fails((struct adv_ddp_header){.last = true}, 51, ADV_ERR_RESPONSE_LENGTH);
+	response_that_fails((struct adv_ddp_header){.last = false}, 51, ADV_ERR_RESPONSE_LENGTH);
 }
 
 /* The queue pair itself grants nothing. */
@@ -432,6 +435,21 @@ static void test_queue_pair_without_access(void **state)
 	bed_run(s.b);
 	expect_send(s.b->end[0], 0, 1, IBV_WC_REM_ACCESS_ERR);
 	expect_ended(&s, IBV_EVENT_QP_REQ_ERR, ADV_ERR_QP_ACCESS);
+}
+
+/* A CRC that is wrong, and a segment shorter than its header. */
+static void test_bad_stream(void **state)
+{
+	static const uint8_t short_segment[] = {0, 13, ADV_DDP_TAGGED_BIT};
+	const struct adv_rdmap_config with_crc = {.crc = true, .ird = 1, .ord = 1};
+	struct scene s = scene_open(ALL_ACCESS);
+
+	bed_inject(s.b, 0, short_segment, sizeof(short_segment));
+	expect_ended(&s, IBV_EVENT_QP_REQ_ERR, ADV_ERR_STREAM);
+
+	s.b = bed_open(&with_crc, 1);
+	inject(&s, (struct adv_ddp_header){.tagged = true, .opcode = ADV_RDMAP_WRITE}, 0);
+	expect_ended(&s, IBV_EVENT_QP_REQ_ERR, ADV_ERR_STREAM);
 }
 
 /* The Terminate of the peer ends the oldest request that waits for an answer. */
@@ -465,6 +483,7 @@ int main(void)
 		cmocka_unit_test(test_attacks_on_reads),
 		cmocka_unit_test(test_wrong_responses),
 		cmocka_unit_test(test_queue_pair_without_access),
+		cmocka_unit_test(test_bad_stream),
 		cmocka_unit_test(test_terminate),
 	};
 

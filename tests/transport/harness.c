@@ -309,7 +309,7 @@ static void check_event_cause(const struct adv_event *ev)
 		assert_true(adv_cause(ev->why)->events & 1u << ev->async);
 }
 
-static void take_events(struct node *node)
+void net_take_events(struct node *node)
 {
 	struct adv_event ev;
 
@@ -324,7 +324,7 @@ static void take_events(struct node *node)
 static void after_step(struct net *net)
 {
 	for (unsigned i = 0; i < net->node_count; i++)
-		take_events(&net->node[i]);
+		net_take_events(&net->node[i]);
 	for (unsigned i = 0; i < net->end_count; i++)
 		if (net->ends[i]->qp && !net->ends[i]->no_poll)
 			end_poll(net->ends[i]);

@@ -153,6 +153,8 @@ void net_inject_packet(struct net *net, unsigned from, unsigned to, const struct
 		       uint32_t payload_len);
 /* Checks the conditions that must hold at any time. */
 void net_check(struct net *net);
+/* Polls the events of an engine, and checks their causes. net_step() does so by itself. */
+void net_take_events(struct node *node);
 unsigned net_count_events(const struct node *node, enum ibv_event_type type);
 unsigned net_count_completion_events(const struct node *node, const struct adv_cq *cq);
 

@@ -661,6 +661,8 @@ static void test_table(void **state)
 
 		assert_true(n < CAUSES && c->name && c->text && c->advice);
 		assert_true(c->statuses || c->events);
+		if (n >= ADV_ERR_NO_RECEIVE && n <= ADV_ERR_NOT_IWARP)
+			continue; /* tests/iwarp/test_stream_errors.c produces these */
 		if (n != ADV_ERR_NONE && c->statuses != statuses_seen[n])
 			fail_msg("%s: statuses %x, seen %x", c->name, c->statuses,
 				 statuses_seen[n]);

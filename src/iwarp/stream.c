@@ -140,7 +140,7 @@ static void end_qp(struct adv_rdmap_stream *s, enum adv_vendor_err why, uint64_t
 	}
 }
 
-void adv_rdmap_terminate(struct adv_rdmap_stream *s, struct adv_rdmap_reason reason)
+void adv_rdmap_prepare_terminate(struct adv_rdmap_stream *s, struct adv_rdmap_reason reason)
 {
 	struct adv_rdmap_terminate t = {
 		.layer = (uint8_t)reason.layer, .type = (uint8_t)reason.type, .code = reason.code};
@@ -158,7 +158,7 @@ void adv_rdmap_terminate(struct adv_rdmap_stream *s, struct adv_rdmap_reason rea
 void adv_rdmap_refuse(struct adv_rdmap_stream *s, uint64_t now, enum adv_vendor_err why,
 		      struct adv_rdmap_reason reason)
 {
-	adv_rdmap_terminate(s, reason);
+	adv_rdmap_prepare_terminate(s, reason);
 	end_qp(s, why, now);
 }
 

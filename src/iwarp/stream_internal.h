@@ -110,9 +110,9 @@ struct adv_rdmap_reason {
 
 /* Ends the stream because of an error in what the peer has sent: prepares a Terminate. The caller
  * moves the queue pair to ERR. */
-void adv_rdmap_terminate(struct adv_rdmap_stream *s, struct adv_rdmap_reason reason);
-/* As adv_rdmap_terminate(), and moves the queue pair to ERR as a responder. why: the cause for this
- * end's program. */
+void adv_rdmap_prepare_terminate(struct adv_rdmap_stream *s, struct adv_rdmap_reason reason);
+/* As adv_rdmap_prepare_terminate(), and moves the queue pair to ERR as a responder. why: the cause
+ * for this end's program. */
 void adv_rdmap_refuse(struct adv_rdmap_stream *s, uint64_t now, enum adv_vendor_err why,
 		      struct adv_rdmap_reason reason);
 /* As adv_rdmap_refuse(), for memory that the peer has named. local is a cause of

@@ -93,7 +93,7 @@ static void begin_response(struct adv_rdmap_stream *s, uint32_t length, uint64_t
 		   (!s->header.last || end == adv_rdmap_oldest_read(s)->length)) {
 		return;
 	}
-	adv_rdmap_terminate(s, reason);
+	adv_rdmap_prepare_terminate(s, reason);
 	adv_qp_fail_send(s->qp, IBV_WC_BAD_RESP_ERR, why, now);
 }
 

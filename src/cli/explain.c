@@ -10,6 +10,7 @@
 #include <rdma/rdma_cma.h>
 
 #include "cli/errors.h"
+#include "cli/explain_json.h"
 #include "cli/explain_live.h"
 #include "transport/cause.h"
 
@@ -22,6 +23,7 @@
 struct arguments {
 	char *what;
 	bool markdown;
+	bool json;
 	uint32_t pid;
 	uint32_t qpn;
 };
@@ -29,6 +31,7 @@ struct arguments {
 static const struct argp_option options[] = {
 	{"pid", 'p', "PID", 0, "Explain the state of this running process", 0},
 	{"qp", 'q', "QPN", 0, "With --pid: explain this queue pair only", 0},
+	{"json", 'j', NULL, 0, "Print JSON", 0},
 	{"markdown", 'm', NULL, 0, "List all errors as the tables of " ADV_DOC_DIR "/errors.md", 0},
 	{0},
 };
@@ -38,6 +41,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	struct arguments *a = state->input;
 
 	switch (key) {
+	case 'j':
+		a->json = true;
+		return 0;
 	case 'm':
 		a->markdown = true;
 		return 0;
@@ -48,6 +54,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		a->qpn = adv_cli_number(state, "--qp", arg);
 		return 0;
 	case ARGP_KEY_END:
+		if (a->json && a->markdown)
+			argp_error(state, "--json and --markdown exclude each other");
 		if (a->qpn && !a->pid)
 			argp_error(state, "--qp needs --pid");
 		if (a->pid && a->what)
@@ -75,6 +83,9 @@ static const struct argp argp = {
 	NULL,
 	NULL,
 	NULL};
+
+/* The report; NULL: it is printed as text. */
+static struct json_object *json;
 
 /* ---- parsing the argument ---- */
 
@@ -169,6 +180,10 @@ static void print_causes(bool (*with)(const struct adv_cause *c, long number), l
 	for (uint32_t i = 1; adv_cause(i); i++) {
 		if (!with(adv_cause(i), number))
 			continue;
+		if (json) {
+			adv_explain_json_cause(json, i);
+			continue;
+		}
 		printf("%s%u %s: %s\n", before, i, adv_cause(i)->name, adv_cause(i)->text);
 		before = "           ";
 	}
@@ -188,8 +203,12 @@ static void print_status(long status, bool causes)
 {
 	const struct adv_error_text *t = adv_status_text((uint32_t)status);
 
-	printf("%s (status %ld): %s\n", t->name, status, t->string);
-	print_advice(t->text, t->advice);
+	if (json) {
+		adv_explain_json_error(json, "statuses", (uint32_t)status, t);
+	} else {
+		printf("%s (status %ld): %s\n", t->name, status, t->string);
+		print_advice(t->text, t->advice);
+	}
 	if (causes)
 		print_causes(with_status, status);
 }
@@ -198,8 +217,12 @@ static void print_event(long event)
 {
 	const struct adv_error_text *t = adv_event_text((uint32_t)event);
 
-	printf("%s (event %ld): %s\n", t->name, event, t->string);
-	print_advice(t->text, t->advice);
+	if (json) {
+		adv_explain_json_error(json, "events", (uint32_t)event, t);
+	} else {
+		printf("%s (event %ld): %s\n", t->name, event, t->string);
+		print_advice(t->text, t->advice);
+	}
 	print_causes(with_event, event);
 }
 
@@ -227,6 +250,10 @@ static void print_cause(long number)
 {
 	const struct adv_cause *c = adv_cause((uint32_t)number);
 
+	if (json) {
+		adv_explain_json_cause(json, (uint32_t)number);
+		return;
+	}
 	printf("%s%s (vendor_err %ld)\n", CAUSE_PREFIX, c->name, number);
 	print_advice(c->text, c->advice);
 	each_status_and_event(c, print_with);
@@ -238,6 +265,10 @@ static void print_cm_event(long event)
 {
 	const struct adv_error_text *t = adv_cm_event_text((uint32_t)event);
 
+	if (json) {
+		adv_explain_json_error(json, "cm-events", (uint32_t)event, t);
+		return;
+	}
 	printf("%s (event %ld of the connection manager)\n", t->name, event);
 	print_advice(t->text, t->advice);
 }
@@ -246,13 +277,20 @@ static void print_reject(long reason)
 {
 	const struct adv_error_text *t = adv_reject_text((uint32_t)reason);
 
+	if (json) {
+		adv_explain_json_error(json, "rejects", (uint32_t)reason, t);
+		return;
+	}
 	printf("IB_CM_REJ_%s (reject reason %ld)\n", t->name, reason);
 	print_advice(t->text, t->advice);
 }
 
 static void print_call_error(const struct adv_call_error *e)
 {
-	printf("%s, errno %d (%s): %s\n", e->call, e->error, strerror(e->error), e->text);
+	if (json)
+		adv_explain_json_call(json, e);
+	else
+		printf("%s, errno %d (%s): %s\n", e->call, e->error, strerror(e->error), e->text);
 }
 
 /* Prints the errnos of a call (error 0: all of them), or the calls with an errno (call NULL).
@@ -303,7 +341,10 @@ static int explain_cm_pair(long event, const char *status_text)
 	}
 	if (event != RDMA_CM_EVENT_REJECTED && end != status_text && !*end && status < 0 &&
 	    status > INT16_MIN) {
-		printf("status %ld: %s\n", status, strerror((int)-status));
+		if (json)
+			adv_json_add_text(json, "errno", strerrorname_np((int)-status));
+		else
+			printf("status %ld: %s\n", status, strerror((int)-status));
 		return 0;
 	}
 	fprintf(stderr, "adverb explain: '%s' is no status of this event\n", status_text);
@@ -337,15 +378,18 @@ static int explain_pair(char *status_text, char *cause_text)
 		return report_unknown_error(status_text);
 	print_status(status, cause < 0);
 	if (cause < 0) {
-		printf("vendor_err %s: not one of Adverb's; other devices have their own numbers\n",
-		       cause_text);
+		fprintf(json ? stderr : stdout,
+			"vendor_err %s: not one of Adverb's; other devices have their own "
+			"numbers\n",
+			cause_text);
 		return ADV_EXIT_FAILED;
 	}
 	print_cause(cause);
 	if (with_status(adv_cause((uint32_t)cause), status))
 		return 0;
-	printf("The status and the vendor_err do not go together: the completion is not "
-	       "Adverb's.\n");
+	fprintf(json ? stderr : stdout,
+		"The status and the vendor_err do not go together: the completion is not "
+		"Adverb's.\n");
 	return ADV_EXIT_FAILED;
 }
 
@@ -401,6 +445,25 @@ static void list_errors(void)
 	(void)print_call_errors(NULL, 0);
 }
 
+static void add_texts(const char *key, text_fn *text)
+{
+	for (uint32_t i = 0; text(i); i++)
+		adv_explain_json_error(json, key, i, text(i));
+}
+
+static void add_errors(void)
+{
+	add_texts("statuses", adv_status_text);
+	for (uint32_t i = 0; adv_cause(i); i++)
+		adv_explain_json_cause(json, i);
+	add_texts("events", adv_event_text);
+	add_texts("cm-events", adv_cm_event_text);
+	for (uint32_t i = 0; i < adv_reject_reasons(); i++)
+		if (adv_reject_text(i))
+			print_reject(i);
+	(void)print_call_errors(NULL, 0);
+}
+
 static void print_table(const char *title, text_fn *text)
 {
 	const struct adv_error_text *t;
@@ -443,25 +506,49 @@ static void print_markdown(void)
 		       strerrorname_np(adv_call_error(i)->error), adv_call_error(i)->text);
 }
 
+static int explain(char *what)
+{
+	char *slash = strchr(what, '/');
+
+	if (!slash)
+		return explain_single(what);
+	*slash = '\0';
+	return explain_pair(what, slash + 1);
+}
+
+/* Explains an error, or all if `what` is NULL, as JSON. */
+static int explain_as_json(char *what)
+{
+	int status = 0;
+
+	json = adv_json_object();
+	if (what)
+		status = explain(what);
+	else
+		add_errors();
+	if (json_object_object_length(json) > 0)
+		adv_json_print(stdout, json);
+	else
+		json_object_put(json);
+	json = NULL;
+	return status;
+}
+
 int adv_explain_main(int argc, char **argv)
 {
 	struct arguments a = {0};
-	char *slash;
 
 	if (adv_command_parse(&argp, argc, argv, 0, &a) != 0)
 		return ADV_EXIT_USAGE;
 	if (a.pid)
-		return adv_explain_process(a.pid, a.qpn);
-	if (!a.what) {
-		if (a.markdown)
-			print_markdown();
-		else
-			list_errors();
-		return 0;
-	}
-	slash = strchr(a.what, '/');
-	if (!slash)
-		return explain_single(a.what);
-	*slash = '\0';
-	return explain_pair(a.what, slash + 1);
+		return adv_explain_process(a.pid, a.qpn, a.json);
+	if (a.json)
+		return explain_as_json(a.what);
+	if (a.what)
+		return explain(a.what);
+	if (a.markdown)
+		print_markdown();
+	else
+		list_errors();
+	return 0;
 }

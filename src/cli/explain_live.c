@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "cli/command.h"
+#include "cli/explain_json.h"
 #include "cli/explain_print.h"
 #include "host/fault_exchange.h"
 
@@ -26,6 +27,7 @@ struct readings {
 	struct adv_counters port[2];
 	uint64_t at[2];
 	bool faults;
+	struct json_object *json; /* the report; NULL: it is printed as text */
 };
 
 /* ---- reading ---- */
@@ -205,8 +207,12 @@ static void explain_qp(const struct readings *r, const struct adv_object *qp)
 	unsigned n;
 
 	collect(r, qp, true, &f, &owner);
-	adv_explain_print_qp(&f, &owner, r->at[1]);
 	n = adv_triage(&f, findings);
+	if (r->json) {
+		adv_explain_json_qp(r->json, &f, &owner, r->at[1], findings, n);
+		return;
+	}
+	adv_explain_print_qp(&f, &owner, r->at[1]);
 	adv_explain_print_findings(findings, n);
 }
 
@@ -223,21 +229,29 @@ static void explain_all(const struct readings *r)
 		explain_qp(r, &r->qps[1].list[i]);
 		shown++;
 	}
-	if (r->qps[1].count > shown)
+	if (r->json) {
+		adv_json_add_number(r->json, "count", r->qps[1].count);
+		adv_json_add_number(r->json, "troubled", troubled);
+	} else if (r->qps[1].count > shown) {
 		printf("%zu of %zu queue pairs are shown, %zu have trouble; --qp QPN selects one\n",
 		       shown, r->qps[1].count, troubled);
+	}
 }
 
-static int report_silent_process(uint32_t pid)
+static int report_silent_process(const struct readings *r)
 {
-	bool stopped = adv_object_process_state(pid) == 'T';
+	bool stopped = adv_object_process_state(r->pid) == 'T';
 	const struct adv_finding finding = {
 		ADV_BRANCH_LOCAL,
 		stopped ? "the process itself is stopped" : "the process does not answer",
 		stopped ? "let it continue (kill -CONT), or find out who stopped it"
 			: "is it frozen (cgroup), or does it get no processor time?"};
 
-	printf("process %u lists no objects\n", pid);
+	if (r->json) {
+		adv_explain_json_findings(r->json, &finding, 1);
+		return 0;
+	}
+	printf("process %u lists no objects\n", r->pid);
 	adv_explain_print_findings(&finding, 1);
 	return 0;
 }
@@ -259,18 +273,21 @@ static int report(const struct readings *r, uint32_t qpn)
 	const struct adv_object *qp = qpn ? find_object(&r->qps[1], qpn) : NULL;
 
 	if (!r->qps[1].count && (r->qps[0].silent_count || r->qps[1].silent_count))
-		return report_silent_process(r->pid);
+		return report_silent_process(r);
 	if (!r->qps[1].count || (qpn && !qp))
 		return report_no_qp(r->pid, qpn);
 	if (qp)
 		explain_qp(r, qp);
 	else
 		explain_all(r);
-	adv_explain_print_port(&r->port[0], &r->port[1], r->at[1] - r->at[0]);
+	if (r->json)
+		adv_explain_json_port(r->json, &r->port[0], &r->port[1], r->at[1] - r->at[0]);
+	else
+		adv_explain_print_port(&r->port[0], &r->port[1], r->at[1] - r->at[0]);
 	return 0;
 }
 
-int adv_explain_process(uint32_t pid, uint32_t qpn)
+int adv_explain_process(uint32_t pid, uint32_t qpn, bool json)
 {
 	struct readings r = {.pid = pid};
 	int status = ADV_EXIT_FAILED;
@@ -278,8 +295,16 @@ int adv_explain_process(uint32_t pid, uint32_t qpn)
 	r.control = adv_cli_connect(false);
 	if (!r.control)
 		return status;
+	if (json) {
+		r.json = adv_json_object();
+		adv_json_add_number(r.json, "pid", pid);
+	}
 	if (read_twice(&r))
 		status = report(&r, qpn);
+	if (json && status == 0)
+		adv_json_print(stdout, r.json);
+	else if (json)
+		json_object_put(r.json);
 	free_readings(&r);
 	adv_control_close(r.control);
 	return status;

@@ -144,7 +144,8 @@ static void add_cm_id(struct json_object *o, const struct adv_object *r, bool de
 		adv_json_add_text(o, "type", adv_qp_type_name((enum ibv_qp_type)r->type));
 }
 
-void adv_res_print_json(const struct adv_objects *o, enum adv_resource_kind kind, bool details)
+struct json_object *adv_res_json(const struct adv_object *r, enum adv_resource_kind kind,
+				 bool details)
 {
 	static void (*const add[ADV_RESOURCE_KINDS])(struct json_object * o,
 						     const struct adv_object *r, bool details) = {
@@ -153,21 +154,24 @@ void adv_res_print_json(const struct adv_objects *o, enum adv_resource_kind kind
 		[ADV_RESOURCE_SRQ] = add_srq,	  [ADV_RESOURCE_CTX] = add_ctx,
 		[ADV_RESOURCE_CM_ID] = add_cm_id,
 	};
+	struct json_object *one = adv_json_object();
+	char command[ADV_COMMAND_TEXT];
+
+	adv_json_add_text(one, "ifname", "adverb0");
+	add[kind](one, r, details);
+	if (kind != ADV_RESOURCE_CM_ID)
+		adv_json_add_number(one, "ctxn", r->context);
+	adv_object_command(r->pid, command);
+	adv_json_add_number(one, "pid", r->pid);
+	adv_json_add_text(one, "comm", command);
+	return one;
+}
+
+void adv_res_print_json(const struct adv_objects *o, enum adv_resource_kind kind, bool details)
+{
 	struct json_object *all = adv_json_array();
 
-	for (size_t i = 0; i < o->count; i++) {
-		const struct adv_object *r = &o->list[i];
-		struct json_object *one = adv_json_object();
-		char command[ADV_COMMAND_TEXT];
-
-		adv_json_add_text(one, "ifname", "adverb0");
-		add[kind](one, r, details);
-		if (kind != ADV_RESOURCE_CM_ID)
-			adv_json_add_number(one, "ctxn", r->context);
-		adv_object_command(r->pid, command);
-		adv_json_add_number(one, "pid", r->pid);
-		adv_json_add_text(one, "comm", command);
-		adv_json_append(all, one);
-	}
+	for (size_t i = 0; i < o->count; i++)
+		adv_json_append(all, adv_res_json(&o->list[i], kind, details));
 	adv_json_print(stdout, all);
 }

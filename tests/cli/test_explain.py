@@ -6,6 +6,7 @@ usage: test_explain.py ADVERB [LIBIBVERBS]
 """
 
 import ctypes
+import json
 import pathlib
 import re
 import subprocess
@@ -169,6 +170,32 @@ class Command(unittest.TestCase):
         self.assertIn("ibv_destroy_cq, errno 16", explain("EBUSY")[1])
         for wrong in ("ibv_post_send/EBUSY", "ibv_post_send/", "ibv_post_send/x", "EXYZ"):
             self.assertEqual(explain(wrong)[0], 2, wrong)
+
+    def test_json(self):
+        status, text, _ = explain("--json", "12/7")
+        self.assertEqual(status, 0)
+        pair = json.loads(text)
+        self.assertEqual([s["name"] for s in pair["statuses"]], ["IBV_WC_RETRY_EXC_ERR"])
+        self.assertEqual([c["name"] for c in pair["causes"]], ["TIMEOUT"])
+        self.assertIn("IBV_WC_RETRY_EXC_ERR", pair["causes"][0]["statuses"])
+        _, text, _ = explain("--json", "RDMA_CM_EVENT_REJECTED/8")
+        self.assertEqual([*json.loads(text)], ["cm-events", "rejects"])
+        _, text, _ = explain("--json", "ibv_modify_qp/EINVAL")
+        self.assertEqual({(c["call"], c["name"]) for c in json.loads(text)["calls"]},
+                         {("ibv_modify_qp", "EINVAL")})
+        self.assertEqual(explain("--json", "nonsense")[:2], (2, ""))
+        self.assertEqual(explain("--json", "--markdown")[0], 2)
+
+    def test_json_lists_what_the_tables_list(self):
+        every = json.loads(explain("--json")[1])
+        listed = explain()[1]
+        for key in ("statuses", "causes", "events", "cm-events", "rejects"):
+            self.assertGreater(len(every[key]), 10)
+            for one in every[key]:
+                self.assertRegex(listed, rf"(?m)^ *{one['number']}  {one['name']} ")
+                self.assertTrue(one.get("to-do") or one.get("only-by-fault-plan"), one)
+        for one in every["calls"]:
+            self.assertIn(f"{one['call']}, errno {one['errno']} ", listed)
 
     def test_unknown(self):
         for name in ("nothing", "", "-1", "9999999999999999999999", "12/", "/7", "nothing/7", "7x"):

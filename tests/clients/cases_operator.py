@@ -164,6 +164,13 @@ def explain_works(lab):
             raise Failure(f"the output lacks '{wanted}':\n{text}")
     [here] = res(lab, "qp", "--pid", str(client.pid))
     same("one", findings(lab, client, "--qp", hex(here["lqpn"]))[0], ["no trouble"])
+    report = json.loads(adverb(lab, "explain", "--json", "--pid", str(client.pid)))
+    [qp] = report["queue-pairs"]
+    same("state", (qp["lqpn"], qp["state"], qp["retry-left"]), (here["lqpn"], "RTS", 7))
+    same("peer", (qp["peer"]["state"], qp["peer"]["pid"]), ("runs", server.pid))
+    same("findings", [f["branch"] for f in qp["findings"]], ["no trouble"])
+    if report["port"]["tx-packets"] == 0:
+        raise Failure(f"no packets: {report['port']}")
     adverb(lab, "explain", "--pid", str(client.pid), "--qp", hex(there["lqpn"]), status=1)
     adverb(lab, "explain", "--pid", "1", status=1)
     adverb(lab, "explain", "--qp", "17", status=2)
@@ -176,6 +183,8 @@ def explain_stopped_here(lab):
     os.kill(server.pid, signal.SIGSTOP)
     expect_first(lab, client, "peer application", rf"process {server.pid} \(ib_write_bw\).*, stopped")
     same("the program itself", findings(lab, server)[0], ["local application"])
+    report = json.loads(adverb(lab, "explain", "--json", "--pid", str(server.pid)))
+    same("the program itself, JSON", [f["branch"] for f in report["findings"]], ["local application"])
 
 
 @case("operator", "explain-stopped-there")

@@ -56,7 +56,7 @@ enum adv_nvme_cm_status adv_nvme_queue_create(struct adv_nvme_target *target,
 		adv_list_init(&queue->requests[i].order);
 		adv_list_add_tail(&queue->free, &queue->requests[i].link);
 	}
-	target->queues++;
+	adv_list_add_tail(&target->queues, &queue->all);
 	*out = queue;
 	return ADV_NVME_CM_OK;
 }
@@ -64,7 +64,7 @@ enum adv_nvme_cm_status adv_nvme_queue_create(struct adv_nvme_target *target,
 void adv_nvme_queue_destroy(struct adv_nvme_queue *queue)
 {
 	adv_list_del(&queue->link);
-	queue->target->queues--;
+	adv_list_del(&queue->all);
 	free(queue);
 }
 

@@ -63,7 +63,7 @@ struct adv_nvme_target {
 	uint64_t generation;	 /* of the discovery log */
 	uint16_t last_cntlid;
 	unsigned controllers;
-	unsigned queues;
+	struct adv_list queues; /* struct adv_nvme_queue */
 };
 
 /* Asynchronous events of a controller. */
@@ -118,6 +118,7 @@ struct adv_nvme_queue {
 	bool freeing; /* FREE has been put into the outbox */
 	uint8_t action;
 	struct adv_list link; /* outbox->queues */
+	struct adv_list all;  /* target->queues */
 	uint8_t adrfam;
 	char local_address[ADV_NVME_TRADDR_LEN + 1];
 	struct adv_nvme_controller *controller;

@@ -64,6 +64,9 @@ uint32_t adv_nvme_target_transfer_max(const struct adv_nvme_target *target);
 uint64_t adv_nvme_target_deadline(const struct adv_nvme_target *target);
 void adv_nvme_target_expire(struct adv_nvme_target *target, uint64_t now);
 
+/* Closes all queues: CLOSE for each one. */
+void adv_nvme_target_close_all(struct adv_nvme_target *target);
+
 /* --- subsystems --- */
 
 /* EINVAL: nqn is not an NQN, or that of discovery. EEXIST: the target has it. ENOMEM. `serial` is

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "nvme/controller.h"
+#include "nvme/outbox.h"
 #include "nvme/subsystem.h"
 
 enum {
@@ -35,6 +36,7 @@ struct adv_nvme_target *adv_nvme_target_create(const struct adv_nvme_target_conf
 		target->config.controllers = DEFAULT_CONTROLLERS;
 	adv_list_init(&target->subsystems);
 	adv_list_init(&target->ports);
+	adv_list_init(&target->queues);
 	adv_list_init(&target->removed);
 	if (adv_nvme_subsystem_create(target, ADV_NVME_DISCOVERY_NQN, "discovery", true,
 				      &target->discovery) != 0) {
@@ -92,6 +94,13 @@ void adv_nvme_target_expire(struct adv_nvme_target *target, uint64_t now)
 	}
 }
 
+/* Queues of a controller, and those that have not connected yet. */
+void adv_nvme_target_close_all(struct adv_nvme_target *target)
+{
+	adv_list_for_each(struct adv_nvme_queue, queue, &target->queues, all)
+		adv_nvme_queue_fail(queue);
+}
+
 static int add_port(struct adv_nvme_target *target, bool referral, uint8_t adrfam,
 		    const char *traddr, const char *trsvcid)
 {
@@ -132,5 +141,5 @@ void adv_nvme_target_count(const struct adv_nvme_target *target,
 		counts->namespaces += s->namespace_count;
 	}
 	counts->controllers = target->controllers;
-	counts->queues = target->queues;
+	counts->queues = adv_list_length(&target->queues);
 }

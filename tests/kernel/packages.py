@@ -13,9 +13,12 @@ import subprocess
 HERE = pathlib.Path(__file__).resolve().parent
 EMULATOR = ["qemu-system-x86"]
 KERNEL = "linux-image-amd64"
-GUEST = ["busybox-static", "iproute2", "ibverbs-providers", "ibverbs-utils", "rdmacm-utils", "perftest"]
+GUEST = ["busybox-static", "iproute2", "ibverbs-providers", "ibverbs-utils", "rdmacm-utils", "perftest",
+         "nvme-cli", "e2fsprogs"]
 MODULES = ["virtio_pci", "virtio_net", "crc32_generic", "ib_uverbs", "rdma_ucm", "rdma_rxe", "sch_netem",
-           "sch_ingress", "cls_u32", "act_mirred", "ifb"]
+           "sch_ingress", "cls_u32", "act_mirred", "ifb", "nvme_rdma", "nvmet_rdma", "crc32c_generic",
+           "ext4"]
+TOOLS = "tools-2"  # the folder of GUEST: another name when the list changes
 LOADER = "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"
 
 
@@ -169,7 +172,7 @@ def guest(scratch, release=None):
     """Returns (kernel image, initial file system, kernel version) of the peer: the kernel of a Debian
     release (None: this machine's), with the programs of this machine's release."""
     kernel = _kernel(scratch, release)
-    tools = _unpack(_needed(GUEST), scratch / "tools")
+    tools = _unpack(_needed(GUEST), scratch / TOOLS)
     image = next((kernel / "boot").glob("vmlinuz-*"))
     version = image.name.removeprefix("vmlinuz-")
     archive = scratch / f"{kernel.name}.cpio"
@@ -194,7 +197,7 @@ def with_programs(scratch, archive, programs, directory):
         shutil.copy(program, folder / "usr/bin")
     whole = pathlib.Path(directory) / "initramfs.cpio"
     shutil.copy(archive, whole)
-    busybox = scratch / "tools/bin/busybox"
+    busybox = scratch / TOOLS / "bin/busybox"
     # the kernel unpacks concatenated archives
     _run(["sh", "-ec", f"find . | '{busybox}' cpio -o -H newc >>'{whole}'"], cwd=folder)
     return whole

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The subcommands of adverb-nvme. Each parses its options (argv[0] is its name) and returns the
+ * exit status. */
+#ifndef ADV_NVME_RDMA_COMMAND_H
+#define ADV_NVME_RDMA_COMMAND_H
+
+int adv_nvme_serve_main(int argc, char **argv);
+
+#endif

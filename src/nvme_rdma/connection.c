@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Connections of a worker: from the connection request to the end. */
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "nvme_rdma/worker_internal.h"
+
+enum { READS_MAX = 128, RETRIES = 7 };
+
+/* Writes the numeric address, and the port unless `port` is NULL. */
+static void name_address(const struct sockaddr *sa, char *host, size_t host_len, char *port,
+			 size_t port_len)
+{
+	socklen_t len = sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+						  : sizeof(struct sockaddr_in);
+
+	if (getnameinfo(sa, len, host, (socklen_t)host_len, port, (socklen_t)port_len,
+			NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+		snprintf(host, host_len, "unknown");
+}
+
+struct adv_nvme_connection *adv_nvme_connection_find(struct adv_nvme_worker *w, uint32_t qp_num)
+{
+	adv_list_for_each(struct adv_nvme_connection, c, &w->connections, link) {
+		if (c->qp_num == qp_num)
+			return c;
+	}
+	return NULL;
+}
+
+void adv_nvme_connection_free(struct adv_nvme_connection *c)
+{
+	struct adv_nvme_worker *w = c->worker;
+
+	pthread_mutex_lock(&w->shared->lock);
+	adv_list_del(&c->link);
+	w->connection_count--;
+	w->credits -= c->credits;
+	adv_nvme_queue_destroy(c->queue);
+	c->queue = NULL;
+	pthread_mutex_unlock(&w->shared->lock);
+	if (c->id->qp)
+		rdma_destroy_qp(c->id);
+	/* Waits until the thread of events has finished with the id, and thus with c. */
+	rdma_destroy_id(c->id);
+	free(c);
+}
+
+void adv_nvme_worker_disconnected(struct adv_nvme_connection *c)
+{
+	struct adv_nvme_worker *w = c->worker;
+
+	rdma_disconnect(c->id);
+	pthread_mutex_lock(&w->shared->lock);
+	if (c->queue)
+		adv_nvme_queue_closed(c->queue, adv_clock_ns());
+	adv_nvme_worker_wake_others(w);
+	pthread_mutex_unlock(&w->shared->lock);
+	adv_nvme_worker_wake(w);
+}
+
+static void reject(struct rdma_cm_id *id, enum adv_nvme_cm_status status)
+{
+	uint8_t data[ADV_NVME_CM_REJ_LEN];
+
+	adv_nvme_cm_reject_encode((uint16_t)status, data);
+	rdma_reject(id, data, sizeof(data));
+}
+
+/* Makes the core's queue. The caller holds the shared lock. */
+static enum adv_nvme_cm_status make_queue(struct adv_nvme_connection *c,
+					  const struct rdma_conn_param *param)
+{
+	struct adv_nvme_worker *w = c->worker;
+	const struct sockaddr *local = rdma_get_local_addr(c->id);
+	char address[64];
+	struct adv_nvme_queue_config config = {
+		.private_data = param->private_data,
+		.private_data_len = param->private_data_len,
+		.outbox = &w->outbox,
+		.user = c,
+		.adrfam = local->sa_family == AF_INET6 ? ADV_NVME_IPV6 : ADV_NVME_IPV4,
+		.local_address = address,
+	};
+	enum adv_nvme_cm_status status;
+
+	name_address(local, address, sizeof(address), NULL, 0);
+	status = adv_nvme_queue_create(w->shared->target, &config, &c->queue);
+	if (status != ADV_NVME_CM_OK)
+		return status;
+	c->credits = adv_nvme_queue_size(c->queue);
+	if (!adv_nvme_worker_reserve(w, w->credits + c->credits)) {
+		adv_nvme_queue_destroy(c->queue);
+		c->queue = NULL;
+		return ADV_NVME_CM_NO_RESOURCES;
+	}
+	return ADV_NVME_CM_OK;
+}
+
+static bool make_qp(struct adv_nvme_connection *c)
+{
+	struct adv_nvme_worker *w = c->worker;
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.send_cq = w->cq,
+		.recv_cq = w->cq,
+		.srq = w->srq,
+		/* A request has a READ, or a WRITE and a SEND, in the queue. */
+		.cap = {.max_send_wr = 2 * c->credits,
+			.max_send_sge = 1,
+			.max_inline_data = ADV_NVME_COMPLETION_LEN},
+	};
+
+	if (rdma_create_qp(c->id, w->pd, &init) != 0) {
+		fprintf(stderr, "%s: cannot create a queue pair: %s\n", c->peer, strerror(errno));
+		return false;
+	}
+	pthread_mutex_lock(&w->shared->lock);
+	c->qp_num = c->id->qp->qp_num;
+	pthread_mutex_unlock(&w->shared->lock);
+	return true;
+}
+
+static bool accept_connection(struct adv_nvme_connection *c, const struct rdma_conn_param *request)
+{
+	struct adv_nvme_worker *w = c->worker;
+	struct ibv_device_attr device = {.max_qp_init_rd_atom = 1};
+	uint8_t data[ADV_NVME_CM_LEN];
+	struct rdma_conn_param param = {
+		.private_data = data,
+		.private_data_len = sizeof(data),
+		.rnr_retry_count = RETRIES,
+		.flow_control = 1,
+	};
+	unsigned depth = request->initiator_depth;
+
+	ibv_query_device(w->verbs, &device);
+	if (depth > (unsigned)device.max_qp_init_rd_atom)
+		depth = (unsigned)device.max_qp_init_rd_atom;
+	param.initiator_depth = (uint8_t)(depth < READS_MAX ? depth : READS_MAX);
+	adv_nvme_cm_accept_encode((uint16_t)c->credits, data);
+	if (rdma_accept(c->id, &param) != 0) {
+		fprintf(stderr, "%s: cannot accept the connection: %s\n", c->peer, strerror(errno));
+		return false;
+	}
+	return true;
+}
+
+void adv_nvme_worker_connect(struct adv_nvme_worker *w, struct rdma_cm_id *id,
+			     const struct rdma_conn_param *param)
+{
+	struct adv_nvme_connection *c = calloc(1, sizeof(*c));
+	enum adv_nvme_cm_status status = ADV_NVME_CM_NO_RESOURCES;
+	char host[48], port[8];
+
+	if (c) {
+		c->worker = w;
+		c->id = id;
+		id->context = c;
+		name_address(rdma_get_peer_addr(id), host, sizeof(host), port, sizeof(port));
+		snprintf(c->peer, sizeof(c->peer), "%s port %s", host, port);
+		pthread_mutex_lock(&w->shared->lock);
+		status = make_queue(c, param);
+		if (status == ADV_NVME_CM_OK) {
+			w->credits += c->credits;
+			w->connection_count++;
+			adv_list_add_tail(&w->connections, &c->link);
+		}
+		pthread_mutex_unlock(&w->shared->lock);
+	}
+	if (status != ADV_NVME_CM_OK) {
+		reject(id, status);
+		rdma_destroy_id(id);
+		free(c);
+		return;
+	}
+	if (!make_qp(c)) {
+		reject(id, ADV_NVME_CM_NO_RESOURCES);
+		adv_nvme_connection_free(c);
+	} else if (!accept_connection(c, param)) {
+		adv_nvme_connection_free(c);
+	}
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* adverb-nvme: NVMe over Fabrics on verbs. `adverb nvme` executes it on Adverb's NIC; called by
+ * itself it uses the system's RDMA device. */
+#include <argp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nvme_rdma/command.h"
+
+enum { EXIT_USAGE = 2 };
+
+static const struct {
+	const char *name;
+	int (*main)(int argc, char **argv);
+	const char *summary;
+} commands[] = {
+	{"serve", adv_nvme_serve_main, "Serve files, block devices or memory"},
+};
+
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static void help(FILE *out)
+{
+	fprintf(out, "Usage: adverb nvme COMMAND [OPTION...]\n"
+		     "NVMe over Fabrics (RDMA): a target, and a host.\n\n");
+	for (unsigned i = 0; i < COMMANDS; i++)
+		fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
+	fprintf(out, "\n'adverb nvme COMMAND --help' lists the options of a command.\n");
+}
+
+int main(int argc, char **argv)
+{
+	static char name[64];
+
+	argp_err_exit_status = EXIT_USAGE;
+	if (argc < 2) {
+		help(stderr);
+		return EXIT_USAGE;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+		help(stdout);
+		return EXIT_SUCCESS;
+	}
+	for (unsigned i = 0; i < COMMANDS; i++) {
+		if (strcmp(argv[1], commands[i].name) != 0)
+			continue;
+		snprintf(name, sizeof(name), "adverb nvme %s", commands[i].name);
+		argv[1] = name; /* for messages */
+		return commands[i].main(argc - 1, argv + 1);
+	}
+	fprintf(stderr, "adverb nvme: '%s' is not a command (adverb nvme --help lists them)\n",
+		argv[1]);
+	return EXIT_USAGE;
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "nvme_rdma/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/list.h"
+#include "nvme_rdma/address.h"
+#include "nvme_rdma/backend.h"
+#include "nvme_rdma/worker.h"
+
+enum { BACKLOG = 1024, PRIVATE_MAX = 256, CLOSE_MS = 5000 };
+#define SPIN_NS 50000u
+#define MS	1000000u
+
+struct listener {
+	struct adv_list link;
+	struct rdma_cm_id *id;
+};
+
+struct server {
+	const struct adv_nvme_server_config *config;
+	struct adv_nvme_shared shared;
+	struct adv_nvme_subsystem *subsystem;
+	struct adv_nvme_backend **backends;
+	unsigned backend_count;
+	struct rdma_event_channel *channel;
+	struct adv_list listeners;
+	struct ibv_context *verbs; /* the device of the workers */
+	unsigned next_worker;
+	int signals;
+};
+
+/* --- configuration --- */
+
+static bool add_namespaces(struct server *s)
+{
+	const struct adv_nvme_server_config *config = s->config;
+
+	for (unsigned i = 0; i < config->namespace_count; i++) {
+		struct adv_nvme_backend *b =
+			adv_nvme_backend_open(config->namespaces[i], config->read_only);
+		struct adv_nvme_namespace_config ns = {.block_shift = (uint8_t)config->block_shift,
+						       .read_only = config->read_only};
+		uint32_t nsid;
+		int err;
+
+		if (!b)
+			return false;
+		s->backends[s->backend_count++] = b;
+		ns.blocks = adv_nvme_backend_size(b) >> config->block_shift;
+		ns.thin = adv_nvme_backend_thin(b);
+		ns.backend = b;
+		adv_nvme_backend_uuid(b, ns.uuid);
+		err = adv_nvme_subsystem_add_namespace(s->subsystem, adv_clock_ns(), &ns, &nsid);
+		if (err) {
+			fprintf(stderr, "namespace '%s': %s\n", config->namespaces[i],
+				strerror(err));
+			return false;
+		}
+		printf("namespace %u: %s, %llu blocks of %u bytes%s\n", nsid, config->namespaces[i],
+		       (unsigned long long)ns.blocks, 1u << config->block_shift,
+		       config->read_only ? ", read only" : "");
+	}
+	return true;
+}
+
+static bool make_target(struct server *s)
+{
+	struct adv_nvme_target_config config = {0};
+	int err;
+
+	s->shared.target = adv_nvme_target_create(&config);
+	if (!s->shared.target) {
+		fprintf(stderr, "no memory\n");
+		return false;
+	}
+	err = adv_nvme_target_add_subsystem(s->shared.target, s->config->nqn, "adverb",
+					    &s->subsystem);
+	if (err) {
+		fprintf(stderr, "'%s' is not an NVMe qualified name (nqn.YYYY-MM.DOMAIN:NAME)\n",
+			s->config->nqn);
+		return false;
+	}
+	for (unsigned i = 0; i < s->config->host_count; i++) {
+		if (adv_nvme_subsystem_allow(s->subsystem, s->config->hosts[i]) != 0) {
+			fprintf(stderr, "'%s' is not the qualified name of a host\n",
+				s->config->hosts[i]);
+			return false;
+		}
+	}
+	return add_namespaces(s);
+}
+
+/* --- listening --- */
+
+static bool listen_at(struct server *s, const char *text)
+{
+	struct adv_nvme_address a;
+	struct listener *l;
+
+	if (!adv_nvme_address_parse(text, ADV_NVME_PORT, true, &a))
+		return false;
+	l = calloc(1, sizeof(*l));
+	if (!l || rdma_create_id(s->channel, &l->id, NULL, RDMA_PS_TCP) != 0) {
+		fprintf(stderr, "cannot make an RDMA endpoint: %s\n", strerror(errno));
+		free(l);
+		return false;
+	}
+	adv_list_add_tail(&s->listeners, &l->link);
+	if (rdma_bind_addr(l->id, (struct sockaddr *)&a.sa) != 0 ||
+	    rdma_listen(l->id, BACKLOG) != 0) {
+		fprintf(stderr, "cannot listen at %s port %s: %s\n", a.host, a.port,
+			strerror(errno));
+		return false;
+	}
+	if (adv_nvme_target_add_port(s->shared.target,
+				     a.sa.ss_family == AF_INET6 ? ADV_NVME_IPV6 : ADV_NVME_IPV4,
+				     a.host, a.port) != 0)
+		return false;
+	printf("listening at %s port %s\n", a.host, a.port);
+	return true;
+}
+
+static bool start_listening(struct server *s)
+{
+	s->channel = rdma_create_event_channel();
+	if (!s->channel || fcntl(s->channel->fd, F_SETFL, O_NONBLOCK) != 0) {
+		fprintf(stderr, "no RDMA device: %s\n", strerror(errno));
+		return false;
+	}
+	for (unsigned i = 0; i < s->config->listen_count; i++) {
+		if (!listen_at(s, s->config->listen[i]))
+			return false;
+	}
+	return true;
+}
+
+/* --- workers --- */
+
+/* Starts the workers on the device of the first connection. Connections of other devices are
+ * refused: an id of a wildcard address learns its device with its first request. */
+static bool start_workers(struct server *s, struct ibv_context *verbs)
+{
+	s->shared.workers = calloc(s->config->workers, sizeof(struct adv_nvme_worker *));
+	if (!s->shared.workers)
+		return false;
+	s->verbs = verbs;
+	for (unsigned i = 0; i < s->config->workers; i++) {
+		struct adv_nvme_worker *w = adv_nvme_worker_create(&s->shared, verbs, i);
+
+		if (!w)
+			return false;
+		pthread_mutex_lock(&s->shared.lock);
+		s->shared.workers[s->shared.worker_count++] = w;
+		pthread_mutex_unlock(&s->shared.lock);
+	}
+	return true;
+}
+
+/* The worker with the fewest connections; of equal ones, in turn. */
+static struct adv_nvme_worker *choose_worker(struct server *s)
+{
+	struct adv_nvme_worker *best = NULL;
+	unsigned least = 0;
+
+	for (unsigned i = 0; i < s->shared.worker_count; i++) {
+		struct adv_nvme_worker *w =
+			s->shared.workers[(s->next_worker + i) % s->shared.worker_count];
+		unsigned load = adv_nvme_worker_load(w);
+
+		if (!best || load < least) {
+			best = w;
+			least = load;
+		}
+	}
+	s->next_worker++;
+	return best;
+}
+
+static void refuse(struct rdma_cm_id *id)
+{
+	uint8_t data[ADV_NVME_CM_REJ_LEN];
+
+	adv_nvme_cm_reject_encode(ADV_NVME_CM_NO_RESOURCES, data);
+	rdma_reject(id, data, sizeof(data));
+	rdma_destroy_id(id);
+}
+
+static void handle_request(struct server *s, struct rdma_cm_id *id,
+			   const struct rdma_conn_param *param)
+{
+	if (!s->shared.worker_count && !start_workers(s, id->verbs)) {
+		refuse(id);
+		return;
+	}
+	if (id->verbs != s->verbs) {
+		fprintf(stderr, "a connection of a second RDMA device is refused\n");
+		refuse(id);
+		return;
+	}
+	adv_nvme_worker_connect(choose_worker(s), id, param);
+}
+
+static void handle_event(struct server *s, struct rdma_cm_event *event)
+{
+	struct rdma_conn_param param = event->param.conn;
+	struct rdma_cm_id *id = event->id;
+	uint8_t private_data[PRIVATE_MAX] = {0};
+
+	switch (event->event) {
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
+		if (param.private_data)
+			memcpy(private_data, param.private_data, param.private_data_len);
+		else
+			param.private_data_len = 0;
+		param.private_data = private_data;
+		/* The new id may be destroyed only after its event. */
+		rdma_ack_cm_event(event);
+		handle_request(s, id, &param);
+		return;
+	case RDMA_CM_EVENT_DISCONNECTED:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_REJECTED:
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		if (id->context)
+			adv_nvme_worker_disconnected(id->context);
+		break;
+	default:
+		break;
+	}
+	rdma_ack_cm_event(event);
+}
+
+static void handle_events(struct server *s)
+{
+	struct rdma_cm_event *event;
+
+	while (rdma_get_cm_event(s->channel, &event) == 0)
+		handle_event(s, event);
+}
+
+static void wake_workers(struct server *s)
+{
+	for (unsigned i = 0; i < s->shared.worker_count; i++)
+		adv_nvme_worker_wake(s->shared.workers[i]);
+}
+
+/* Runs expired timers. Returns the ms until the next one; -1: none. */
+static int run_timers(struct server *s)
+{
+	uint64_t now = adv_clock_ns(), deadline;
+
+	pthread_mutex_lock(&s->shared.lock);
+	adv_nvme_target_expire(s->shared.target, now);
+	deadline = adv_nvme_target_deadline(s->shared.target);
+	pthread_mutex_unlock(&s->shared.lock);
+	wake_workers(s);
+	/* A new timer is not noticed while this thread sleeps: it sleeps for a second at most. */
+	return deadline - now < 1000ull * MS ? (int)((deadline - now) / MS) + 1 : 1000;
+}
+
+static void run(struct server *s)
+{
+	struct pollfd fds[2] = {{.fd = s->channel->fd, .events = POLLIN},
+				{.fd = s->signals, .events = POLLIN}};
+	int timeout = -1;
+
+	for (;;) {
+		if (poll(fds, 2, timeout) < 0 && errno != EINTR)
+			return;
+		if (fds[1].revents)
+			return;
+		handle_events(s);
+		timeout = run_timers(s);
+	}
+}
+
+/* --- the end --- */
+
+/* Closes the connections, and waits until the hosts know it. */
+static void close_connections(struct server *s)
+{
+	uint64_t end = adv_clock_ns() + (uint64_t)CLOSE_MS * MS;
+	struct adv_nvme_target_counts counts;
+	struct pollfd fd = {.fd = s->channel->fd, .events = POLLIN};
+
+	adv_list_for_each_safe(struct listener, l, &s->listeners, link) {
+		rdma_destroy_id(l->id);
+		adv_list_del(&l->link);
+		free(l);
+	}
+	pthread_mutex_lock(&s->shared.lock);
+	adv_nvme_target_close_all(s->shared.target);
+	pthread_mutex_unlock(&s->shared.lock);
+	wake_workers(s);
+	do {
+		poll(&fd, 1, 10);
+		handle_events(s);
+		pthread_mutex_lock(&s->shared.lock);
+		adv_nvme_target_count(s->shared.target, &counts);
+		pthread_mutex_unlock(&s->shared.lock);
+	} while (counts.queues > 0 && adv_clock_ns() < end);
+}
+
+/* Frees everything, unless connections do not close: then the process ends with them. */
+static void clean_up(struct server *s)
+{
+	struct adv_nvme_target_counts counts = {0};
+
+	if (s->channel)
+		close_connections(s);
+	if (s->shared.target)
+		adv_nvme_target_count(s->shared.target, &counts);
+	if (counts.queues > 0) {
+		fprintf(stderr, "%u queues did not close\n", counts.queues);
+		return;
+	}
+	for (unsigned i = 0; i < s->shared.worker_count; i++)
+		adv_nvme_worker_destroy(s->shared.workers[i]);
+	free(s->shared.workers);
+	if (s->channel)
+		rdma_destroy_event_channel(s->channel);
+	if (s->shared.target)
+		adv_nvme_target_destroy(s->shared.target);
+	for (unsigned i = 0; i < s->backend_count; i++)
+		adv_nvme_backend_close(s->backends[i]);
+	free(s->backends);
+	pthread_mutex_destroy(&s->shared.lock);
+	close(s->signals);
+}
+
+int adv_nvme_serve(const struct adv_nvme_server_config *config)
+{
+	struct server s = {.config = config, .signals = -1};
+	sigset_t signals;
+	int status = EXIT_FAILURE;
+
+	pthread_mutex_init(&s.shared.lock, NULL);
+	adv_list_init(&s.listeners);
+	s.shared.spin_ns = SPIN_NS;
+	s.shared.buffer_bytes = config->buffer_bytes;
+	s.backends = calloc(config->namespace_count + 1, sizeof(struct adv_nvme_backend *));
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	/* Before the first thread: all of them leave the signals to the descriptor. */
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	s.signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (s.backends && s.signals >= 0 && make_target(&s) && start_listening(&s)) {
+		printf("subsystem %s\n", config->nqn);
+		fflush(stdout);
+		run(&s);
+		status = EXIT_SUCCESS;
+	}
+	clean_up(&s);
+	return status;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* How workers wake each other. */
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "nvme_rdma/worker_internal.h"
+
+void adv_nvme_worker_wake(struct adv_nvme_worker *w)
+{
+	uint64_t one = 1;
+
+	atomic_store(&w->woken, true);
+	/* EAGAIN: the thread is going to wake up anyway. */
+	if (write(w->wake, &one, sizeof(one)) < 0 && errno != EAGAIN)
+		perror("eventfd");
+}
+
+void adv_nvme_worker_wake_others(struct adv_nvme_worker *w)
+{
+	for (unsigned i = 0; i < w->shared->worker_count; i++) {
+		struct adv_nvme_worker *other = w->shared->workers[i];
+
+		if (other != w && !adv_nvme_outbox_empty(&other->outbox))
+			adv_nvme_worker_wake(other);
+	}
+}

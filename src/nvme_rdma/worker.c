@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The thread of a worker: completions, sleep, and what it owns. */
+#include "nvme_rdma/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "nvme_rdma/worker_internal.h"
+
+enum { BATCH = 32, CQ_ENTRIES = 65536, SRQ_ENTRIES = 32768 };
+
+/* --- completions --- */
+
+static void received(struct adv_nvme_worker *w, const struct ibv_wc *wc, uint64_t now)
+{
+	struct adv_nvme_receive *receive = (void *)(uintptr_t)(wc->wr_id & ~ADV_NVME_WR_KIND);
+	struct adv_nvme_connection *c;
+
+	if (wc->status == IBV_WC_SUCCESS) {
+		c = adv_nvme_connection_find(w, wc->qp_num);
+		if (c && c->queue &&
+		    adv_nvme_queue_rx(c->queue, now, receive->capsule, wc->byte_len, receive))
+			return;
+	}
+	adv_nvme_worker_post_receive(w, receive);
+}
+
+/* The caller holds the shared lock. */
+static void completed(struct adv_nvme_worker *w, const struct ibv_wc *wc, uint64_t now)
+{
+	struct adv_nvme_request *request = (void *)(uintptr_t)(wc->wr_id & ~ADV_NVME_WR_KIND);
+	bool ok = wc->status == IBV_WC_SUCCESS;
+
+	switch (wc->wr_id & ADV_NVME_WR_KIND) {
+	case ADV_NVME_WR_RECV:
+		received(w, wc, now);
+		return;
+	case ADV_NVME_WR_READ:
+		adv_nvme_request_fetched(request, now, ok);
+		break;
+	case ADV_NVME_WR_WRITE: /* only a failed one completes; the SEND behind it fails too */
+		break;
+	case ADV_NVME_WR_SEND:
+		if (request->buffer)
+			adv_nvme_buffers_put(w->buffers, request->buffer, request->buffer_length);
+		if (!ok)
+			adv_nvme_queue_closed(request->queue, now);
+		adv_nvme_request_sent(request, now);
+		break;
+	}
+}
+
+/* Handles completions and the end of requests to backends. False: there were none. */
+static bool progress(struct adv_nvme_worker *w)
+{
+	struct ibv_wc wc[BATCH];
+	int n = ibv_poll_cq(w->cq, BATCH, wc);
+	uint16_t status;
+	struct adv_nvme_request *request = adv_nvme_engine_next(w->engine, &status);
+	uint64_t now;
+
+	if (!atomic_exchange(&w->woken, false) && n <= 0 && !request)
+		return false;
+	now = adv_clock_ns();
+	pthread_mutex_lock(&w->shared->lock);
+	for (int i = 0; i < n; i++)
+		completed(w, &wc[i], now);
+	for (; request; request = adv_nvme_engine_next(w->engine, &status))
+		adv_nvme_request_executed(request, now, status);
+	pthread_mutex_unlock(&w->shared->lock);
+	adv_nvme_worker_act(w);
+	return true;
+}
+
+static void drain_events(struct adv_nvme_worker *w)
+{
+	struct ibv_cq *cq;
+	void *context;
+	uint64_t count;
+
+	while (read(w->wake, &count, sizeof(count)) > 0)
+		;
+	while (ibv_get_cq_event(w->channel, &cq, &context) == 0)
+		w->unacknowledged++;
+	if (w->unacknowledged > 1000) {
+		ibv_ack_cq_events(w->cq, w->unacknowledged);
+		w->unacknowledged = 0;
+	}
+}
+
+static void sleep_until_event(struct adv_nvme_worker *w)
+{
+	struct pollfd fds[2] = {{.fd = w->channel->fd, .events = POLLIN},
+				{.fd = w->wake, .events = POLLIN}};
+
+	/* After arming, the completion queue is polled again before the thread sleeps. */
+	if (ibv_req_notify_cq(w->cq, 0) != 0 || progress(w))
+		return;
+	poll(fds, 2, -1);
+	drain_events(w);
+}
+
+static void *run(void *arg)
+{
+	struct adv_nvme_worker *w = arg;
+	uint64_t busy = adv_clock_ns();
+
+	while (!atomic_load(&w->stop)) {
+		if (progress(w)) {
+			busy = adv_clock_ns();
+		} else if (adv_clock_ns() - busy > w->shared->spin_ns) {
+			sleep_until_event(w);
+			busy = adv_clock_ns();
+		}
+	}
+	return NULL;
+}
+
+unsigned adv_nvme_worker_load(struct adv_nvme_worker *w)
+{
+	unsigned count;
+
+	pthread_mutex_lock(&w->shared->lock);
+	count = w->connection_count;
+	pthread_mutex_unlock(&w->shared->lock);
+	return count;
+}
+
+/* --- create and destroy --- */
+
+/* Returns what could not be made; NULL: everything is there. */
+static const char *make_objects(struct adv_nvme_worker *w)
+{
+	struct ibv_srq_init_attr srq = {.attr = {.max_sge = 1}};
+	struct ibv_device_attr device;
+	int cqe;
+
+	if (ibv_query_device(w->verbs, &device) != 0)
+		return "query of the device";
+	cqe = device.max_cqe < CQ_ENTRIES ? device.max_cqe : CQ_ENTRIES;
+	w->srq_max = device.max_srq_wr < SRQ_ENTRIES ? (unsigned)device.max_srq_wr : SRQ_ENTRIES;
+	/* Each receive completes, and its command completes a READ and a SEND. */
+	if (w->srq_max > (unsigned)cqe / 3)
+		w->srq_max = (unsigned)cqe / 3;
+	srq.attr.max_wr = w->srq_max;
+	w->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (w->wake < 0)
+		return "eventfd";
+	w->pd = ibv_alloc_pd(w->verbs);
+	if (!w->pd)
+		return "protection domain";
+	w->channel = ibv_create_comp_channel(w->verbs);
+	if (!w->channel || fcntl(w->channel->fd, F_SETFL, O_NONBLOCK) != 0)
+		return "completion channel";
+	w->cq = ibv_create_cq(w->verbs, cqe, NULL, w->channel, 0);
+	if (!w->cq)
+		return "completion queue";
+	w->srq = ibv_create_srq(w->pd, &srq);
+	if (!w->srq)
+		return "shared receive queue";
+	w->buffers = adv_nvme_buffers_create(w->pd, w->shared->buffer_bytes,
+					     adv_nvme_target_transfer_max(w->shared->target));
+	if (!w->buffers)
+		return "buffers (is the limit of locked memory too low?)";
+	w->engine = adv_nvme_engine_create(w->wake);
+	return w->engine ? NULL : "engine";
+}
+
+struct adv_nvme_worker *adv_nvme_worker_create(struct adv_nvme_shared *shared,
+					       struct ibv_context *verbs, unsigned index)
+{
+	struct adv_nvme_worker *w = calloc(1, sizeof(*w));
+	const char *missing = w ? NULL : "memory";
+
+	if (w) {
+		w->shared = shared;
+		w->verbs = verbs;
+		w->index = index;
+		w->wake = -1;
+		adv_nvme_outbox_init(&w->outbox);
+		adv_list_init(&w->connections);
+		adv_list_init(&w->waiting);
+		adv_list_init(&w->groups);
+		missing = make_objects(w);
+	}
+	if (!missing) {
+		errno = pthread_create(&w->thread, NULL, run, w);
+		w->started = errno == 0;
+		missing = w->started ? NULL : "thread";
+	}
+	if (!missing)
+		return w;
+	fprintf(stderr, "worker %u: cannot make its %s: %s\n", index, missing, strerror(errno));
+	if (w)
+		adv_nvme_worker_destroy(w);
+	return NULL;
+}
+
+void adv_nvme_worker_destroy(struct adv_nvme_worker *w)
+{
+	atomic_store(&w->stop, true);
+	if (w->started) {
+		adv_nvme_worker_wake(w);
+		pthread_join(w->thread, NULL);
+	}
+	if (w->engine)
+		adv_nvme_engine_destroy(w->engine);
+	if (w->srq)
+		ibv_destroy_srq(w->srq);
+	if (w->cq) {
+		ibv_ack_cq_events(w->cq, w->unacknowledged);
+		ibv_destroy_cq(w->cq);
+	}
+	if (w->channel)
+		ibv_destroy_comp_channel(w->channel);
+	if (w->buffers)
+		adv_nvme_buffers_destroy(w->buffers);
+	adv_list_for_each_safe(struct adv_nvme_receive_group, g, &w->groups, link) {
+		adv_list_del(&g->link);
+		ibv_dereg_mr(g->mr);
+		munmap(g->memory, g->size);
+		free(g);
+	}
+	if (w->pd)
+		ibv_dealloc_pd(w->pd);
+	if (w->wake >= 0)
+		close(w->wake);
+	free(w);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A worker of the target: a thread with a completion queue, a shared receive queue, buffers and an
+ * engine, which serves its connections. All workers share one struct adv_nvme_target, whose lock
+ * is held during calls to it and never while data moves.
+ */
+#ifndef ADV_NVME_RDMA_WORKER_H
+#define ADV_NVME_RDMA_WORKER_H
+
+#include <pthread.h>
+#include <rdma/rdma_cma.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "nvme/target.h"
+
+struct adv_nvme_worker;
+struct adv_nvme_connection;
+
+/* What the workers share. */
+struct adv_nvme_shared {
+	pthread_mutex_t lock; /* guards target and everything in it, and the workers' connections */
+	struct adv_nvme_target *target;
+	struct adv_nvme_worker **workers;
+	unsigned worker_count;
+	size_t buffer_bytes; /* of each worker */
+	uint64_t spin_ns;    /* a worker polls so long before it sleeps */
+};
+
+/* Starts a worker on a device. `index` is for messages. NULL: prints the reason. */
+struct adv_nvme_worker *adv_nvme_worker_create(struct adv_nvme_shared *shared,
+					       struct ibv_context *verbs, unsigned index);
+/* Stops the thread. The worker has no connections. */
+void adv_nvme_worker_destroy(struct adv_nvme_worker *w);
+/* Has the worker look for actions. Any thread. */
+void adv_nvme_worker_wake(struct adv_nvme_worker *w);
+/* Returns the number of its connections. */
+unsigned adv_nvme_worker_load(struct adv_nvme_worker *w);
+
+/* Handles a connection request: accepts or rejects it. `param` is that of the event, which has been
+ * acknowledged; param->private_data is a copy. Afterwards the id belongs to the worker or is
+ * destroyed. */
+void adv_nvme_worker_connect(struct adv_nvme_worker *w, struct rdma_cm_id *id,
+			     const struct rdma_conn_param *param);
+/* Handles the loss of a connection; id->context is the connection. */
+void adv_nvme_worker_disconnected(struct adv_nvme_connection *c);
+
+#endif

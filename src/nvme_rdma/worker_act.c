@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What a worker does for the target: it moves data, submits to the engine, and responds. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "nvme_rdma/worker_internal.h"
+
+enum { ACTIONS = 64 };
+
+struct step {
+	enum adv_nvme_action action;
+	struct adv_nvme_queue *queue;
+	struct adv_nvme_request *request;
+};
+
+/* Provides a buffer, unless others wait for one or none is free. The caller holds the shared lock.
+ */
+static bool give_buffer(struct adv_nvme_worker *w, struct adv_nvme_request *request)
+{
+	uint8_t *buffer = adv_nvme_buffers_get(w->buffers, request->buffer_length);
+
+	if (buffer)
+		adv_nvme_request_buffered(request, adv_clock_ns(), buffer);
+	return buffer != NULL;
+}
+
+static void give_buffers(struct adv_nvme_worker *w)
+{
+	adv_list_for_each_safe(struct adv_nvme_request, r, &w->waiting, link) {
+		adv_list_del(&r->link);
+		if (!give_buffer(w, r)) {
+			adv_list_add(&w->waiting, &r->link);
+			return;
+		}
+	}
+}
+
+/* Ends a request without a response. The caller holds the shared lock. */
+static void release(struct adv_nvme_worker *w, struct adv_nvme_request *request)
+{
+	if (request->buffer)
+		adv_nvme_buffers_put(w->buffers, request->buffer, request->buffer_length);
+	adv_nvme_worker_post_receive(w, request->receive);
+}
+
+/* Takes actions. Those that need no system call are carried out here. Returns their number. */
+static unsigned take(struct adv_nvme_worker *w, struct step steps[ACTIONS])
+{
+	unsigned count = 0;
+	struct step s;
+
+	pthread_mutex_lock(&w->shared->lock);
+	give_buffers(w);
+	while (count < ACTIONS &&
+	       (s.action = adv_nvme_outbox_next(&w->outbox, &s.queue, &s.request)) !=
+		       ADV_NVME_ACTION_NONE) {
+		if (s.action == ADV_NVME_ACTION_RELEASE) {
+			release(w, s.request);
+		} else if (s.action == ADV_NVME_ACTION_BUFFER) {
+			if (!adv_list_empty(&w->waiting) || !give_buffer(w, s.request))
+				adv_list_add_tail(&w->waiting, &s.request->link);
+		} else {
+			steps[count++] = s;
+		}
+	}
+	adv_nvme_worker_wake_others(w);
+	pthread_mutex_unlock(&w->shared->lock);
+	return count;
+}
+
+/* Has the connection closed: what waits in its queue pair completes. */
+static void disconnect(struct adv_nvme_worker *w, struct adv_nvme_queue *queue)
+{
+	struct adv_nvme_connection *c = adv_nvme_queue_user(queue);
+
+	rdma_disconnect(c->id);
+	pthread_mutex_lock(&w->shared->lock);
+	adv_nvme_queue_closed(queue, adv_clock_ns());
+	pthread_mutex_unlock(&w->shared->lock);
+}
+
+static void post_failed(struct adv_nvme_worker *w, struct adv_nvme_request *request, int err)
+{
+	struct adv_nvme_connection *c = adv_nvme_queue_user(request->queue);
+
+	fprintf(stderr, "%s: cannot post a request: %s\n", c->peer, strerror(err));
+	disconnect(w, request->queue);
+}
+
+static void fetch(struct adv_nvme_worker *w, struct adv_nvme_request *request)
+{
+	struct adv_nvme_connection *c = adv_nvme_queue_user(request->queue);
+	struct ibv_sge sge = {(uintptr_t)request->data, request->data_length,
+			      adv_nvme_buffers_lkey(w->buffers)};
+	struct ibv_send_wr wr = {
+		.wr_id = (uintptr_t)request | ADV_NVME_WR_READ,
+		.opcode = IBV_WR_RDMA_READ,
+		.send_flags = IBV_SEND_SIGNALED,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.wr.rdma = {.remote_addr = request->remote.address, .rkey = request->remote.key},
+	};
+	struct ibv_send_wr *bad;
+	int err = ibv_post_send(c->id->qp, &wr, &bad);
+
+	if (err == 0)
+		return;
+	post_failed(w, request, err);
+	pthread_mutex_lock(&w->shared->lock);
+	adv_nvme_request_fetched(request, adv_clock_ns(), false);
+	pthread_mutex_unlock(&w->shared->lock);
+}
+
+static void respond(struct adv_nvme_worker *w, struct adv_nvme_request *request)
+{
+	struct adv_nvme_connection *c = adv_nvme_queue_user(request->queue);
+	struct ibv_sge sge = {(uintptr_t)request->response, sizeof(request->response), 0};
+	struct ibv_send_wr send = {
+		.wr_id = (uintptr_t)request | ADV_NVME_WR_SEND,
+		.opcode = request->invalidate ? IBV_WR_SEND_WITH_INV : IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE,
+		.sg_list = &sge,
+		.num_sge = 1,
+	};
+	struct ibv_sge data = {(uintptr_t)request->data, request->write_length,
+			       adv_nvme_buffers_lkey(w->buffers)};
+	struct ibv_send_wr write = {
+		.wr_id = (uintptr_t)request | ADV_NVME_WR_WRITE,
+		.next = &send,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.sg_list = &data,
+		.num_sge = 1,
+		.wr.rdma = {.remote_addr = request->remote.address, .rkey = request->remote.key},
+	};
+	struct ibv_send_wr *bad;
+	int err;
+
+	if (request->invalidate)
+		send.invalidate_rkey = request->remote.key;
+	/* The capsule is no longer needed. Its receive is there before the host can send the next
+	 * one. */
+	adv_nvme_worker_post_receive(w, request->receive);
+	err = ibv_post_send(c->id->qp, request->write_length ? &write : &send, &bad);
+	if (err == 0)
+		return;
+	post_failed(w, request, err);
+	pthread_mutex_lock(&w->shared->lock);
+	if (request->buffer)
+		adv_nvme_buffers_put(w->buffers, request->buffer, request->buffer_length);
+	adv_nvme_request_sent(request, adv_clock_ns());
+	pthread_mutex_unlock(&w->shared->lock);
+}
+
+static void submit(struct adv_nvme_worker *w, struct adv_nvme_request *request)
+{
+	uint16_t status;
+
+	if (!adv_nvme_engine_start(w->engine, request, &status))
+		return;
+	pthread_mutex_lock(&w->shared->lock);
+	adv_nvme_request_executed(request, adv_clock_ns(), status);
+	pthread_mutex_unlock(&w->shared->lock);
+}
+
+static void carry_out(struct adv_nvme_worker *w, const struct step *s)
+{
+	switch (s->action) {
+	case ADV_NVME_ACTION_FETCH:
+		fetch(w, s->request);
+		break;
+	case ADV_NVME_ACTION_SUBMIT:
+		submit(w, s->request);
+		break;
+	case ADV_NVME_ACTION_RESPOND:
+		respond(w, s->request);
+		break;
+	case ADV_NVME_ACTION_CLOSE:
+		disconnect(w, s->queue);
+		break;
+	case ADV_NVME_ACTION_FREE:
+		adv_nvme_connection_free(adv_nvme_queue_user(s->queue));
+		break;
+	default:
+		break;
+	}
+}
+
+void adv_nvme_worker_act(struct adv_nvme_worker *w)
+{
+	struct step steps[ACTIONS];
+	unsigned count;
+
+	while ((count = take(w, steps)) > 0) {
+		for (unsigned i = 0; i < count; i++)
+			carry_out(w, &steps[i]);
+		adv_nvme_engine_submit(w->engine);
+	}
+}

@@ -56,6 +56,9 @@ struct adv_rdmap_stream *adv_rdmap_stream_create(struct adv_qp *qp,
 		s->msn[i] = FIRST_MSN;
 		s->queue[i].msn = FIRST_MSN;
 	}
+	s->first_due =
+		config->first == ADV_RDMAP_FIRST_WRITE || config->first == ADV_RDMAP_FIRST_EMPTY;
+	s->first_awaited = config->first == ADV_RDMAP_FIRST_OF_PEER;
 	s->sent_end = qp->sq.tail;
 	s->generation = qp->engine->mr_generation;
 	return s;

@@ -20,6 +20,7 @@ enum adv_rdmap_origin {
 	ADV_RDMAP_FROM_READ,	 /* a READ request of the send queue */
 	ADV_RDMAP_FROM_RESPONSE, /* the answer to a READ of the peer */
 	ADV_RDMAP_FROM_ERROR,	 /* Terminate */
+	ADV_RDMAP_FROM_START,	 /* ready to receive */
 };
 
 /* The message in progress. Messages are not mixed on a stream. */
@@ -76,6 +77,8 @@ struct adv_rdmap_stream {
 	bool response_turn; /* the last message answered a READ of the peer, or could have */
 	struct adv_rdmap_terminate terminate;
 	bool terminate_due;
+	bool first_due;	    /* a ready-to-receive message is to be sent */
+	bool first_awaited; /* nothing may be sent before the peer's first FPDU */
 
 	/* READs of this end, in order; `ord` of them */
 	uint32_t reads_head; /* free running; also the sink STag of the READ */

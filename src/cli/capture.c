@@ -26,7 +26,7 @@
 #define RING_MIB     16	 /* of each process */
 #define RING_MOST    256
 #define PAUSE_MIN_NS 200000ull	/* between two rounds, while packets arrive */
-#define PAUSE_MAX_NS 1000000ull /* ... and while none do: new programs are found so soon */
+#define PAUSE_MAX_NS 2000000ull /* ... and while none do */
 #define FILES_MOST   10000
 #define SECONDS_MOST (366u * 86400)
 

@@ -23,6 +23,7 @@ struct adv_sources {
 	uint64_t list_at;    /* next listing; ns */
 	bool may_use_daemon;
 	bool had_any;
+	bool told; /* adverbd passes the sockets of processes that open a slot */
 	/* Ports of the senders when the processes were listed last: a change shows a new process.
 	 */
 	uint16_t ports[ADV_SLOTS];
@@ -46,6 +47,29 @@ static bool greet(struct adv_sources *s)
 	return true;
 }
 
+static struct adv_capture_message request_for(const struct adv_sources *s, uint32_t slot)
+{
+	return (struct adv_capture_message){
+		.slot = slot,
+		.place = (uint16_t)s->config.place,
+		.size = s->config.size,
+		.limit = s->config.limit,
+	};
+}
+
+/* Requests that adverbd passes the sockets of new processes. Otherwise these are found by listing.
+ */
+static void ask_for_new(struct adv_sources *s)
+{
+	const struct adv_capture_choice *c = &s->config.choice;
+	const struct adv_capture_message m = request_for(s, 0);
+	char why[ADV_CONTROL_TEXT_LEN];
+
+	s->told = !c->pid && !c->slot && !c->qpn && !c->cm &&
+		  adv_capture_request_later(s->control, &m, why, sizeof(why)) == 0;
+	s->list_at = 0;
+}
+
 static void lose_connection(struct adv_sources *s)
 {
 	fprintf(stderr, "adverb capture: adverbd has ended; new programs are captured when another "
@@ -67,7 +91,8 @@ static bool connect_again(struct adv_sources *s, uint64_t now)
 		adv_control_close(s->control);
 		s->control = NULL;
 	}
-	s->list_at = 0;
+	if (s->control)
+		ask_for_new(s);
 	return s->control != NULL;
 }
 
@@ -81,8 +106,10 @@ struct adv_sources *adv_sources_create(const struct adv_sources_config *config)
 	}
 	s->config = *config;
 	s->control = adv_cli_connect(true);
-	if (s->control && greet(s))
+	if (s->control && greet(s)) {
+		ask_for_new(s);
 		return s;
+	}
 	adv_sources_destroy(s);
 	return NULL;
 }
@@ -129,6 +156,9 @@ static struct adv_source *find_source(struct adv_sources *s, uint32_t slot, uint
 	for (size_t i = 0; i < s->count; i++) {
 		struct adv_source *source = s->list[i];
 
+		/* A process that adverbd has passed is known by its answer. */
+		if (source->given && source->state != ADV_SOURCE_OPEN)
+			continue;
 		if (source->slot == slot && source->pid == pid && source->state != ADV_SOURCE_ENDED)
 			return source;
 	}
@@ -165,12 +195,7 @@ static struct adv_source *add_source(struct adv_sources *s, uint32_t slot, uint3
 /* Requests the capture of a process. False: the connection to adverbd is lost. */
 static bool ask(struct adv_sources *s, struct adv_source *source)
 {
-	struct adv_capture_message m = {
-		.slot = source->slot,
-		.place = (uint16_t)s->config.place,
-		.size = s->config.size,
-		.limit = s->config.limit,
-	};
+	const struct adv_capture_message m = request_for(s, source->slot);
 	char why[ADV_CONTROL_TEXT_LEN];
 	int error = adv_capture_request(s->control, &m, &source->ring, why, sizeof(why));
 
@@ -254,15 +279,88 @@ static bool have_slots_changed(struct adv_sources *s)
 
 /* ---- the lives of known processes ---- */
 
+/* True if another source has the same process. */
+static bool is_captured(const struct adv_sources *s, const struct adv_source *source)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		const struct adv_source *other = s->list[i];
+
+		if (other != source && other->state == ADV_SOURCE_OPEN &&
+		    other->slot == source->slot && other->pid == source->pid &&
+		    !adv_capture_has_ended(&other->ring))
+			return true;
+	}
+	return false;
+}
+
+/* Adds a source whose socket adverbd has passed. */
+static void take_given(struct adv_sources *s, uint64_t now)
+{
+	int fd = adv_control_take_fault(s->control);
+	struct adv_source *source = fd < 0 ? NULL : add_source(s, 0, 0, "?");
+
+	if (!source) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	source->given = true;
+	source->ring.life = fd;
+	source->state = ADV_SOURCE_ASKED;
+	source->until = now + ANSWER_NS;
+}
+
+/* Reads the notices of adverbd. False: the connection is lost. */
+static bool read_notices(struct adv_sources *s, uint64_t now)
+{
+	for (;;) {
+		switch (adv_control_read(s->control)) {
+		case ADV_NOTICE_NONE:
+			return true;
+		case ADV_NOTICE_GONE:
+			return false;
+		case ADV_NOTICE_FAULT:
+			take_given(s, now);
+			break;
+		case ADV_NOTICE_GIDS_CHANGED: /* another worker, perhaps, which knows no request */
+			ask_for_new(s);
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+/* Forgets a source that has no records. */
+static void end_asked(struct adv_source *source)
+{
+	source->state = ADV_SOURCE_ENDED;
+	adv_capture_end(&source->ring);
+}
+
 static void receive_answer(struct adv_sources *s, struct adv_source *source, uint64_t now)
 {
 	char why[ADV_CONTROL_TEXT_LEN];
-	int error = adv_capture_receive(&source->ring, why, sizeof(why));
+	struct adv_capture_message m;
+	int error = adv_capture_receive(&source->ring, &m, why, sizeof(why));
 
 	if (error == EAGAIN && now < source->until)
 		return;
+	if (error && source->given) { /* if it lives, the list has it */
+		end_asked(source);
+		return;
+	}
 	if (error) {
 		fail_source(source, error == EAGAIN ? "no answer: it is stopped or too busy" : why);
+		return;
+	}
+	if (source->given) {
+		source->slot = m.slot;
+		source->pid = m.pid;
+		snprintf(source->comm, sizeof(source->comm), "%s", m.comm);
+	}
+	if (is_captured(s, source)) {
+		end_asked(source);
 		return;
 	}
 	adv_tap_reader_init(&source->reader, source->ring.memory, source->ring.size);
@@ -302,16 +400,20 @@ static void look_at(struct adv_sources *s, struct adv_source *source, uint64_t n
 void adv_sources_look(struct adv_sources *s)
 {
 	uint64_t now = adv_clock_ns();
+	bool live = true;
 
+	if (connect_again(s, now))
+		live = read_notices(s, now);
 	for (size_t i = 0; i < s->count; i++)
 		look_at(s, s->list[i], now);
-	if (!connect_again(s, now))
+	if (!s->control)
 		return;
-	if (have_slots_changed(s) || now >= s->list_at) {
+	if (live && ((have_slots_changed(s) && !s->told) || now >= s->list_at)) {
 		s->list_at = now + LIST_NS;
-		if (!list_processes(s, now))
-			lose_connection(s);
+		live = list_processes(s, now);
 	}
+	if (!live)
+		lose_connection(s);
 }
 
 unsigned adv_sources_live(const struct adv_sources *s)

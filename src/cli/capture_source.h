@@ -36,6 +36,7 @@ struct adv_source {
 	uint32_t pid;	/* 0: not known */
 	char comm[16];
 	enum adv_source_state state;
+	bool given;	/* adverbd has passed its socket; slot, pid and comm come with the answer */
 	uint64_t until; /* ASKED: end of the wait; FAILED: next try; ns of adv_clock_ns() */
 	struct adv_capture_ring ring;
 	struct adv_tap_reader reader;

@@ -151,6 +151,7 @@ void adv_client_drop(struct adv_client *c)
 	user->clients--;
 	adv_ucma_process_leaves(all->ucma, c->session.peer.pid);
 	adv_client_fault_close(c);
+	free(c->captures);
 	adv_session_release(&c->session);
 	free(c);
 }

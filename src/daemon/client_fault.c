@@ -2,6 +2,8 @@
 #include "daemon/client_fault.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "daemon/client_notice.h"
@@ -95,6 +97,51 @@ static int answer_for_daemon(struct adv_client *c)
 	return 0;
 }
 
+/* ---- captures of slots that are opened later ---- */
+
+/* Keeps the queued request of a tool. Returns 0 or errno. */
+static int keep_captures(struct adv_client *c)
+{
+	struct adv_capture_message m;
+
+	if (!adv_capture_read(c->fault_socket, &m))
+		return EPROTO;
+	if (!c->captures)
+		c->captures = malloc(sizeof(*c->captures));
+	if (!c->captures)
+		return ENOMEM;
+	*c->captures = m;
+	return 0;
+}
+
+/* Passes the request of a tool to the owner of the slot. If anything fails, the tool finds the slot
+ * in the list. */
+static void pass_capture(struct adv_client *tool, struct adv_client *owner, uint32_t slot)
+{
+	struct adv_capture_message m = *tool->captures;
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return;
+	adv_given_refuse(pair[0]);
+	m.slot = slot;
+	m.pid = (uint32_t)owner->session.peer.pid;
+	snprintf(m.comm, sizeof(m.comm), "%s", owner->session.comm);
+	if (adv_capture_send(pair[1], &m, -1) == 0 &&
+	    adv_client_notify_with(owner, ADV_CONTROL_NOTICE_FAULT, pair[0]) == 0)
+		(void)adv_client_notify_with(tool, ADV_CONTROL_NOTICE_FAULT, pair[1]);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+void adv_client_fault_slot_opened(struct adv_client *c, uint32_t slot)
+{
+	adv_list_for_each(struct adv_client, tool, &c->all->list, link) {
+		if (tool->captures && may_reach_user(tool, c->session.peer.uid))
+			pass_capture(tool, c, slot);
+	}
+}
+
 int adv_client_fault_pass(struct adv_client *c, uint32_t kind, uint32_t number)
 {
 	if (c->fault_socket < 0)
@@ -108,6 +155,8 @@ int adv_client_fault_pass(struct adv_client *c, uint32_t kind, uint32_t number)
 		return answer_for_daemon(c);
 	case ADV_CONTROL_FAULT_OBJECTS:
 		return adv_ucma_objects(c->all->ucma, c->session.peer.uid, c->fault_socket);
+	case ADV_CONTROL_FAULT_CAPTURES:
+		return keep_captures(c);
 	default:
 		return EINVAL;
 	}

@@ -16,6 +16,10 @@ int adv_client_fault_open(struct adv_client *c);
  * `number` a slot or a process ID. Returns 0 or errno. */
 int adv_client_fault_pass(struct adv_client *c, uint32_t kind, uint32_t number);
 
+/* Passes a request to capture the slot, which the client has just opened, to the client, for each
+ * tool that captures such slots. */
+void adv_client_fault_slot_opened(struct adv_client *c, uint32_t slot);
+
 /* Closes the kept end of the socket pair. */
 void adv_client_fault_close(struct adv_client *c);
 

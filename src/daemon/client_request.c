@@ -91,6 +91,7 @@ static int serve_open_slot(struct adv_client *c, struct adv_control_message *m)
 	memcpy(m->body.slot.token, d->ledger->slot[slot].token, sizeof(m->body.slot.token));
 	adv_info("slot %u given to process %d (%s), receive buffer of %u bytes", slot,
 		 (int)c->session.peer.pid, c->session.comm, buffer);
+	adv_client_fault_slot_opened(c, slot);
 	return d->socket[slot];
 }
 

@@ -7,6 +7,7 @@
 #include "daemon/estate.h"
 #include "daemon/session.h"
 
+struct adv_capture_message;
 struct adv_client;
 struct adv_pairs;
 struct adv_ucma;
@@ -28,6 +29,7 @@ struct adv_client {
 	struct adv_list link;
 	struct adv_clients *all;
 	struct adv_session session;
+	struct adv_capture_message *captures; /* request for slots that are opened; NULL: none */
 	int fault_socket; /* the kept end of the socket pair of a fault request (client_fault.h);
 			     -1: none */
 	bool greeted;

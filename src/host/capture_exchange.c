@@ -25,7 +25,13 @@ static uint32_t size_for(uint32_t wish, uint32_t most)
 	return wish < most ? wish : most;
 }
 
-static void send_answer(int fd, const struct adv_capture_message *m, int memory_fd)
+bool adv_capture_read(int fd, struct adv_capture_message *m)
+{
+	return adv_rights_receive_none(fd, m, sizeof(*m)) == (ssize_t)sizeof(*m) &&
+	       m->magic == ADV_CAPTURE_MAGIC && m->version == ADV_CAPTURE_VERSION;
+}
+
+int adv_capture_send(int fd, const struct adv_capture_message *m, int memory_fd)
 {
 	struct iovec iov = {(void *)m, sizeof(*m)};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
@@ -34,8 +40,7 @@ static void send_answer(int fd, const struct adv_capture_message *m, int memory_
 	memset(&room, 0, sizeof(room));
 	if (memory_fd >= 0)
 		adv_rights_put(&msg, &room, memory_fd);
-	/* If this fails, the tool has ended, or it waits in vain and ends. The tap finds that. */
-	(void)adv_sys_sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return adv_sys_sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
 }
 
 bool adv_capture_answer(int fd, struct adv_tap taps[ADV_CAPTURE_PLACES], uint32_t slot,
@@ -44,15 +49,15 @@ bool adv_capture_answer(int fd, struct adv_tap taps[ADV_CAPTURE_PLACES], uint32_
 	struct adv_capture_message m;
 	int memory_fd = -1;
 
-	if (adv_rights_receive_none(fd, &m, sizeof(m)) != (ssize_t)sizeof(m) ||
-	    m.magic != ADV_CAPTURE_MAGIC || m.version != ADV_CAPTURE_VERSION)
+	if (!adv_capture_read(fd, &m))
 		return false;
 	m.size = size_for(m.size, most);
 	m.slot = slot;
 	m.result = m.place < ADV_CAPTURE_PLACES
 			   ? adv_tap_attach(&taps[m.place], m.size, m.limit, fd, &memory_fd)
 			   : EINVAL;
-	send_answer(fd, &m, memory_fd);
+	/* If this fails, the tool has ended, or it waits in vain and ends. The tap finds that. */
+	(void)adv_capture_send(fd, &m, memory_fd);
 	if (memory_fd >= 0)
 		adv_sys_close(memory_fd);
 	return m.result == 0;

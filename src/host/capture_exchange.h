@@ -5,6 +5,11 @@
  * other end to the process. The process makes a ring (link/tap_ring.h) and sends its memory with
  * the answer. It keeps the socket open: the capture lasts until the tool closes its end, or ends.
  * The tool sees the end of the process in the same way.
+ *
+ * With ADV_CONTROL_FAULT_CAPTURES adverbd keeps the request. For each slot that is opened later, it
+ * makes a pair of sockets, queues a copy of the request, with the slot and its process, for the
+ * process, and passes the other end to the tool (ADV_CONTROL_NOTICE_FAULT). The process reads it
+ * before it sends its first packet.
  */
 #ifndef ADV_HOST_CAPTURE_EXCHANGE_H
 #define ADV_HOST_CAPTURE_EXCHANGE_H
@@ -35,8 +40,17 @@ struct adv_capture_message {
 	uint32_t slot;	/* number of the slot; 0: adverbd */
 	uint32_t size;	/* bytes of the ring's records; a power of 2; in answers: granted */
 	uint32_t limit; /* bytes of each packet to keep, from the BTH on */
-	uint32_t zero[2];
+	uint32_t pid;	/* the slot's process; the answer repeats it, and comm */
+	char comm[16];
+	uint32_t zero;
 };
+
+/* Reads the queued request. Never blocks, for any kind of descriptor. False: there is none, or it
+ * is not of this protocol. */
+bool adv_capture_read(int fd, struct adv_capture_message *m);
+
+/* Sends a message, with a descriptor unless memory_fd is -1. Never blocks. 0 or errno. */
+int adv_capture_send(int fd, const struct adv_capture_message *m, int memory_fd);
 
 /* True if a request of this protocol is queued in the socket. The request stays queued. */
 bool adv_capture_is_asked(int fd);
@@ -62,16 +76,25 @@ struct adv_capture_ring {
  * while adverbd answers, and not until the process does. 0, or errno with a line in why[]: those of
  * adv_control_fault().
  */
-int adv_capture_request(struct adv_control *c, struct adv_capture_message *m,
+int adv_capture_request(struct adv_control *c, const struct adv_capture_message *m,
 			struct adv_capture_ring *ring, char *why, size_t why_len);
 
 /*
- * Receives the answer to the request. Never blocks. 0: ring->memory and ring->size are valid; or
- * EAGAIN: there is no answer yet; or errno with a line in why[]:
+ * Requests captures of all slots that processes of the user (root: of all users) open from now on.
+ * As adv_capture_request(), but for each of them adv_control_take_fault() returns a socket, which
+ * becomes the `life` of a ring for adv_capture_receive().
+ */
+int adv_capture_request_later(struct adv_control *c, const struct adv_capture_message *m, char *why,
+			      size_t why_len);
+
+/*
+ * Receives the answer to the request into *m. Never blocks. 0: ring->memory and ring->size are
+ * valid; or EAGAIN: there is no answer yet; or errno with a line in why[]:
  * - EBUSY: the process has the maximum number of captures.
  * - EPIPE: the process ended, or its version of Adverb is older.
  */
-int adv_capture_receive(struct adv_capture_ring *ring, char *why, size_t why_len);
+int adv_capture_receive(struct adv_capture_ring *ring, struct adv_capture_message *m, char *why,
+			size_t why_len);
 
 /* Makes the process stop writing. Records that are written can still be read. */
 void adv_capture_stop(struct adv_capture_ring *ring);

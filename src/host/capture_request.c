@@ -66,43 +66,66 @@ static void explain_capture_error(int error, char *why, size_t why_len)
 		snprintf(why, why_len, "%s", strerror(error));
 }
 
-int adv_capture_request(struct adv_control *c, struct adv_capture_message *m,
-			struct adv_capture_ring *ring, char *why, size_t why_len)
+/* Opens a socket for a request and queues the request in it. 0 or errno. */
+static int queue_request(struct adv_control *c, const struct adv_capture_message *m, int *fd,
+			 char *why, size_t why_len)
 {
 	const struct adv_control_fault open = {ADV_CONTROL_FAULT_OPEN, 0};
+	struct adv_capture_message request = *m;
+	int error = adv_control_fault(c, &open, fd, why, why_len);
+
+	if (error)
+		return error;
+	request.magic = ADV_CAPTURE_MAGIC;
+	request.version = ADV_CAPTURE_VERSION;
+	error = adv_capture_send(*fd, &request, -1);
+	if (error)
+		explain_capture_error(error, why, why_len);
+	return error;
+}
+
+int adv_capture_request(struct adv_control *c, const struct adv_capture_message *m,
+			struct adv_capture_ring *ring, char *why, size_t why_len)
+{
 	const struct adv_control_fault target = {
 		m->slot ? ADV_CONTROL_FAULT_SLOT : ADV_CONTROL_FAULT_DAEMON, m->slot};
 	int none = -1;
 	int error;
 
 	*ring = (struct adv_capture_ring){.life = -1};
-	error = adv_control_fault(c, &open, &ring->life, why, why_len);
-	if (error)
-		return error;
-	m->magic = ADV_CAPTURE_MAGIC;
-	m->version = ADV_CAPTURE_VERSION;
-	if (adv_sys_sendto(ring->life, m, sizeof(*m), MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0) ==
-	    (ssize_t)sizeof(*m)) {
+	error = queue_request(c, m, &ring->life, why, why_len);
+	if (!error)
 		error = adv_control_fault(c, &target, &none, why, why_len);
-	} else {
-		error = errno;
-		explain_capture_error(error, why, why_len);
-	}
 	if (error)
 		adv_capture_end(ring);
 	return error;
 }
 
-int adv_capture_receive(struct adv_capture_ring *ring, char *why, size_t why_len)
+int adv_capture_request_later(struct adv_control *c, const struct adv_capture_message *m, char *why,
+			      size_t why_len)
 {
-	struct adv_capture_message m;
-	int memory_fd = -1;
-	int error = receive_message(ring->life, &m, &memory_fd);
+	const struct adv_control_fault target = {ADV_CONTROL_FAULT_CAPTURES, 0};
+	int fd = -1, none = -1;
+	int error = queue_request(c, m, &fd, why, why_len);
 
 	if (!error)
-		error = map_ring(memory_fd, &m, ring);
+		error = adv_control_fault(c, &target, &none, why, why_len);
+	if (fd >= 0)
+		adv_sys_close(fd);
+	return error;
+}
+
+int adv_capture_receive(struct adv_capture_ring *ring, struct adv_capture_message *m, char *why,
+			size_t why_len)
+{
+	int memory_fd = -1;
+	int error = receive_message(ring->life, m, &memory_fd);
+
+	if (!error)
+		error = map_ring(memory_fd, m, ring);
 	if (memory_fd >= 0)
 		adv_sys_close(memory_fd);
+	m->comm[sizeof(m->comm) - 1] = '\0';
 	if (error && error != EAGAIN)
 		explain_capture_error(error, why, why_len);
 	return error;

@@ -87,6 +87,9 @@ enum adv_control_fault_kind {
 	 * see, see host/resource_exchange.h. With ADV_CONTROL_FAULT_SLOT, such requests reach a
 	 * slot's device. */
 	ADV_CONTROL_FAULT_OBJECTS,
+	/* Not a request about a plan: captures each slot that is opened later, as long as the
+	 * client is connected, see host/capture_exchange.h. */
+	ADV_CONTROL_FAULT_CAPTURES,
 };
 
 struct adv_control_fault {

@@ -237,10 +237,15 @@ int adv_device_thread_start(struct adv_device *d)
 	    (d->bell_fd >= 0 &&
 	     adv_device_watch(d, EPOLL_CTL_ADD, d->bell_fd, EPOLLIN, DEVICE_SOURCE_BELL) < 0) ||
 	    adv_device_watch(d, EPOLL_CTL_ADD, adv_control_fd(d->control), EPOLLIN,
-			     DEVICE_SOURCE_CONTROL) < 0)
+			     DEVICE_SOURCE_CONTROL) < 0) {
 		err = errno;
-	else
+	} else {
+		/* A capture that is requested already gets the first packet, too. */
+		adv_lock_take(&d->lock);
+		adv_device_read_notices(d);
+		adv_device_release(d);
 		err = create_thread(d);
+	}
 	if (err)
 		adv_device_thread_abandon(d);
 	return err;

@@ -7,8 +7,9 @@
  * program neither polls nor waits in adv_device_wait(). It also sends the packets that a call did
  * not send within its 50 us. host/progress.h decides which thread receives.
  *
- * Lock order: a thread that holds a device's lock acquires no lock except those of the device's GID
- * table, of its control connection and of event channels. No thread waits for adverbd while it
+ * Lock order: a thread that holds a device's lock acquires no lock except those of the device's
+ * further shards (adv_device_lock_all()), of its GID table, of its control connection and of event
+ * channels. No thread waits for adverbd while it
  * holds the device's lock.
  */
 #ifndef ADV_HOST_DEVICE_H
@@ -44,8 +45,8 @@ struct adv_device_callbacks {
  * Opens a device: connects to adverbd or starts it, gets a slot, and starts the background thread.
  * If the process already has ADV_DEVICES_APART devices with these callbacks, adds the user to the
  * device that has the fewest users: these users share engine, slot and thread. Events of the port
- * go to all users. `completion` and `async` get any one of the users: the CQ, QP or SRQ knows its
- * owner. NULL with errno; the reason is logged at level error, in one line.
+ * go to all users. `completion` and `async` get any one of the users, or NULL: the CQ, QP or SRQ
+ * knows its owner. NULL with errno; the reason is logged at level error, in one line.
  */
 struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks, void *user);
 
@@ -69,6 +70,25 @@ void adv_device_reserve_srqn(struct adv_device *d);
  * `user`. Call it without the lock.
  */
 void adv_device_close(struct adv_device *d, void *user);
+
+/*
+ * A device has shards: devices of their own, with other QP numbers, that share protection domains
+ * and regions with the device. The functions of this header take a shard as well, except those that
+ * open and close devices. A QP and its SRQ and CQs must be in one shard.
+ */
+
+/* Returns the shard in which the calling thread creates CQs and SRQs. It is the device itself for
+ * the first thread that calls this. May open a shard, which blocks. Call it without a lock. */
+struct adv_device *adv_device_of_thread(struct adv_device *d);
+/* Returns a device for which adv_device_is_foreign() is always true. */
+struct adv_device *adv_device_none(void);
+/* Returns the shard with this index, from 0; NULL: there are no more. Shard 0 is the device. */
+struct adv_device *adv_device_shard(struct adv_device *d, unsigned index);
+/* Acquires the locks of all shards, and returns the engine of the device: the first of those that
+ * share regions (transport/tpt.h). Needed to create, change and destroy protection domains, regions
+ * and windows, and to destroy address handles. */
+struct adv_engine *adv_device_lock_all(struct adv_device *d);
+void adv_device_unlock_all(struct adv_device *d);
 
 /* Acquires the lock and returns the engine. The engine may be called until adv_device_unlock(). */
 struct adv_engine *adv_device_lock(struct adv_device *d);
@@ -95,8 +115,8 @@ int adv_device_post_recv(struct adv_device *d, struct adv_qp *qp, struct ibv_rec
  * and exit() also send delayed ACKs. */
 void adv_device_send_acks(struct adv_device *d);
 
-/* Blocks until no thread is about to signal an eventfd that a callback returned earlier. The
- * eventfd may then be closed. Call it without the lock. */
+/* Blocks until no thread is about to signal an eventfd that a callback of the device or of a shard
+ * returned earlier. The eventfd may then be closed. Call it without the lock. */
 void adv_device_settle(struct adv_device *d);
 
 /* With the lock held: receives, runs timers and sends. Returns the number of received packets.

@@ -112,8 +112,20 @@ void adv_device_release(struct adv_device *d)
 	atomic_fetch_sub(&d->waking, 1);
 }
 
+/* True if a thread signals eventfds of the device or of a shard. */
+static bool is_waking(struct adv_device *d)
+{
+	unsigned waking = 0;
+
+	adv_lock_take(&d->lock);
+	for (unsigned i = 0; i < atomic_load(&d->shards.count); i++)
+		waking += atomic_load(&d->shards.shard[i]->waking);
+	adv_lock_release(&d->lock);
+	return waking > 0;
+}
+
 void adv_device_settle(struct adv_device *d)
 {
-	while (!adv_device_is_foreign(d) && atomic_load(&d->waking))
+	while (!adv_device_is_foreign(d) && is_waking(d))
 		syscall(SYS_sched_yield);
 }

@@ -13,6 +13,7 @@
 #include "host/device.h"
 #include "host/lock.h"
 #include "host/progress.h"
+#include "host/shards.h"
 #include "link/fault_link.h"
 #include "link/udp.h"
 
@@ -112,10 +113,12 @@ struct adv_device {
 	struct adv_slot slot;
 	struct device_blocks blocks;
 	struct adv_device_callbacks callbacks;
-	void *user;	       /* `user` member of one of `users` */
-	struct adv_list users; /* struct device_user */
-	uint32_t user_numbers; /* number of the last added user */
-	unsigned opens;	       /* number of users; under the lock of device_shared.c */
+	void *user;		     /* `user` member of one of `users`; NULL in a further shard */
+	struct adv_list users;	     /* struct device_user; none in a further shard */
+	struct adv_device *first;    /* the device of which this is a shard; maybe this itself */
+	struct device_shards shards; /* of the first shard */
+	uint32_t user_numbers;	     /* number of the last added user */
+	unsigned opens;		     /* number of users; under the lock of device_shared.c */
 	/* Protects group_count and group. Held during requests to adverbd. */
 	pthread_mutex_t groups_lock;
 	unsigned group_count;
@@ -319,12 +322,17 @@ void adv_device_gids_changed(struct adv_device *d);
  */
 struct adv_device *adv_device_shared_join(const struct adv_device_callbacks *callbacks,
 					  struct device_user *u);
-/* Adds a new device, which already has its first user, to the list. */
+/* True if the process has fewer than ADV_DEVICES_APART devices and shards. */
+bool adv_device_shared_has_room(void);
+/* Adds a new device, which already has its first user, or a new shard to the list. */
 void adv_device_shared_add(struct adv_device *d);
-/* Removes a user from the device. If it was the last user, removes the device from the list and
- * returns true. */
+/* Removes a user from the device. If it was the last user, removes the device and its shards from
+ * the list and returns true. */
 bool adv_device_shared_leave(struct adv_device *d, void *user);
-/* Adds a user to d->users. Call it with the lock held, or before other threads know the device. */
+/* device_open.c. Opens one more shard of the device; false if it cannot be opened. Call it with
+ * shards.lock held. */
+bool adv_device_open_shard(struct adv_device *first);
+/* Adds a user to d->users. Call it with all locks held, or before other threads know the device. */
 void adv_device_user_add(struct adv_device *d, struct device_user *u);
 
 #endif

@@ -33,6 +33,7 @@ static int create_engine(struct adv_device *d, const struct adv_cc_config *cc)
 		.page_in = adv_pages_in,
 	};
 	unsigned room = d->link->rx_window - d->link->rx_window / 4;
+	int err;
 
 	if (room == 0)
 		room = 1;
@@ -41,11 +42,20 @@ static int create_engine(struct adv_device *d, const struct adv_cc_config *cc)
 	config.total_window = room;
 	if (getrandom(config.seed, sizeof(config.seed), 0) != sizeof(config.seed))
 		return EIO;
+	if (d->first != d) {
+		adv_device_shards_lock(d->first);
+		config.shares = d->first->engine;
+	}
 	d->engine = adv_engine_create(&config);
-	if (!d->engine)
-		return errno;
-	adv_device_peers_engine(d);
-	return 0;
+	err = errno;
+	if (d->engine) {
+		adv_device_peers_engine(d);
+		if (d->first != d)
+			adv_device_shards_add(d->first, d);
+	}
+	if (d->first != d)
+		adv_device_shards_unlock(d->first);
+	return d->engine ? 0 : err;
 }
 
 /* Creates the links. 0 or errno. Sets why if the errno does not explain the failure. */
@@ -123,12 +133,26 @@ static int assemble(struct adv_device *d, char *why, size_t why_len)
 	return err;
 }
 
+/* Destroys the engine. That of a further shard leaves those that share its regions. */
+static void free_engine(struct adv_device *d)
+{
+	if (!d->engine)
+		return;
+	if (d->first != d)
+		adv_device_shards_lock(d->first);
+	adv_engine_destroy(d->engine);
+	d->engine = NULL;
+	if (d->first != d) {
+		adv_device_shards_drop(d->first);
+		adv_device_shards_unlock(d->first);
+	}
+}
+
 static void free_device(struct adv_device *d)
 {
 	if (d->engine && d->link)
 		adv_device_publish_counters(d);
-	if (d->engine)
-		adv_engine_destroy(d->engine);
+	free_engine(d);
 	if (d->link)
 		d->link->ops->destroy(d->link);
 	adv_control_close(d->control);
@@ -140,12 +164,16 @@ static void free_device(struct adv_device *d)
 	}
 	pthread_mutex_destroy(&d->gids_lock);
 	pthread_mutex_destroy(&d->groups_lock);
+	if (d->first == d)
+		pthread_mutex_destroy(&d->shards.lock);
 	free(d);
 }
 
-/* Opens a new device. NULL with errno, and a line in why. */
+/* Opens a new device for the user u, or a shard of the device `first` if that is not NULL. NULL
+ * with errno, and a line in why. */
 static struct adv_device *open_new(const struct adv_device_callbacks *callbacks,
-				   struct device_user *u, char *why, size_t why_len)
+				   struct device_user *u, struct adv_device *first, char *why,
+				   size_t why_len)
 {
 	struct adv_device *d = calloc(1, sizeof(*d));
 	int err;
@@ -159,7 +187,12 @@ static struct adv_device *open_new(const struct adv_device_callbacks *callbacks,
 	pthread_mutex_init(&d->groups_lock, NULL);
 	adv_list_init(&d->users);
 	d->callbacks = *callbacks;
-	adv_device_user_add(d, u);
+	if (first)
+		d->first = first;
+	else
+		adv_device_shards_init(d);
+	if (u)
+		adv_device_user_add(d, u);
 	err = assemble(d, why, why_len);
 	if (err) {
 		free_device(d);
@@ -182,7 +215,7 @@ struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks,
 		d = adv_device_shared_join(callbacks, u);
 	}
 	if (u && !d) {
-		d = open_new(callbacks, u, why, sizeof(why));
+		d = open_new(callbacks, u, NULL, why, sizeof(why));
 		err = errno;
 	}
 	if (d) {
@@ -199,13 +232,31 @@ struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks,
 	return d;
 }
 
+bool adv_device_open_shard(struct adv_device *first)
+{
+	char why[ADV_CC_TEXT] = "";
+	struct adv_device *d = open_new(&first->callbacks, NULL, first, why, sizeof(why));
+
+	if (d)
+		adv_info("slot %u: a shard for one more thread, slot %u", first->slot.number,
+			 d->slot.number);
+	else
+		adv_info("slot %u: no shard for one more thread: %s", first->slot.number, why);
+	return d != NULL;
+}
+
 void adv_device_close(struct adv_device *d, void *user)
 {
+	struct adv_device *shard;
+
 	if (adv_device_is_foreign(d) || !adv_device_shared_leave(d, user))
 		return;
-	adv_lock_take(&d->lock);
-	adv_device_send_acks(d);
-	adv_lock_release(&d->lock);
-	adv_device_thread_stop(d);
-	free_device(d);
+	for (unsigned i = 0; (shard = adv_device_shard(d, i)); i++) {
+		adv_lock_take(&shard->lock);
+		adv_device_send_acks(shard);
+		adv_lock_release(&shard->lock);
+		adv_device_thread_stop(shard);
+	}
+	for (unsigned i = atomic_load(&d->shards.ready); i-- > 0;)
+		free_device(d->shards.shard[i]);
 }

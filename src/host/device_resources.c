@@ -13,7 +13,7 @@ static unsigned count_contexts(const struct adv_device *d)
 
 static uint32_t number_of(const struct adv_device *d, const void *owner)
 {
-	adv_list_for_each(const struct device_user, u, &d->users, node) {
+	adv_list_for_each(const struct device_user, u, &d->first->users, node) {
 		if (u->user == owner)
 			return u->number;
 	}

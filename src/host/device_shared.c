@@ -106,7 +106,8 @@ static struct adv_device *find_shared(const struct adv_device_callbacks *callbac
 	unsigned count = 0;
 
 	adv_list_for_each(struct adv_device, d, &all_devices, node) {
-		if (memcmp(&d->callbacks, callbacks, sizeof(*callbacks)) != 0 || is_gone(d))
+		if (d->first != d || memcmp(&d->callbacks, callbacks, sizeof(*callbacks)) != 0 ||
+		    is_gone(d))
 			continue;
 		count++;
 		if (!best || d->opens < best->opens)
@@ -124,12 +125,22 @@ struct adv_device *adv_device_shared_join(const struct adv_device_callbacks *cal
 	d = find_shared(callbacks);
 	if (d) {
 		d->opens++;
-		adv_lock_take(&d->lock);
+		(void)adv_device_lock_all(d);
 		adv_device_user_add(d, u);
-		adv_lock_release(&d->lock);
+		adv_device_unlock_all(d);
 	}
 	pthread_mutex_unlock(&all_lock);
 	return d;
+}
+
+bool adv_device_shared_has_room(void)
+{
+	unsigned count;
+
+	pthread_mutex_lock(&all_lock);
+	count = adv_list_length(&all_devices);
+	pthread_mutex_unlock(&all_lock);
+	return count < ADV_DEVICES_APART;
 }
 
 void adv_device_shared_add(struct adv_device *d)
@@ -144,8 +155,19 @@ void adv_device_shared_add(struct adv_device *d)
 /* Removes one of several users. */
 static void remove_user(struct adv_device *d, void *user)
 {
-	struct adv_engine *e = adv_device_lock(d);
+	struct adv_device *shard;
+	struct adv_engine *e;
 
+	for (unsigned i = 1; (shard = adv_device_shard(d, i)); i++) {
+		e = adv_device_lock(shard);
+		adv_device_send_acks(shard);
+		adv_engine_release(e, user);
+		adv_device_unlock(shard);
+	}
+	adv_device_lock(d);
+	adv_device_send_acks(d);
+	adv_device_unlock(d);
+	e = adv_device_lock_all(d);
 	adv_list_for_each_safe(struct device_user, u, &d->users, node) {
 		if (u->user != user)
 			continue;
@@ -154,10 +176,17 @@ static void remove_user(struct adv_device *d, void *user)
 		break;
 	}
 	d->user = adv_device_user_of(d->users.next)->user; /* at least one other user is left */
-	adv_device_send_acks(d);
 	adv_engine_release(e, user);
-	adv_device_unlock(d);
+	adv_device_unlock_all(d);
 	adv_device_settle(d);
+}
+
+static void remove_shards(struct adv_device *d)
+{
+	struct adv_device *shard;
+
+	for (unsigned i = 0; (shard = adv_device_shard(d, i)); i++)
+		adv_list_del(&shard->node);
 }
 
 bool adv_device_shared_leave(struct adv_device *d, void *user)
@@ -167,7 +196,7 @@ bool adv_device_shared_leave(struct adv_device *d, void *user)
 	pthread_mutex_lock(&all_lock);
 	last = --d->opens == 0;
 	if (last)
-		adv_list_del(&d->node);
+		remove_shards(d);
 	else
 		remove_user(d, user); /* all_lock is held, as the last user frees the device */
 	pthread_mutex_unlock(&all_lock);

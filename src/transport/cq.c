@@ -203,6 +203,12 @@ void adv_cq_arm(struct adv_cq *cq, bool solicited_only)
 		cq->armed = wish;
 }
 
+bool adv_cq_is_armed(const struct adv_cq *cq, bool *solicited_only)
+{
+	*solicited_only = cq->armed == ADV_CQ_ARMED_SOLICITED;
+	return cq->armed != ADV_CQ_DISARMED;
+}
+
 int adv_cq_moderate(struct adv_cq *cq, unsigned count, uint64_t period_ns)
 {
 	bool waiting = cq->armed != ADV_CQ_DISARMED && cq->moderated > 0 && !adv_cq_empty(cq);

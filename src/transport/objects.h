@@ -116,6 +116,8 @@ unsigned adv_cq_count(const struct adv_cq *cq); /* completions in the CQ */
 /* Arms the CQ for one event: at the next completion or, if solicited_only, at the next solicited or
  * failed completion. */
 void adv_cq_arm(struct adv_cq *cq, bool solicited_only);
+/* True if the CQ is armed; sets *solicited_only then. */
+bool adv_cq_is_armed(const struct adv_cq *cq, bool *solicited_only);
 /* Sets event moderation: an armed event is raised after `count` completions, or period_ns after the
  * first of them. 0, 0: no moderation. */
 int adv_cq_moderate(struct adv_cq *cq, unsigned count, uint64_t period_ns);

@@ -62,9 +62,9 @@ static int destroy_ah(struct ibv_ah *ah)
 
 	adv_ibv_pd_release(ah->pd);
 	atomic_fetch_sub(&adv_ibv_context_of(context)->ahs, 1);
-	if (adv_ibv_enter(context)) {
+	if (adv_ibv_enter_all(context)) {
 		adv_ah_destroy((struct adv_ah *)ah);
-		adv_ibv_leave(context);
+		adv_ibv_leave_all(context);
 	} else {
 		free(ah);
 	}

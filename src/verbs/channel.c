@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/sys.h"
-#include "verbs/objects.h"
+#include "verbs/cq_part.h"
 
 static struct adv_ibv_channel *channel_of(struct ibv_comp_channel *channel)
 {
@@ -57,8 +57,9 @@ ADV_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 	return err;
 }
 
-void adv_ibv_channel_hold(struct ibv_comp_channel *channel)
+void adv_ibv_channel_hold(struct ibv_comp_channel *channel, struct adv_device *device)
 {
+	atomic_store(&channel_of(channel)->device, device);
 	pthread_mutex_lock(&channel->context->mutex);
 	channel->refcnt++;
 	pthread_mutex_unlock(&channel->context->mutex);
@@ -75,7 +76,7 @@ int adv_ibv_channel_completion(void *user, struct adv_cq *engine_cq)
 {
 	struct adv_ibv_cq *cq = adv_cq_user(engine_cq);
 
-	if (!cq->ibv.channel)
+	if (!cq->ibv.channel || !adv_ibv_cq_takes_event(cq))
 		return -1;
 	return adv_ibv_event_push(&channel_of(cq->ibv.channel)->events, &cq->comp_node);
 }
@@ -85,13 +86,17 @@ static bool has_event(void *user)
 	return !adv_ibv_event_queue_empty(user);
 }
 
-/* Blocks until an event is queued, unless fd is non-blocking. Makes progress of the device
- * meanwhile. *mine: see adv_device_wait(). 0, or -1 with EINTR. */
+/* Blocks until an event is queued, unless fd is non-blocking. Makes progress of one device
+ * meanwhile; if the channel has CQs of several, their background threads do so for the others.
+ * *mine: see adv_device_wait(). 0, or -1 with EINTR. */
 static int wait_for_event(struct ibv_comp_channel *channel, bool *mine)
 {
-	struct adv_device *device = adv_ibv_context_of(channel->context)->device;
+	struct adv_device *device = atomic_load(&channel_of(channel)->device);
 	struct adv_ibv_event_queue *q = &channel_of(channel)->events;
 	int err;
+
+	if (!device)
+		device = adv_ibv_context_of(channel->context)->device;
 
 	*mine = false;
 	if (has_event(q) || adv_device_is_foreign(device) ||

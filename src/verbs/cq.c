@@ -2,23 +2,27 @@
 /* Completion queues: create, poll, arm. cq_ex.c has the extended interface for polling. */
 #include <stdlib.h>
 
-#include "verbs/objects.h"
+#include "verbs/cq_part.h"
 
 /* Creates the engine's CQ. 0 or errno. */
 static int create_engine_cq(struct ibv_context *context, struct adv_ibv_cq *cq, unsigned cqe)
 {
-	struct adv_engine *e = adv_ibv_enter_to_make(context);
+	struct adv_ibv_context *c = adv_ibv_context_of(context);
+	struct adv_engine *e;
 	int err = 0;
 
+	cq->first.device = adv_device_of_thread(c->device);
+	e = adv_ibv_enter_device(cq->first.device);
 	if (!e)
 		return ADV_EFOREIGN;
-	cq->device = adv_ibv_context_of(context)->device;
-	cq->cq = adv_cq_create(e, cqe, cq);
-	if (cq->cq)
-		cq->ibv.cqe = (int)adv_cq_capacity(cq->cq);
+	adv_engine_set_owner(e, c);
+	cq->first.cq = adv_cq_create(e, cqe, cq);
+	atomic_store(&cq->polled, cq->first.device);
+	if (cq->first.cq)
+		cq->ibv.cqe = (int)adv_cq_capacity(cq->first.cq);
 	else
 		err = errno;
-	adv_ibv_leave(context);
+	adv_device_unlock(cq->first.device);
 	return err;
 }
 
@@ -63,7 +67,7 @@ struct adv_ibv_cq *adv_ibv_cq_new(struct ibv_context *context,
 		return adv_ibv_refuse_object(err, "ibv_create_cq()");
 	}
 	if (attr->channel)
-		adv_ibv_channel_hold(attr->channel);
+		adv_ibv_channel_hold(attr->channel, cq->first.device);
 	adv_debug("cq %u: created, %d entries", cq->ibv.handle, cq->ibv.cqe);
 	adv_ibv_watch_created(ADV_CHECK_CQ, &cq->ibv, context, NULL);
 	return cq;
@@ -85,25 +89,37 @@ ADV_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, vo
 
 ADV_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 {
+	struct adv_ibv_cq_part part[ADV_ENGINES_SHARING];
 	struct adv_ibv_cq *cq = adv_ibv_cq_of(ibcq);
-	int err;
+	unsigned parts;
+	int err = 0;
 
 	if (cqe < 1 || cqe > ADV_MAX_CQE)
 		return adv_ibv_refuse(adv_reason(EINVAL, "cqe %d: 1 to %d are possible (max_cqe)",
 						 cqe, ADV_MAX_CQE),
 				      "ibv_resize_cq(cq %u)", ibcq->handle);
-	if (!adv_ibv_enter_device(cq->device))
+	if (adv_device_is_foreign(cq->first.device)) {
+		adv_ibv_refuse_foreign();
 		return adv_ibv_refuse(ADV_EFOREIGN, "ibv_resize_cq(cq %u)", ibcq->handle);
-	err = adv_cq_resize(cq->cq, (unsigned)cqe);
-	ibcq->cqe = (int)adv_cq_capacity(cq->cq);
-	adv_device_unlock(cq->device);
+	}
+	pthread_mutex_lock(&ibcq->context->mutex);
+	parts = adv_ibv_cq_parts(cq, part);
+	for (unsigned i = 0; i < parts && !err; i++) {
+		adv_device_lock(part[i].device);
+		err = adv_cq_resize(part[i].cq, (unsigned)cqe);
+		ibcq->cqe = (int)adv_cq_capacity(part[i].cq);
+		adv_device_unlock(part[i].device);
+	}
+	pthread_mutex_unlock(&ibcq->context->mutex);
 	return adv_ibv_refuse(err, "ibv_resize_cq(cq %u)", ibcq->handle);
 }
 
 int adv_ibv_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr)
 {
-	const struct adv_ibv_cq *cq = adv_ibv_cq_of(ibcq);
-	int err;
+	struct adv_ibv_cq_part part[ADV_ENGINES_SHARING];
+	struct adv_ibv_cq *cq = adv_ibv_cq_of(ibcq);
+	unsigned parts;
+	int err = 0;
 
 	if (attr->attr_mask != IBV_CQ_ATTR_MODERATE)
 		return adv_ibv_refuse(
@@ -111,10 +127,20 @@ int adv_ibv_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr)
 				   "attr_mask 0x%x: only IBV_CQ_ATTR_MODERATE (1) is defined",
 				   attr->attr_mask),
 			"ibv_modify_cq(cq %u)", ibcq->handle);
-	if (!adv_ibv_enter_device(cq->device))
+	if (adv_device_is_foreign(cq->first.device)) {
+		adv_ibv_refuse_foreign();
 		return adv_ibv_refuse(ADV_EFOREIGN, "ibv_modify_cq(cq %u)", ibcq->handle);
-	err = adv_cq_moderate(cq->cq, attr->moderate.cq_count, attr->moderate.cq_period * 1000ull);
-	adv_device_unlock(cq->device);
+	}
+	pthread_mutex_lock(&ibcq->context->mutex);
+	cq->moderation = attr->moderate;
+	parts = adv_ibv_cq_parts(cq, part);
+	for (unsigned i = 0; i < parts && !err; i++) {
+		adv_device_lock(part[i].device);
+		err = adv_cq_moderate(part[i].cq, attr->moderate.cq_count,
+				      attr->moderate.cq_period * 1000ull);
+		adv_device_unlock(part[i].device);
+	}
+	pthread_mutex_unlock(&ibcq->context->mutex);
 	return adv_ibv_refuse(err, "ibv_modify_cq(cq %u)", ibcq->handle);
 }
 
@@ -152,24 +178,28 @@ static int destroy_engine_cq(struct adv_ibv_cq *cq)
 	const struct adv_ibv_acks async = async_acks(cq), completion = completion_acks(cq);
 	struct ibv_context *context = cq->ibv.context;
 
-	while (!adv_cq_in_use(cq->cq) &&
+	while (!adv_cq_in_use(cq->first.cq) &&
 	       !(adv_ibv_acks_complete(&async) && adv_ibv_acks_complete(&completion))) {
-		adv_device_unlock(cq->device);
+		adv_device_unlock(cq->first.device);
 		adv_ibv_acks_wait(context, &async);
 		adv_ibv_acks_wait(context, &completion);
-		adv_device_lock(cq->device);
+		adv_device_lock(cq->first.device);
 	}
-	return adv_cq_destroy(cq->cq);
+	return adv_cq_destroy(cq->first.cq);
 }
 
 static int destroy_cq(struct ibv_cq *ibcq)
 {
 	struct adv_ibv_cq *cq = adv_ibv_cq_of(ibcq);
-	int err;
+	int err = 0;
 
-	if (adv_ibv_enter_device(cq->device)) {
-		err = destroy_engine_cq(cq);
-		adv_device_unlock(cq->device);
+	if (!adv_device_is_foreign(cq->first.device)) {
+		err = adv_ibv_cq_drop_parts(cq);
+		if (!err) {
+			adv_device_lock(cq->first.device);
+			err = destroy_engine_cq(cq);
+			adv_device_unlock(cq->first.device);
+		}
 		if (err)
 			return adv_ibv_refuse(err, "ibv_destroy_cq(cq %u)", ibcq->handle);
 	}
@@ -178,6 +208,7 @@ static int destroy_cq(struct ibv_cq *ibcq)
 		adv_ibv_channel_release(ibcq->channel);
 	if (cq->parent_domain)
 		adv_ibv_pd_release(cq->parent_domain);
+	adv_ibv_cq_free_parts(cq);
 	pthread_mutex_destroy(&cq->poll_lock);
 	pthread_cond_destroy(&cq->ibv.cond);
 	pthread_mutex_destroy(&cq->ibv.mutex);
@@ -194,29 +225,29 @@ ADV_EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
 	return err;
 }
 
-static __attribute__((noinline)) int refuse_poll(const struct ibv_cq *cq)
-{
-	adv_ibv_refuse_foreign();
-	return adv_ibv_refuse_minus_one(ADV_EFOREIGN, "ibv_poll_cq(cq %u)", cq->handle);
-}
-
 int adv_ibv_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 {
-	const struct adv_ibv_cq *cq = adv_ibv_cq_of(ibcq);
+	struct adv_ibv_cq *cq = adv_ibv_cq_of(ibcq);
+	struct adv_device *device = atomic_load_explicit(&cq->polled, memory_order_acquire);
 
-	if (adv_device_is_foreign(cq->device))
-		return refuse_poll(ibcq);
-	return adv_device_poll_cq(cq->device, cq->cq, n, wc);
+	if (adv_device_is_foreign(device))
+		return adv_ibv_cq_poll_parts(cq, n, wc);
+	return adv_device_poll_cq(device, cq->first.cq, n, wc);
 }
 
 int adv_ibv_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
-	const struct adv_ibv_cq *cq = adv_ibv_cq_of(ibcq);
+	struct adv_ibv_cq *cq = adv_ibv_cq_of(ibcq);
 
-	if (!adv_ibv_enter_device(cq->device))
+	if (!adv_ibv_enter_device(cq->first.device))
 		return adv_ibv_refuse(ADV_EFOREIGN, "ibv_req_notify_cq(cq %u)", ibcq->handle);
-	adv_cq_arm(cq->cq, solicited_only != 0);
-	adv_device_app_sleeps(cq->device);
-	adv_device_unlock(cq->device);
+	if (!atomic_load(&cq->more)) {
+		adv_cq_arm(cq->first.cq, solicited_only != 0);
+		adv_device_app_sleeps(cq->first.device);
+		adv_device_unlock(cq->first.device);
+		return 0;
+	}
+	adv_device_unlock(cq->first.device);
+	adv_ibv_cq_arm_parts(cq, solicited_only != 0);
 	return 0;
 }

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/ticks.h"
-#include "verbs/objects.h"
+#include "verbs/cq_part.h"
 
 #define SUPPORTED_WC_FLAGS                                                                         \
 	(IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |                             \
@@ -19,35 +19,69 @@ static struct adv_ibv_cq *cq_of(struct ibv_cq_ex *cq)
 	return (struct adv_ibv_cq *)cq;
 }
 
+/* Dequeues the next completion of a part into `current`. progress: receives first if the part is
+ * empty, and sets *crowded. 0; ENOENT if the part is empty; EINVAL if it overran. */
+static int take_completion(struct adv_ibv_cq *cq, const struct adv_ibv_cq_part *part, bool progress,
+			   bool *crowded)
+{
+	const struct adv_cqe *cqe;
+	int ret = 0;
+
+	adv_device_lock(part->device);
+	cqe = adv_cq_peek(part->cq);
+	if (!cqe && progress) {
+		*crowded = adv_device_poll(part->device, part->cq, 1);
+		cqe = adv_cq_peek(part->cq);
+	} else {
+		adv_device_polled(part->device);
+	}
+	if (cqe) {
+		cq->current = *cqe;
+		adv_cq_pop(part->cq);
+	} else {
+		/* If the CQ is empty, adv_cq_poll() reports an overrun. */
+		ret = adv_cq_poll(part->cq, 1, &cq->current.wc) < 0 ? EINVAL : ENOENT;
+	}
+	adv_device_unlock(part->device);
+	return ret;
+}
+
+/* As take_completion(), for a CQ of several parts. */
+static int take_from_parts(struct adv_ibv_cq *cq, bool progress)
+{
+	struct adv_ibv_cq_part part[ADV_ENGINES_SHARING];
+	unsigned parts = adv_ibv_cq_parts(cq, part), turn = adv_ibv_cq_turn(cq);
+	int all = ENOENT;
+	bool crowded;
+
+	for (unsigned i = 0; i < parts; i++) {
+		int ret = take_completion(cq, &part[(turn + i) % parts], progress, &crowded);
+
+		if (ret == 0)
+			return 0;
+		if (ret == EINVAL)
+			all = EINVAL;
+	}
+	return all;
+}
+
 /* Dequeues the next completion into `current`. 0; ENOENT if the CQ is empty; EINVAL if the CQ
  * overran. */
 static int copy_next_completion(struct adv_ibv_cq *cq, bool progress)
 {
-	const struct adv_cqe *cqe;
 	bool crowded = false;
-	int ret = 0;
+	int ret;
 
-	if (!adv_ibv_enter_device(cq->device))
+	if (adv_device_is_foreign(cq->first.device)) {
+		adv_ibv_refuse_foreign();
 		return adv_ibv_refuse(ADV_EFOREIGN, "ibv_start_poll(cq %u)", cq->ibv.handle);
-	cqe = adv_cq_peek(cq->cq);
-	if (!cqe && progress) {
-		crowded = adv_device_poll(cq->device, cq->cq, 1);
-		cqe = adv_cq_peek(cq->cq);
-	} else {
-		adv_device_polled(cq->device);
 	}
-	if (cqe) {
-		cq->current = *cqe;
-		adv_cq_pop(cq->cq);
-	} else {
-		/* If the CQ is empty, adv_cq_poll() reports an overrun. */
-		ret = adv_cq_poll(cq->cq, 1, &cq->current.wc) < 0
-			      ? adv_ibv_refuse(EINVAL, "ibv_start_poll(cq %u)", cq->ibv.handle)
-			      : ENOENT;
-	}
-	adv_device_unlock(cq->device);
-	if (!cqe && crowded)
-		adv_device_back_off(cq->device, cq->cq);
+	ret = atomic_load(&cq->more) ? take_from_parts(cq, progress)
+				     : take_completion(cq, &cq->first, progress, &crowded);
+	if (ret == EINVAL)
+		ret = adv_ibv_refuse(EINVAL, "ibv_start_poll(cq %u)", cq->ibv.handle);
+	if (ret == ENOENT && crowded)
+		adv_device_back_off(cq->first.device, cq->first.cq);
 	if (ret == 0) {
 		cq->ibv.wr_id = cq->current.wc.wr_id;
 		cq->ibv.status = cq->current.wc.status;

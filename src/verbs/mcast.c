@@ -66,12 +66,13 @@ static struct membership *find_membership(struct adv_ibv_context *c, const struc
 	return NULL;
 }
 
-/* With mcast_lock held: true if a QP of the context is in the group on the interface of sgid. */
-static bool is_group_joined(struct adv_ibv_context *c, const struct adv_gid *group,
-			    const struct adv_gid *sgid)
+/* With mcast_lock held: true if another QP of the same device is in the group of m, on the same
+ * interface. */
+static bool is_group_joined(struct adv_ibv_context *c, const struct membership *m)
 {
-	adv_list_for_each(struct membership, m, &c->memberships, link)
-		if (adv_gid_equal(&m->sgid, sgid) && adv_gid_equal(&m->group, group))
+	adv_list_for_each(const struct membership, other, &c->memberships, link)
+		if (other->qp->device == m->qp->device && adv_gid_equal(&other->sgid, &m->sgid) &&
+		    adv_gid_equal(&other->group, &m->group))
 			return true;
 	return false;
 }
@@ -108,8 +109,8 @@ static int attach_membership(struct adv_ibv_context *c, struct membership *m, bo
 	err = attach_in_engine(m);
 	if (err)
 		return err;
-	if (!is_group_joined(c, &m->group, &m->sgid))
-		err = adv_device_join(c->device, &m->group, &m->sgid);
+	if (!is_group_joined(c, m))
+		err = adv_device_join(m->qp->device, &m->group, &m->sgid);
 	if (err) {
 		detach_in_engine(m);
 		return err;
@@ -155,8 +156,8 @@ static void detach_membership(struct adv_ibv_context *c, struct membership *m)
 {
 	adv_list_del(&m->link);
 	detach_in_engine(m);
-	if (!is_group_joined(c, &m->group, &m->sgid))
-		adv_device_leave(c->device, &m->group, &m->sgid);
+	if (!is_group_joined(c, m))
+		adv_device_leave(m->qp->device, &m->group, &m->sgid);
 }
 
 ADV_EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)

@@ -83,14 +83,14 @@ struct ibv_mr *adv_ibv_reg_checked(struct ibv_pd *pd, void *addr, size_t length,
 
 	if (!mr)
 		return NULL;
-	e = adv_ibv_enter(pd->context);
+	e = adv_ibv_enter_all(pd->context);
 	if (!e)
 		return refuse_mr(mr, ADV_EFOREIGN);
 	mr->mr = adv_mr_register(adv_ibv_pd_of(pd)->pd, addr, length, iova, access);
 	err = errno;
 	if (mr->mr)
 		copy_mr_keys(mr);
-	adv_ibv_leave(pd->context);
+	adv_ibv_leave_all(pd->context);
 	if (!mr->mr)
 		return refuse_mr(mr, err);
 	adv_ibv_pd_hold(pd);
@@ -194,13 +194,13 @@ ADV_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, v
 		err = check_mr_memory(moves ? addr : ibmr->addr, moves ? length : ibmr->length,
 				      new_access);
 	if (!err) {
-		if (!adv_ibv_enter(ibmr->context)) {
+		if (!adv_ibv_enter_all(ibmr->context)) {
 			err = ADV_EFOREIGN;
 		} else {
 			err = adv_mr_reregister(mr->mr, flags, pd ? adv_ibv_pd_of(pd)->pd : NULL,
 						addr, length, iova, new_access);
 			copy_mr_keys(mr);
-			adv_ibv_leave(ibmr->context);
+			adv_ibv_leave_all(ibmr->context);
 		}
 	}
 	if (err) {
@@ -228,9 +228,9 @@ static int deregister(struct ibv_mr *ibmr)
 	struct adv_ibv_mr *mr = (struct adv_ibv_mr *)ibmr;
 	int err = 0;
 
-	if (adv_ibv_enter(ibmr->context)) {
+	if (adv_ibv_enter_all(ibmr->context)) {
 		err = adv_mr_deregister(mr->mr);
-		adv_ibv_leave(ibmr->context);
+		adv_ibv_leave_all(ibmr->context);
 	}
 	if (err)
 		return adv_ibv_refuse(err, "ibv_dereg_mr(mr 0x%08x)", ibmr->lkey);

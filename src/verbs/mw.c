@@ -17,12 +17,12 @@ struct ibv_mw *adv_ibv_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 
 	if (!mw)
 		return NULL;
-	if (adv_ibv_enter(pd->context)) {
+	if (adv_ibv_enter_all(pd->context)) {
 		mw->mw = adv_mw_create(adv_ibv_pd_of(pd)->pd, type);
 		err = errno;
 		if (mw->mw)
 			mw->ibv.rkey = adv_mw_rkey(mw->mw);
-		adv_ibv_leave(pd->context);
+		adv_ibv_leave_all(pd->context);
 	}
 	if (!mw->mw) {
 		free(mw);
@@ -43,9 +43,9 @@ static int dealloc_mw(struct ibv_mw *ibmw)
 {
 	struct adv_ibv_mw *mw = (struct adv_ibv_mw *)ibmw;
 
-	if (adv_ibv_enter(ibmw->context)) {
+	if (adv_ibv_enter_all(ibmw->context)) {
 		adv_mw_destroy(mw->mw);
-		adv_ibv_leave(ibmw->context);
+		adv_ibv_leave_all(ibmw->context);
 	}
 	adv_debug("mw 0x%08x: deallocated", ibmw->rkey);
 	adv_ibv_pd_release(ibmw->pd);

@@ -58,20 +58,22 @@ static inline struct adv_engine *adv_ibv_enter(struct ibv_context *context)
 	return adv_ibv_enter_device(adv_ibv_context_of(context)->device);
 }
 
-/* As adv_ibv_enter(), before the creation of an object that belongs to no other object: this
- * context becomes the owner of the object. */
-static inline struct adv_engine *adv_ibv_enter_to_make(struct ibv_context *context)
+/* As adv_ibv_enter(), with adv_device_lock_all(). adv_ibv_leave_all() releases the locks. */
+static inline struct adv_engine *adv_ibv_enter_all(struct ibv_context *context)
 {
-	struct adv_engine *e = adv_ibv_enter(context);
+	struct adv_device *d = adv_ibv_context_of(context)->device;
 
-	if (e)
-		adv_engine_set_owner(e, adv_ibv_context_of(context));
-	return e;
+	return adv_device_is_foreign(d) ? adv_ibv_refuse_foreign() : adv_device_lock_all(d);
 }
 
 static inline void adv_ibv_leave(struct ibv_context *context)
 {
 	adv_device_unlock(adv_ibv_context_of(context)->device);
+}
+
+static inline void adv_ibv_leave_all(struct ibv_context *context)
+{
+	adv_device_unlock_all(adv_ibv_context_of(context)->device);
 }
 
 /* query.c: operations of the context. */
@@ -149,12 +151,22 @@ int adv_ibv_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bi
 struct adv_ibv_channel {
 	struct ibv_comp_channel ibv;
 	struct adv_ibv_event_queue events;
+	_Atomic(struct adv_device *) device; /* that of the newest CQ; NULL: no CQ yet */
 };
 
-struct adv_ibv_cq {
-	struct ibv_cq_ex ibv; /* begins like struct ibv_cq */
+/* A CQ of an engine. */
+struct adv_ibv_cq_part {
 	struct adv_device *device;
 	struct adv_cq *cq;
+};
+
+/* A CQ. For queue pairs of other shards, it has further parts there (cq_part.h). */
+struct adv_ibv_cq {
+	struct ibv_cq_ex ibv;		     /* begins like struct ibv_cq */
+	_Atomic(struct adv_device *) polled; /* first.device; of several parts: adv_device_none() */
+	struct adv_ibv_cq_part first;
+	_Atomic(struct adv_ibv_cq_more *) more; /* further parts; NULL: none */
+	struct ibv_moderate_cq moderation;	/* under context->mutex */
 	struct ibv_pd *parent_domain; /* parent domain given to ibv_create_cq_ex(), or NULL */
 	struct adv_ibv_event_node comp_node;
 	struct adv_ibv_event_node async_node;
@@ -168,12 +180,10 @@ static inline struct adv_ibv_cq *adv_ibv_cq_of(struct ibv_cq *cq)
 	return (struct adv_ibv_cq *)cq;
 }
 
-/* channel.c: counts one more CQ that uses the channel. */
-void adv_ibv_channel_hold(struct ibv_comp_channel *channel);
-/* channel.c: ends the count of one CQ that uses the channel. */
+/* channel.c: counts one more CQ, of this device, that uses the channel, and one less. */
+void adv_ibv_channel_hold(struct ibv_comp_channel *channel, struct adv_device *device);
 void adv_ibv_channel_release(struct ibv_comp_channel *channel);
-/* channel.c: callback of the device. Queues a completion event of cq. Called with the device's lock
- * held. */
+/* channel.c: callback of the device, which holds its lock. Queues a completion event of cq. */
 int adv_ibv_channel_completion(void *user, struct adv_cq *cq);
 
 /* cq.c */
@@ -307,7 +317,7 @@ void adv_ibv_mcast_leave_groups(struct adv_ibv_context *c);
 int adv_ibv_async_object(void *user, const struct adv_event *event);
 int adv_ibv_async_port(void *user, enum ibv_event_type type);
 
-/* Initializes the event nodes of a new object. */
+/* Initialize the event nodes of a new object. */
 void adv_ibv_async_init_qp(struct adv_ibv_qp *qp);
 void adv_ibv_async_init_srq(struct adv_ibv_srq *srq);
 

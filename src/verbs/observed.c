@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verbs/objects.h"
+#include "verbs/cq_part.h"
 #include "verbs/query.h"
 
 /* The sanitizer asks these at each post and poll. They read single words without the device's lock:
@@ -21,7 +21,12 @@ static uint32_t rnr_naks(struct ibv_qp *qp)
 
 static uint32_t completions(struct ibv_cq *cq)
 {
-	return adv_cq_count(adv_ibv_cq_of(cq)->cq);
+	struct adv_ibv_cq_part part[ADV_ENGINES_SHARING];
+	uint32_t count = 0;
+
+	for (unsigned i = adv_ibv_cq_parts(adv_ibv_cq_of(cq), part); i-- > 0;)
+		count += adv_cq_count(part[i].cq);
+	return count;
 }
 
 static uint32_t recvs_taken(struct ibv_qp *qp)
@@ -36,14 +41,16 @@ static uint32_t sends_ended(struct ibv_qp *qp)
 
 static bool was_written(struct ibv_context *context)
 {
-	const struct adv_engine *e = adv_ibv_enter(context);
+	struct adv_device *device = adv_ibv_context_of(context)->device, *shard;
 	const struct adv_engine_counters *c;
 	bool written = false;
 
-	if (e) {
-		c = adv_engine_counters(e);
-		written = c->rx_write_requests || c->rx_atomic_requests;
-		adv_ibv_leave(context);
+	if (adv_device_is_foreign(device))
+		return false;
+	for (unsigned i = 0; (shard = adv_device_shard(device, i)); i++) {
+		c = adv_engine_counters(adv_device_lock(shard));
+		written |= c->rx_write_requests || c->rx_atomic_requests;
+		adv_device_unlock(shard);
 	}
 	return written;
 }

@@ -2,7 +2,7 @@
 /*
  * Protection domains, thread domains and parent domains. A parent domain behaves like its
  * protection domain. Its other attributes change nothing here:
- * - a thread domain: all objects of a device share the device's lock;
+ * - a thread domain: the thread that creates a CQ determines which lock protects it;
  * - allocators for a provider's buffers: the transport's queues are not mapped to a device;
  * - the flag that allows unprotected memory in a confidential guest: the transport needs no such
  *   memory.
@@ -41,14 +41,15 @@ ADV_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 
 	if (!pd)
 		return NULL;
-	e = adv_ibv_enter_to_make(context);
+	e = adv_ibv_enter_all(context);
 	if (!e) {
 		free(pd);
 		return adv_ibv_refuse_object(ADV_EFOREIGN, "ibv_alloc_pd()");
 	}
+	adv_engine_set_owner(e, adv_ibv_context_of(context));
 	pd->pd = adv_pd_create(e);
 	err = errno;
-	adv_ibv_leave(context);
+	adv_ibv_leave_all(context);
 	if (!pd->pd) {
 		free(pd);
 		return adv_ibv_refuse_object(err, "ibv_alloc_pd()");
@@ -75,9 +76,9 @@ static int dealloc_pd(struct ibv_pd *ibpd)
 		adv_ibv_pd_release(&pd->of->ibv);
 		if (pd->td)
 			atomic_fetch_sub(&pd->td->users, 1);
-	} else if (adv_ibv_enter(ibpd->context)) {
+	} else if (adv_ibv_enter_all(ibpd->context)) {
 		err = adv_pd_destroy(pd->pd);
-		adv_ibv_leave(ibpd->context);
+		adv_ibv_leave_all(ibpd->context);
 	}
 	if (err)
 		return adv_ibv_refuse(err, "ibv_dealloc_pd(pd %u)", ibpd->handle);

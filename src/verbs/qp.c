@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "transport/names.h"
-#include "verbs/objects.h"
+#include "verbs/cq_part.h"
 
 /* Checks the objects that the QP's type needs: they must be present and belong to this context. 0
  * or errno. */
@@ -52,23 +52,37 @@ static int check_qp_attr(const struct ibv_context *context, const struct ibv_qp_
 	return 0;
 }
 
+/* Returns the shard of a new QP: that of its XRC domain or SRQ, else that of its send CQ. */
+static struct adv_device *device_of(const struct adv_ibv_qp *qp)
+{
+	if (qp->ibv.srq)
+		return adv_ibv_srq_of(qp->ibv.srq)->device;
+	return qp->ibv.send_cq ? adv_ibv_cq_of(qp->ibv.send_cq)->first.device
+			       : adv_ibv_context_of(qp->ibv.context)->device;
+}
+
 static int create_engine_qp(struct adv_ibv_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 {
 	struct ibv_qp *ibv = &qp->ibv;
 	struct adv_qp_config config = {
 		.type = attr->qp_type,
 		.pd = ibv->pd ? adv_ibv_pd_of(ibv->pd)->pd : NULL,
-		.send_cq = ibv->send_cq ? adv_ibv_cq_of(ibv->send_cq)->cq : NULL,
-		.recv_cq = ibv->recv_cq ? adv_ibv_cq_of(ibv->recv_cq)->cq : NULL,
 		.srq = ibv->srq ? adv_ibv_srq_of(ibv->srq)->srq : NULL,
 		.xrcd = qp->xrcd ? qp->xrcd->xrcd : NULL,
 		.cap = attr->cap,
 		.sq_sig_all = attr->sq_sig_all != 0,
 		.user = qp,
 	};
-	struct adv_engine *e = adv_ibv_enter_device(qp->device);
+	struct adv_engine *e;
 	int err = 0;
 
+	if (ibv->send_cq)
+		config.send_cq = adv_ibv_cq_part_in(adv_ibv_cq_of(ibv->send_cq), qp->device);
+	if (ibv->recv_cq)
+		config.recv_cq = adv_ibv_cq_part_in(adv_ibv_cq_of(ibv->recv_cq), qp->device);
+	if ((ibv->send_cq && !config.send_cq) || (ibv->recv_cq && !config.recv_cq))
+		return adv_device_is_foreign(qp->device) ? ADV_EFOREIGN : ENOMEM;
+	e = adv_ibv_enter_device(qp->device);
 	if (!e)
 		return ADV_EFOREIGN;
 	adv_device_reserve_qpn(qp->device);
@@ -92,7 +106,6 @@ struct adv_ibv_qp *adv_ibv_qp_new(struct ibv_context *context,
 
 	if (!qp)
 		return NULL;
-	qp->device = adv_ibv_context_of(context)->device;
 	qp->ibv.context = context;
 	qp->ibv.qp_context = attr->qp_context;
 	/* An XRC QP has only the objects that its direction uses. */
@@ -106,6 +119,7 @@ struct adv_ibv_qp *adv_ibv_qp_new(struct ibv_context *context,
 		qp->ibv.recv_cq = attr->recv_cq;
 		qp->ibv.srq = attr->srq;
 	}
+	qp->device = device_of(qp);
 	qp->ibv.handle = ++handles;
 	qp->ibv.state = IBV_QPS_RESET;
 	qp->ibv.qp_type = attr->qp_type;

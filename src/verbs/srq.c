@@ -2,23 +2,31 @@
 /* Shared receive queues. */
 #include <stdlib.h>
 
-#include "verbs/objects.h"
+#include "verbs/cq_part.h"
 
 /* Creates the engine's SRQ. xrc: NULL for a basic SRQ. 0 or errno. */
 static int create_engine_srq(struct ibv_pd *pd, struct adv_ibv_srq *srq, struct ibv_srq_attr *attr,
 			     const struct ibv_srq_init_attr_ex *xrc)
 {
+	struct adv_device *d = adv_ibv_context_of(pd->context)->device;
+	struct adv_cq *cq = NULL;
 	struct adv_engine *e;
 	int err = 0;
 
-	srq->device = adv_ibv_context_of(pd->context)->device;
+	/* XRC domains are in the first shard. */
+	srq->device = xrc ? d : adv_device_of_thread(d);
+	if (xrc) {
+		cq = adv_ibv_cq_part_in(adv_ibv_cq_of(xrc->cq), srq->device);
+		if (!cq)
+			return adv_device_is_foreign(d) ? ADV_EFOREIGN : ENOMEM;
+	}
 	e = adv_ibv_enter_device(srq->device);
 	if (!e)
 		return ADV_EFOREIGN;
 	if (xrc) {
 		adv_device_reserve_srqn(srq->device);
-		srq->srq = adv_srq_create_xrc(adv_ibv_pd_of(pd)->pd, srq->xrcd->xrcd,
-					      adv_ibv_cq_of(xrc->cq)->cq, attr, srq);
+		srq->srq =
+			adv_srq_create_xrc(adv_ibv_pd_of(pd)->pd, srq->xrcd->xrcd, cq, attr, srq);
 	} else {
 		srq->srq = adv_srq_create(e, adv_ibv_pd_of(pd)->pd, attr, srq);
 	}

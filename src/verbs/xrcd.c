@@ -53,6 +53,7 @@ static struct adv_ibv_xrc_domain *open_domain(struct adv_ibv_context *c, struct 
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return NULL;
+	adv_engine_set_owner(e, c);
 	d->xrcd = adv_xrcd_create(e);
 	if (!d->xrcd) {
 		free(d);
@@ -90,7 +91,7 @@ struct ibv_xrcd *adv_ibv_open_xrcd(struct ibv_context *context, struct ibv_xrcd_
 	if (!xrcd)
 		return NULL;
 	xrcd->ibv.context = context;
-	e = adv_ibv_enter_to_make(context);
+	e = adv_ibv_enter(context);
 	if (!e) {
 		free(xrcd);
 		return adv_ibv_refuse_object(ADV_EFOREIGN, "ibv_open_xrcd()");

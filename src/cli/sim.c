@@ -84,8 +84,10 @@ static void on_event(void *user, const struct adv_fabric_event *e)
 	};
 	struct adv_sim *sim = user;
 
-	if (e->kind == ADV_FABRIC_SAMPLE && sim->queues)
+	if (e->kind == ADV_FABRIC_SAMPLE && sim->queues) {
 		on_sample(sim, e);
+		adv_sim_write_cables(sim, sim->cables);
+	}
 	if (e->kind == ADV_FABRIC_SWITCH && sim->pauses)
 		fprintf(sim->pauses, "%llu,%u,%u,%u,%s,%llu\n", (unsigned long long)e->at, e->node,
 			e->port, e->priority, names[e->what], (unsigned long long)e->value);

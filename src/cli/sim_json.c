@@ -41,6 +41,33 @@ static bool add_flows(const struct adv_sim *sim, struct json_object *to)
 	return true;
 }
 
+/* Adds the slowdowns by size. False: no memory. */
+static bool add_slowdown(const struct adv_sim *sim, struct json_object *to)
+{
+	struct json_object *list = adv_json_add_array(to, "slowdown");
+	struct adv_sim_bucket bucket[ADV_SIM_BUCKETS];
+
+	if (!adv_sim_slowdown(sim, bucket))
+		return false;
+	for (unsigned i = 0; i < ADV_SIM_BUCKETS; i++) {
+		const struct adv_sim_bucket *b = &bucket[i];
+		struct json_object *o;
+
+		if (b->count == 0)
+			continue;
+		o = adv_json_object();
+		adv_json_add_number(o, "bytes_above", b->above);
+		adv_json_add(o, "bytes_to", b->to == UINT64_MAX ? NULL : adv_json_number(b->to));
+		adv_json_add_number(o, "count", b->count);
+		adv_json_add(o, "mean", adv_json_ratio(b->mean));
+		adv_json_add(o, "median", adv_json_ratio(b->median));
+		adv_json_add(o, "p95", adv_json_ratio(b->p95));
+		adv_json_add(o, "p99", adv_json_ratio(b->p99));
+		adv_json_append(list, o);
+	}
+	return true;
+}
+
 static void add_counters(const struct adv_sim *sim, struct json_object *to)
 {
 	struct adv_sim_totals t = adv_sim_add_up(sim);
@@ -90,7 +117,7 @@ struct json_object *adv_sim_to_json(const struct adv_sim *sim)
 	adv_json_add_number(o, "time_ps", adv_fabric_now(sim->fabric));
 	adv_json_add_number(o, "events", adv_fabric_events(sim->fabric));
 	adv_json_add_text(o, "end", adv_sim_stop_name(sim));
-	if (!add_flows(sim, o)) {
+	if (!add_flows(sim, o) || !add_slowdown(sim, o)) {
 		json_object_put(o);
 		return NULL;
 	}

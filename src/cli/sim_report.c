@@ -139,6 +139,32 @@ static bool print_flows(const struct adv_sim *sim)
 	return true;
 }
 
+/* Prints the slowdowns of transfers by size, if there are any. */
+static bool print_slowdown(const struct adv_sim *sim)
+{
+	struct adv_sim_bucket bucket[ADV_SIM_BUCKETS];
+	char to[ADV_UNITS_TEXT];
+	bool first = true;
+
+	if (!adv_sim_slowdown(sim, bucket))
+		return false;
+	for (unsigned i = 0; i < ADV_SIM_BUCKETS; i++) {
+		const struct adv_sim_bucket *b = &bucket[i];
+
+		if (b->count == 0)
+			continue;
+		if (first)
+			printf("\n%-18s %9s %9s %9s %9s %9s\n", "slowdown, bytes to", "transfers",
+			       "mean", "median", "p95", "p99");
+		first = false;
+		printf("%-18s %9" PRIu64 " %9.2f %9.2f %9.2f %9.2f\n",
+		       b->to == UINT64_MAX ? "more" : adv_units_print(ADV_UNIT_BYTES, b->to, to),
+		       b->count, (double)b->mean / ADV_RATIO_ONE, (double)b->median / ADV_RATIO_ONE,
+		       (double)b->p95 / ADV_RATIO_ONE, (double)b->p99 / ADV_RATIO_ONE);
+	}
+	return true;
+}
+
 static void print_deadlock(const struct adv_sim *sim)
 {
 	struct adv_fabric_wait cycle[CYCLE_MAX];
@@ -167,7 +193,7 @@ bool adv_sim_print_text(const struct adv_sim *sim)
 	printf("%s of virtual time, %" PRIu64 " events: %s\n",
 	       adv_units_print(ADV_UNIT_TIME, adv_fabric_now(sim->fabric), text),
 	       adv_fabric_events(sim->fabric), adv_sim_stop_name(sim));
-	if (!print_flows(sim))
+	if (!print_flows(sim) || !print_slowdown(sim))
 		return false;
 	printf("\nswitches  %" PRIu64 " frames sent, %" PRIu64 " marked, %" PRIu64
 	       " pause frames sent, %" PRIu64 " storms, buffer used at most %s\n",

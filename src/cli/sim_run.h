@@ -16,6 +16,8 @@ struct adv_sim {
 	bool interrupted;
 	FILE *pauses; /* CSV file, or NULL */
 	FILE *queues;
+	FILE *cables;
+	uint64_t *sent;		   /* bytes by cable and end at the last row of cables.csv */
 	struct adv_report *report; /* or NULL */
 };
 
@@ -35,6 +37,23 @@ struct adv_sim_flow {
 /* Computes the sums of a flow. False: no memory. */
 bool adv_sim_flow_result(const struct adv_sim *sim, const struct adv_scenario_flow *flow,
 			 struct adv_sim_flow *result);
+
+#define ADV_SIM_BUCKETS 6
+
+/* Slowdowns of the transfers of more than `above` and at most `to` bytes, multiples of
+ * 1 / ADV_RATIO_ONE. */
+struct adv_sim_bucket {
+	uint64_t above;
+	uint64_t to;
+	uint64_t count;
+	uint64_t mean;
+	uint64_t median;
+	uint64_t p95;
+	uint64_t p99;
+};
+
+/* Computes the slowdowns of all transfers that have succeeded, by size. False: no memory. */
+bool adv_sim_slowdown(const struct adv_sim *sim, struct adv_sim_bucket bucket[ADV_SIM_BUCKETS]);
 
 /* Sums over all switches and hosts. */
 struct adv_sim_totals {
@@ -64,5 +83,12 @@ bool adv_sim_csv_open(struct adv_sim *sim, const char *folder);
 /* Closes the CSV files that the run has written, and writes transfers.csv. On failure, prints an
  * error and returns false. */
 bool adv_sim_csv_close(struct adv_sim *sim, const char *folder);
+
+/* sim_tables.c: write the rows of a CSV file. Cables: those whose bytes have changed since the last
+ * call, or that have frames waiting. */
+void adv_sim_write_connections(const struct adv_sim *sim, FILE *f);
+void adv_sim_write_pauses(const struct adv_sim *sim, FILE *f);
+void adv_sim_write_cables(struct adv_sim *sim, FILE *f);
+void adv_sim_write_slowdown(const struct adv_sim_bucket bucket[ADV_SIM_BUCKETS], FILE *f);
 
 #endif

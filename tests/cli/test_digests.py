@@ -20,7 +20,7 @@ import tempfile
 from limits import PATIENCE
 
 RECORD = pathlib.Path(__file__).resolve().parent / "sim_digests.txt"
-CSV = "events.csv", "queues.csv", "transfers.csv"
+CSV = "cables.csv", "connections.csv", "events.csv", "pauses.csv", "queues.csv", "slowdown.csv", "transfers.csv"
 # Virtual time of a run. It takes at most a second or two with AddressSanitizer.
 DURATIONS = {"allreduce.ini": "5ms", "clos-mix.ini": "5ms", "fat-tree.ini": "1ms", "storage.ini": "5ms"}
 DURATION = "20ms"

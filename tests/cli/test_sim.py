@@ -43,6 +43,27 @@ def check_same_bytes(folder):
     assert outputs[0] != outputs[2]
 
 
+def check_tables(folder):
+    """The tables of --csv agree with each other and with the JSON."""
+    out = folder / "tables"
+    result = json.loads(sim(SCENARIOS / "incast.ini", "--json", "--csv", out))
+    rows = {name: [line.split(",") for line in (out / f"{name}.csv").read_text().splitlines()]
+            for name in ("transfers", "connections", "slowdown", "pauses", "cables")}
+    assert all(len(row) == len(table[0]) for table in rows.values() for row in table)
+    head, *transfers = rows["transfers"]
+    ends = {(row[head.index("from")], row[head.index("to")]) for row in transfers}
+    assert ends == {(str(h), "16") for h in range(16)}
+    assert ends == {(row[1], row[2]) for row in rows["connections"][1:]}
+    slow = sorted((int(row[5]) - int(row[4])) / int(row[9]) for row in transfers)
+    bucket, = result["slowdown"]
+    assert bucket["count"] == 16 and bucket["bytes_to"] == 1000000
+    assert abs(bucket["median"] - slow[7]) < 1e-6 and abs(bucket["mean"] - sum(slow) / 16) < 1e-6
+    assert [float(x) for x in rows["slowdown"][1][4:]] == [round(bucket[k], 6) for k in ("median", "p95", "p99")]
+    assert all(row[2] == "s0" and row[1] == f"h{row[0]}" for row in rows["pauses"][1:])
+    carried = sum(int(row[4]) for row in rows["cables"][1:] if row[3] == "h16")
+    assert carried > 16 * 1000000, carried
+
+
 def check_incast(folder):
     """No loss; PFC alone pauses, and DCQCN pauses less."""
     with_ecn = json.loads(sim(SCENARIOS / "incast.ini", "--json", "--csv", folder / "i"))
@@ -205,6 +226,7 @@ def check_names(folder):
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
+        check_tables(folder)
         check_same_bytes(folder)
         check_incast(folder)
         check_unwritable(folder)

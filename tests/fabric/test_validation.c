@@ -45,6 +45,8 @@ static void test_completion_times(void **state)
 		assert_int_equal(adv_fabric_get_transfer(r.f, 0)->end,
 				 (data_bytes(operation, 7, mtu) + answer) * (8000 / speed) +
 					 2 * 15 * NS);
+		assert_int_equal(adv_fabric_ideal(r.f, 0, 7 * mtu),
+				 adv_fabric_get_transfer(r.f, 0)->end);
 		run_close(&r);
 	}
 }
@@ -75,6 +77,7 @@ static void test_store_and_forward(void **state)
 			 switches, links);
 		run_to_end(&r);
 		assert_int_equal(adv_fabric_get_transfer(r.f, 0)->end, expected);
+		assert_int_equal(adv_fabric_ideal(r.f, 0, 4096), expected);
 		run_close(&r);
 	}
 }

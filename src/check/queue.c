@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "check/queue.h"
 
+#include <stdio.h>
+#include <string.h>
+
+#include "wire/gid.h"
+#include "wire/headers.h"
+
 #define POSTS_IN_ERROR 4 /* calls; a program may post some requests to drain the queues */
 
 void adv_check_send_queue_full(struct adv_check_call *call, const struct adv_check_qp *qp)
@@ -61,9 +67,31 @@ void adv_check_cq_fits(struct adv_check_call *call, struct adv_check_cq *cq)
 	find_small_cq(call, cq);
 }
 
+/* Writes who waited after an RNR NAK, and how long, as far as the attributes are known. */
+static void describe_wait(const struct adv_check_qp *qp, char text[ADV_CHECK_TEXT])
+{
+	char address[ADV_GID_TEXT_LENGTH];
+	struct adv_gid gid;
+	int length = snprintf(text, ADV_CHECK_TEXT, "the peer");
+
+	if (qp->known & IBV_QP_DEST_QPN && qp->known & IBV_QP_AV && qp->attr.ah_attr.is_global) {
+		memcpy(gid.raw, qp->attr.ah_attr.grh.dgid.raw, sizeof(gid.raw));
+		length = snprintf(text, ADV_CHECK_TEXT, "qp 0x%06x of %s", qp->attr.dest_qp_num,
+				  adv_gid_text(&gid, address));
+	}
+	if (!(qp->known & IBV_QP_MIN_RNR_TIMER))
+		snprintf(text + length, (size_t)(ADV_CHECK_TEXT - length), " waited");
+	else
+		snprintf(text + length, (size_t)(ADV_CHECK_TEXT - length),
+			 " waited for %.5g ms (min_rnr_timer %u)",
+			 (double)adv_rnr_timer_ns(qp->attr.min_rnr_timer) / 1e6,
+			 qp->attr.min_rnr_timer);
+}
+
 static void find_empty_queue(struct adv_check_call *call, const struct adv_check_qp *qp,
 			     uint32_t naks)
 {
+	char wait[ADV_CHECK_TEXT];
 	const struct adv_check_finding f = {
 		.rule = ADV_RULE_RECEIVE_QUEUE_EMPTY,
 		.fault = adv_check_call_stack(call),
@@ -71,11 +99,12 @@ static void find_empty_queue(struct adv_check_call *call, const struct adv_check
 		.about = &qp->base,
 	};
 
+	describe_wait(qp, wait);
 	adv_check_find(
 		&f,
-		"%s: %s had no receive posted when a message arrived: before this call it sent "
-		"%u RNR NAK%s, and the peer waited each time",
-		call->name, qp->base.name, naks, naks == 1 ? "" : "s");
+		"%s: %s had no receive posted when a message arrived. Before this call it sent "
+		"%u RNR NAK%s: each time, %s",
+		call->name, qp->base.name, naks, naks == 1 ? "" : "s", wait);
 }
 
 /* The first message of an accepted connection has found no receive. */

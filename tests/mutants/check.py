@@ -3,13 +3,27 @@
 
 CONNECTION = "src/check/connection.c"
 DATAGRAM = "src/check/datagram.c"
+ENTRY = "src/check/entry.c"
+EVENTS = "src/check/events.c"
 FAILED = "src/check/failed.c"
+FREED = "src/check/freed.c"
+KEYS = "src/check/keys.c"
 LIFETIME = "src/check/lifetime.c"
 LIMITS = "src/check/limits.c"
+MEMORY = "src/check/memory.c"
 MODIFY = "src/check/modify.c"
 OBJECT = "src/check/object.c"
 ORDER = "src/check/order.c"
+PAYLOAD = "src/check/payload.c"
 PEER = "src/check/peer.c"
+POSTING = "src/check/posting.c"
+QUEUE = "src/check/queue.c"
+REMOTE = "src/check/remote.c"
+SGE = "src/check/sge.c"
+SIZES = "src/check/sizes.c"
+STACK = "src/check/stack.c"
+WAIT = "src/check/interpose_wait.c"
+WORK = "src/check/work.c"
 
 CHECK = [
     ("check-transition-skipped", "a transition that does not exist is called a missing attribute", MODIFY,
@@ -60,4 +74,60 @@ CHECK = [
      "param->private_data_len > room", "param->private_data_len >= room"),
     ("check-reject-reason-ignored", "rejections are not counted", CONNECTION,
      "rejected.count + 1 : 1", "1 : 1"),
+    # memory
+    ("check-sge-outside-region", "an SGE may end behind its region", SGE,
+     "offset <= mr->length && sge->length <= mr->length - offset", "offset <= mr->length"),
+    ("check-send-buffer-changed", "the contents of send buffers are not compared", PAYLOAD,
+     "else if (now != w->mark)", "else if (false)"),
+    ("check-send-buffer-answered", "sent datagrams are not compared at an answer", PAYLOAD,
+     "if (ended == qp->sends_compared)", "if (ended != qp->sends_compared)"),
+    ("check-receive-buffer-changed", "a message that arrives is taken for a change by the program", PAYLOAD,
+     "if ((int32_t)(w->number - taken) < 0)", "if (false)"),
+    ("check-receive-buffer-twice", "receives that share a buffer are not found", PAYLOAD,
+     "recv != w && i < w->num_sge * recv->num_sge", "false"),
+    ("check-stale-lkey", "an lkey of no region is not found", KEYS,
+     "!adv_check_mr_of_lkey(w->sge[i].lkey)", "false"),
+    ("check-access-refused", "a refused access is not found", KEYS,
+     "status == IBV_WC_REM_ACCESS_ERR && !w->reported", "false"),
+    ("check-dereg-while-posted", "the end of other regions is found", KEYS,
+     "w->sge[i].lkey == mr->lkey && w->sge[i].length > 0", "w->sge[i].lkey != mr->lkey"),
+    ("check-inline-too-long", "inline data of any length are permitted", SIZES,
+     "w->length > qp->granted.max_inline_data", "false"),
+    ("check-freed-registered", "only the addresses of regions are watched, not their memory", FREED,
+     "atomic_store(&highest, mr->addr + mr->length)", "atomic_store(&highest, mr->addr)"),
+    ("check-unmapped-posted", "memory of other regions is found", FREED,
+     "if (overlaps(mr, addr, length))", "if (!overlaps(mr, addr, length))"),
+    ("check-overlapping-writes", "only WRITEs of one queue pair are compared", REMOTE,
+     "a->owner != b->owner", "a->owner == b->owner"),
+    ("check-atomic-and-write", "an atomic is compared with nothing", REMOTE,
+     "!(is_atomic(a) && is_atomic(b))", "!(is_atomic(a) || is_atomic(b))"),
+    ("check-memory-end", "the last bytes of a payload are not hashed", MEMORY,
+     "memcpy(last, p, left);", ""),
+    ("check-memory-unreadable", "memory that cannot be read is read", MEMORY,
+     "errno != EFAULT", "errno != 0"),
+    ("check-stack", "stacks that begin in the same place are taken for the same", STACK,
+     "set->walk[i].start == start && is_present(&set->walk[i])", "set->walk[i].start == start"),
+    # queues and events
+    ("check-unsignaled-queue-full", "signaled requests are taken for unsignaled ones", QUEUE,
+     "\t\tif (w->signaled)\n", "\t\tif (!w->signaled)\n"),
+    ("check-cq-too-small", "polled completions still count", WORK,
+     "--*w->unpolled;", "(void)w;"),
+    ("check-cq-for-full-queue", "receives that are refused count", POSTING,
+     "adv_check_queue_drop_newest(queue, not_posted);", "(void)queue;"),
+    ("check-receive-queue-empty", "each RNR NAK is blamed on the acceptance of the connection", QUEUE,
+     "if (naks != qp->rnr_naks && is_first)", "if (naks != qp->rnr_naks && !is_first)"),
+    ("check-receive-too-small", "a receive that is too small is not found", QUEUE,
+     "if (status == IBV_WC_LOC_LEN_ERR)", "if (status == IBV_WC_LOC_PROT_ERR)"),
+    ("check-never-polled", "a few completions that are never polled are not found", QUEUE,
+     "\tif (left > 0)", "\tif (left > 100)"),
+    ("check-error-ignored", "posts in the error state are not found", QUEUE,
+     "++qp->posts_in_error == POSTS_IN_ERROR", "++qp->posts_in_error == 100 * POSTS_IN_ERROR"),
+    ("check-lost-wakeup", "a poll after arming is not seen", ENTRY,
+     "cq->armed_late = 0;", ""),
+    ("check-lost-wakeup-epoll", "the members of an epoll set are those that are not in it", WAIT,
+     "return strstr(text, wanted) != NULL;", "return strstr(text, wanted) == NULL;"),
+    ("check-lost-wakeup-select", "descriptors that select(2) does not wait for are found", WAIT,
+     "FD_ISSET(fd, s->fds)", "!FD_ISSET(fd, s->fds)"),
+    ("check-event-not-acknowledged", "acknowledged events are found", EVENTS,
+     "if (cq->events > cq->acked)", "if (cq->events > 0)"),
 ]

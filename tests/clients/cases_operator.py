@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 
@@ -15,8 +16,11 @@ from harness import HERE, Failure, case, daemons, need_tool
 
 
 def adverb(lab, *words, status=0, **how):
-    """Returns the output of an adverb command."""
-    return lab.run([str(lab.adverb), *words], adverb=False, status=status, **how)
+    """Returns the output of an adverb command, which may describe the errors of others."""
+    process = lab.start([lab.adverb, *words], adverb=False, **how)
+    if process.wait(60) != status:
+        raise Failure(f"exit status {process.popen.returncode}, not {status}:\n{process.describe()}")
+    return process.output()
 
 
 def res(lab, *words):
@@ -261,6 +265,25 @@ def explain_loss(lab):
     expect_first(lab, server, "fabric", r"(out_of_sequence|duplicate_request) \d+")
 
 
+@case("operator", "explain-marks")
+def explain_marks(lab):
+    """A congested network, whose marks a fault plan sets: from the side of the sender and of the receiver."""
+    server, client = trouble(lab, "write")
+    adverb(lab, "fault", "set", "--pid", str(server.pid), "mark rx op=write")
+    lab.wait_until(lambda: port_counters(lab)["rp_cnp_handled"] > 2, 20, "CNPs arrive")
+    for end, counter in ((client, "rp_cnp_handled"), (server, "np_cnp_sent")):
+        expect_first(lab, end, "fabric", "a queue is congested", rf"{counter} \d")
+
+
+@case("operator", "explain-bounds")
+def explain_bounds(lab):
+    """A buffer beyond its region: the program's own mistake. The peer has not seen anything."""
+    server, client = trouble(lab, "bounds")
+    lab.wait_until(lambda: "failed local protection error" in client.output(), 20, "the request fails")
+    expect_first(lab, client, "local application", "IBV_WC_LOC_PROT_ERR", "cause 3 LOCAL_BOUNDS")
+    same("the peer", findings(lab, server)[0][0] in ("no trouble", "peer application"), True)
+
+
 @case("operator", "explain-unpolled")
 def explain_unpolled(lab):
     """A program that does not poll its completion queue."""
@@ -384,9 +407,11 @@ def documentation(lab):
     text = (HERE.parent.parent / "docs" / "operating.md").read_text()
     table = text.split("## Questions and commands")[1].split("\n## ")[0]
     commands = re.findall(r"\| `adverb ([^`]+)` \|$", table, re.M)
-    same("commands", len(commands) > 15, True)
+    same("rows", len(commands), len(re.findall(r"^\| [A-Z]", table, re.M)))
+    values = {"PID": str(client.pid), "QPN": hex(qp["lqpn"]), "ADDRESS": "127.0.0.1", "PROGRAM": "ibv_devinfo",
+              "scenarios": str(HERE.parent.parent / "scenarios")}
     for command in commands:
-        words = command.replace("PID", str(client.pid)).replace("QPN", hex(qp["lqpn"])).split()
+        words = shlex.split(re.sub("|".join(values), lambda m: values[m[0]], command))
         if not adverb(lab, *words) and words != ["res", "cm_id"]:
             raise Failure(f"adverb {command} prints nothing")
     same("still run", (server.running(), client.running()), (True, True))

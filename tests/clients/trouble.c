@@ -2,10 +2,15 @@
 /*
  * trouble GID PORT: accepts one connection, posts no receive requests, waits until it is killed.
  * trouble GID PORT HOST MODE: connects to it, posts requests by MODE until one fails, and then
- *waits until it is killed: write	WRITEs of 8 KiB, one after another send	SENDs of 64 bytes,
- *one after another rkey	one WRITE with an R_Key that the peer does not have unpolled	one
- *WRITE, whose completion the program never polls Prints "ready" after it is connected, and "failed
- *STATUS" for a failed request.
+ * waits until it is killed.
+ *
+ * - write: WRITEs of 8 KiB, one after another
+ * - send: SENDs of 64 bytes, one after another
+ * - rkey: one WRITE with an R_Key that the peer does not have
+ * - bounds: one WRITE whose buffer exceeds its memory region
+ * - unpolled: one WRITE, whose completion the program never polls
+ *
+ * Prints "ready" after it is connected, and "failed STATUS" for a failed request.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -34,6 +39,8 @@ static int post(struct peer *p, const char *mode)
 	wr.wr.rdma.rkey = p->remote[0].rkey;
 	if (strcmp(mode, "rkey") == 0)
 		wr.wr.rdma.rkey ^= 0x5a5a0000;
+	if (strcmp(mode, "bounds") == 0)
+		sge.addr += LENGTH / 2;
 	return ibv_post_send(p->qp[0], &wr, &bad);
 }
 

@@ -64,7 +64,7 @@ static __attribute__((noinline)) int poll_again(struct poll *p)
 /* Ends a poll that has more to do than to release the lock. */
 static __attribute__((noinline)) int finish_poll(struct poll *p, unsigned packets)
 {
-	bool crowded;
+	bool crowded = false;
 	int got = finish_turn(p, packets, &crowded);
 
 	if (got)

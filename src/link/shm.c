@@ -231,12 +231,30 @@ static __attribute__((noinline)) unsigned fill_rings(struct shm_link *l, struct 
 	return others;
 }
 
+/* True if no packet of the batch is for a peer. Mostly all packets are for one queue pair. */
+static __attribute__((noinline)) bool has_no_peer(struct shm_link *l,
+						  const struct adv_tx_batch *batch)
+{
+	const struct adv_tx_packet *pkt = batch->packet, *end = pkt + batch->count;
+	uint32_t qpn;
+
+	do {
+		qpn = pkt->dest_qpn;
+		if (peer_of(l, pkt))
+			return false;
+		while (!pkt->more && ++pkt != end && pkt->dest_qpn == qpn)
+			;
+	} while (pkt != end && !pkt->more);
+	return pkt == end;
+}
+
 static bool shm_send(struct adv_link *link, struct adv_tx_batch *batch)
 {
 	struct shm_link *l = shm_of(link);
 
 	l->link.send_fd = -1;
-	if (batch->count == 1 && !batch->packet[0].more && !peer_of(l, &batch->packet[0]))
+	if (batch->count == 1 ? !batch->packet[0].more && !peer_of(l, &batch->packet[0])
+			      : has_no_peer(l, batch))
 		return send_by_udp(l, batch);
 	batch->count = fill_rings(l, batch);
 	return batch->count == 0 || send_by_udp(l, batch);

@@ -82,14 +82,14 @@ static inline int adv_cq_take(struct adv_cq *cq, int n, struct ibv_wc *wc)
 	 * application may need them to clean up. */
 	if (waiting == 0)
 		return cq->overrun ? -1 : 0;
-	if (n < 0)
-		n = 0;
+	if (n <= 0)
+		return 0;
 	if ((uint32_t)n > waiting)
 		n = (int)waiting;
-	for (int i = 0; i < n; i++) {
+	for (const struct ibv_wc *end = wc + n; wc != end; wc++) {
 		const struct adv_cqe *cqe = adv_cqe_at(cq, tail++);
 
-		wc[i] = cqe->wc;
+		*wc = cqe->wc;
 		adv_cqe_release_slots(cqe);
 	}
 	cq->tail = tail;

@@ -265,7 +265,7 @@ INLINED bool receive_ack(struct adv_qp *qp, const struct adv_rx_packet *pkt, uin
 	ADV_PROBE(ack, qp->qpn, psn);
 	if (req->cwnd < qp->engine->window)
 		adv_window_acked(qp, acked + 1, true);
-	adv_flight_set(qp, end, req->next_psn);
+	adv_flight_acked(qp, end, acked + 1);
 	while (qp->sq.tail != qp->sq.head && qp->state == IBV_QPS_RTS) {
 		const struct adv_send_wqe *wqe = adv_send_wqe_at(qp, qp->sq.tail);
 
@@ -349,21 +349,40 @@ static receiver *const receivers[ADV_OP_MASK + 1] = {
 	[ADV_OP_ACKNOWLEDGE] = acknowledge,
 };
 
-/* Returns the QP of a packet; NULL: the general path must check the packet. */
-INLINED struct adv_qp *receiver_of(const struct adv_engine *e, const struct adv_rx_packet *pkt)
+INLINED uint32_t qpn_of(const struct adv_rx_packet *pkt)
+{
+	return adv_get_be32(pkt->data + 4) & ADV_QPN_MASK;
+}
+
+/* Returns the QP of a packet, whose QP number is in the range r; NULL: the general path must check
+ * the packet. */
+INLINED struct adv_qp *receiver_in_range(const struct adv_qpn_range *r,
+					 const struct adv_rx_packet *pkt)
 {
 	struct adv_qp *qp;
 	uint64_t bth;
 
-	if (pkt->len < ADV_BTH_LEN || (pkt->meta->tclass & ADV_ECN_MASK) == ADV_ECN_CE)
+	if ((pkt->meta->tclass & ADV_ECN_MASK) == ADV_ECN_CE)
 		return NULL;
 	bth = adv_get_be64(pkt->data);
 	if ((bth & FIXED_MASK) != FIXED_VALUE || pkt->more || pkt->source)
 		return NULL;
-	qp = adv_qp_number_find(e, (uint32_t)bth & ADV_QPN_MASK);
+	qp = r->qp[((uint32_t)bth & ADV_QPN_MASK) - r->first];
 	if (!qp || (qp->unusual & ADV_UNUSUAL_FOR_REQUEST) || !is_from_peer(qp, pkt->meta))
 		return NULL;
 	return qp;
+}
+
+/* As receiver_in_range(), for any number. */
+static __attribute__((noinline)) struct adv_qp *receiver_of(const struct adv_engine *e,
+							    const struct adv_rx_packet *pkt)
+{
+	const struct adv_qpn_range *r;
+
+	if (pkt->len < ADV_BTH_LEN)
+		return NULL;
+	r = adv_qp_number_range_of(e, qpn_of(pkt));
+	return r ? receiver_in_range(r, pkt) : NULL;
 }
 
 /* As receiver_of(), and notes the QP for further packets of the datagram. */
@@ -402,16 +421,20 @@ INLINED void deliver(struct adv_engine *e, struct adv_qp *qp, uint64_t now,
 		adv_incoming_rx(e, now, pkt);
 }
 
-static __attribute__((noinline)) void rx_in_datagram(struct adv_engine *e, uint64_t now,
-						     const struct adv_rx_packet *pkt)
+/* Handles packets of datagrams of several packets, of QP numbers in further ranges, and so on. */
+static __attribute__((noinline)) void rx_any(struct adv_engine *e, uint64_t now,
+					     const struct adv_rx_packet *pkt)
 {
-	deliver(e, receiver_in_datagram(e, pkt), now, pkt);
+	deliver(e, pkt->datagram ? receiver_in_datagram(e, pkt) : receiver_of(e, pkt), now, pkt);
 }
 
+/* Calls no function whose result it needs, so that it saves no registers. */
 void adv_engine_rx(struct adv_engine *e, uint64_t now, const struct adv_rx_packet *pkt)
 {
-	if (pkt->datagram)
-		rx_in_datagram(e, now, pkt);
+	const struct adv_qpn_range *r = &e->range[0]; /* the only one, mostly */
+
+	if (pkt->datagram || pkt->len < ADV_BTH_LEN || qpn_of(pkt) - r->first >= r->count)
+		rx_any(e, now, pkt);
 	else
-		deliver(e, receiver_of(e, pkt), now, pkt);
+		deliver(e, receiver_in_range(r, pkt), now, pkt);
 }

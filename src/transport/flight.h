@@ -13,6 +13,13 @@ static inline uint32_t adv_flight_psns(const struct adv_qp *qp)
 /* Schedules the QPs that wait for total_window, the window that all QPs share. */
 void adv_flight_unstall(struct adv_engine *e);
 
+/* Schedules them if the window has room. */
+static inline void adv_flight_check_stalled(struct adv_engine *e)
+{
+	if (e->in_flight < e->total_window && !adv_list_empty(&e->stalled))
+		adv_flight_unstall(e);
+}
+
 /* Sets the oldest unacknowledged PSN and the next one to send. */
 static inline void adv_flight_set(struct adv_qp *qp, uint32_t una, uint32_t next)
 {
@@ -22,8 +29,17 @@ static inline void adv_flight_set(struct adv_qp *qp, uint32_t una, uint32_t next
 	qp->req.una_psn = una;
 	qp->req.next_psn = next;
 	e->in_flight += adv_flight_psns(qp);
-	if (e->in_flight < e->total_window && !adv_list_empty(&e->stalled))
-		adv_flight_unstall(e);
+	adv_flight_check_stalled(e);
+}
+
+/* As adv_flight_set(), after `acked` PSNs before una were acknowledged. */
+static inline void adv_flight_acked(struct adv_qp *qp, uint32_t una, uint32_t acked)
+{
+	struct adv_engine *e = qp->engine;
+
+	e->in_flight -= acked;
+	qp->req.una_psn = una;
+	adv_flight_check_stalled(e);
 }
 
 /* Adds the QP to the list of QPs that wait for total_window. */

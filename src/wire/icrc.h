@@ -65,6 +65,8 @@ static inline uint32_t adv_icrc_id_effect_of(uint16_t ip_id)
 {
 	uint32_t effect = 0;
 
+	if (ip_id < 256)
+		return adv_icrc_id_effect[0][ip_id & 15] ^ adv_icrc_id_effect[1][ip_id >> 4];
 	for (unsigned digit = 0, left = ip_id; left; digit++, left >>= 4)
 		effect ^= adv_icrc_id_effect[digit][left & 15];
 	return effect;

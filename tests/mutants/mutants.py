@@ -15,9 +15,11 @@ CM_RELEASE = "src/cm/release.c"
 CM_REQUEST = "src/cm/request.c"
 CM_TIMEOUT = "src/cm/timeout.c"
 COMPLETER = "src/transport/completer.c"
+AFFILIATED = "src/transport/affiliated.c"
 CQ = "src/transport/cq.c"
 DATAGRAM = "src/transport/datagram.c"
 DCQCN = "src/transport/dcqcn.c"
+ENGINE_EVENTS = "src/transport/engine_events.c"
 ENGINE_RX = "src/transport/engine_rx.c"
 ENGINE_TX = "src/transport/engine_tx.c"
 FAST_RECEIVE = "src/transport/fast_receive.c"
@@ -81,6 +83,25 @@ MUTANTS = [
      "qp->req.unanswered || qp->req.nak_heard ||", "qp->req.unanswered ||"),
     ("front-tx", "the engine's summary does not show that a QP has packets to send", QP_STATE_H,
      "\tqp->engine->front.todo |= ADV_TODO_TX;\n", ""),
+    ("front-event", "the engine's summary does not show that a CQ has an event", CQ,
+     "\tcq->engine->front.todo |= ADV_TODO_EVENT;\n", ""),
+    ("front-async", "the engine's summary does not show an asynchronous event", AFFILIATED,
+     "\te->front.todo |= ADV_TODO_EVENT;\n", ""),
+    ("front-event-early", "the engine's summary shows no event while further events are queued", ENGINE_EVENTS,
+     "\tif (adv_affiliated_next(&e->async_events, event))\n\t\treturn true;\n",
+     "\tif (adv_affiliated_next(&e->async_events, event)) {\n\t\te->front.todo &= ~(uint32_t)ADV_TODO_EVENT;\n"
+     "\t\treturn true;\n\t}\n"),
+    ("front-ack", "the engine's summary does not show a delayed ACK", RESPONDER_ACK,
+     "\tqp->engine->front.todo |= ADV_TODO_ACK;\n", ""),
+    ("front-ack-end", "the engine's summary shows a delayed ACK after its end", RESPONDER_ACK,
+     "\tif (adv_list_empty(&e->delayed))\n\t\te->front.todo &= ~(uint32_t)ADV_TODO_ACK;\n", ""),
+    ("front-timers", "the engine's summary does not show an earlier deadline", TIMER,
+     "\t\tadv_heap_add(&h->heap, &timer_kind, &t);\n\tpublish_earliest(h);\n",
+     "\t\tadv_heap_add(&h->heap, &timer_kind, &t);\n"),
+    ("flight-acked", "an ACK of the fast path leaves packets in the common count", FLIGHT_H,
+     "\te->in_flight -= acked;\n", "\te->in_flight -= acked - 1;\n"),
+    ("fast-range", "the fast path takes a queue pair of the wrong range", FAST_RECEIVE,
+     "\tr = adv_qp_number_range_of(e, qpn_of(pkt));", "\tr = &e->range[e->ranges - 1];"),
     ("long-region", "a region is deregistered while the peer may still read it", MR,
      "mr->windows);\n\twithdraw_region(mr);", "mr->windows);"),
     ("psn-wrap", "PSNs are compared without regard to wrap-around", HEADERS,

@@ -173,6 +173,17 @@ static uint64_t next_of_host(const struct sim *s, const struct host *h)
 	return next;
 }
 
+/* The engine's summary shows at least what there is to do. */
+static void check_summary(struct sim *s, const struct host *h)
+{
+	uint32_t todo = adv_engine_todo(h->e);
+
+	if (adv_engine_tx_ready(h->e) && !(todo & ADV_TODO_TX))
+		violation(s, "packets are ready, and the engine's summary does not say so");
+	if (adv_engine_has_event(h->e) && !(todo & ADV_TODO_EVENT))
+		violation(s, "an event is queued, and the engine's summary does not say so");
+}
+
 static void run_host(struct sim *s, struct host *h)
 {
 	network_release(h);
@@ -183,8 +194,7 @@ static void run_host(struct sim *s, struct host *h)
 	manager_expire(h);
 	if (adv_engine_tx_ready(h->e) && h->link_free_at <= s->now)
 		network_pull(h);
-	if (adv_engine_tx_ready(h->e) && !(adv_engine_todo(h->e) & ADV_TODO_TX))
-		violation(s, "packets are ready, and the engine's summary does not say so");
+	check_summary(s, h);
 }
 
 static void step(struct sim *s)

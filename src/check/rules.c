@@ -9,7 +9,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"sge-outside-region",
 			"an SGE reaches outside its memory region",
 			"addr and length of an SGE must lie inside the region that its lkey names.",
-			"ibv_post_send(3), ibv_post_recv(3); IBTA 10.6.3.1, 11.6.2",
+			"ibv_post_send(3), ibv_post_recv(3); IBTA chapter 10",
 			"The request completes with IBV_WC_LOC_PROT_ERR, and the queue pair enters "
 			"the error state.",
 			"Register all the memory that the SGE covers, or shorten the SGE.",
@@ -20,7 +20,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"the buffer of a send request was changed before its completion",
 			"From its posting until its completion is polled, the NIC may read the "
 			"buffer of a send request at any time, also for a retransmission.",
-			"ibv_post_send(3), Notes; IBTA 10.7.2.2, 11.4.1.1",
+			"ibv_post_send(3), Notes; IBTA chapter 10",
 			"The peer receives the old contents, the new ones, or a mixture. Nobody "
 			"reports it.",
 			"Change the buffer only after a completion of this request, or of a later "
@@ -32,7 +32,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"a posted receive buffer was changed by the program",
 			"The buffer of a posted receive belongs to the NIC until its completion is "
 			"polled.",
-			"ibv_post_recv(3), Notes; IBTA 10.7.2.2, 11.4.1.2",
+			"ibv_post_recv(3), Notes; IBTA chapter 10",
 			"A message that arrives at the same time overwrites what the program "
 			"wrote, or is overwritten by it.",
 			"Use the buffer only after the completion of its receive was polled.",
@@ -42,7 +42,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"receive-buffer-reused",
 			"a request uses the buffer of a posted receive",
 			"A message may arrive at any time and change the buffer.",
-			"ibv_post_recv(3), Notes; IBTA 10.7.2.2, 11.4.1.2",
+			"ibv_post_recv(3), Notes; IBTA chapter 10",
 			"Two messages overwrite each other, or a message that arrives is sent "
 			"back.",
 			"Give each posted receive a buffer of its own. Programs that ignore the "
@@ -54,7 +54,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"memory was freed or unmapped while a region is registered for it",
 			"A region stays bound to its physical pages. After free() or munmap() the "
 			"same addresses may get other pages, or other owners.",
-			"ibv_reg_mr(3), ibv_dereg_mr(3); IBTA 10.6.3",
+			"ibv_reg_mr(3), ibv_dereg_mr(3); IBTA chapter 10",
 			"Peers that know the rkey, and requests with the lkey, access pages that "
 			"the program uses for something else or no longer sees.",
 			"Deregister the region first.",
@@ -65,7 +65,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"the lkey of an SGE names no region",
 			"An lkey is valid from the registration of its region to its "
 			"deregistration.",
-			"ibv_post_send(3), ibv_dereg_mr(3); IBTA 10.6.3, 11.6.2",
+			"ibv_post_send(3), ibv_dereg_mr(3); IBTA chapter 10",
 			"The request completes with IBV_WC_LOC_PROT_ERR. If the key was given to a "
 			"new region meanwhile, it accesses that region.",
 			"Use the lkey of a registered region; deregister a region after its last "
@@ -77,7 +77,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"the rkey of a request names no region that permits the access",
 			"An rkey is valid from the registration of its region to its "
 			"deregistration, for the range and the access that were registered.",
-			"ibv_post_send(3), ibv_reg_mr(3); IBTA 9.7.4.1.5, 10.6.3",
+			"ibv_post_send(3), ibv_reg_mr(3); IBTA 9.7.4.1.5",
 			"The peer answers with a NAK, the request completes with "
 			"IBV_WC_REM_ACCESS_ERR, and both queue pairs enter the error state. If the "
 			"key was given to a new region, memory of that region is changed.",
@@ -89,7 +89,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"dereg-while-posted",
 			"a region was deregistered while a posted request uses it",
 			"A region must exist until all requests that name it have completed.",
-			"ibv_dereg_mr(3); IBTA 10.6.3, 11.2.8.4",
+			"ibv_dereg_mr(3); IBTA chapter 10",
 			"The request completes with IBV_WC_LOC_PROT_ERR, and the queue pair enters "
 			"the error state; or it had finished by chance.",
 			"Poll the completions of all requests, or destroy the queue pair, before "
@@ -125,7 +125,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"WRITEs of two queue pairs to overlapping memory are in flight",
 			"Requests of different queue pairs are not ordered: either may be executed "
 			"first, or both in parts.",
-			"IBTA 9.5, 10.8.3.3",
+			"IBTA 10.8.3.3",
 			"The target memory has bytes of either WRITE, differently from run to run.",
 			"Poll the completion of the first WRITE before the second one is posted, "
 			"or use one queue pair.",
@@ -137,7 +137,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"flight",
 			"Atomics are atomic only with respect to other atomics of the same device. "
 			"A WRITE may come between the read and the write of an atomic.",
-			"IBTA 9.4.5, 10.6.7.3",
+			"IBTA chapter 9",
 			"The WRITE is lost, or the result of the atomic is wrong.",
 			"Change memory that atomics access by atomics only, or poll the completion "
 			"of the one before the other is posted.",
@@ -148,7 +148,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"the send queue is full of unsignaled requests",
 			"The slot of an unsignaled request is freed when the completion of a later "
 			"signaled request is polled. Without a signaled request, none is freed.",
-			"ibv_post_send(3), IBV_SEND_SIGNALED; IBTA 10.8.5",
+			"ibv_post_send(3), IBV_SEND_SIGNALED; IBTA 10.7.3.1",
 			"ibv_post_send() returns ENOMEM for ever.",
 			"Signal at least one of each max_send_wr requests, and poll its "
 			"completion.",
@@ -159,7 +159,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"a completion queue has fewer entries than completions can come",
 			"The program must ensure that all completions fit: the device does not "
 			"wait for room.",
-			"ibv_create_cq(3), ibv_poll_cq(3); IBTA 10.8.2, 11.6.3.1",
+			"ibv_create_cq(3), ibv_poll_cq(3); IBTA chapter 10",
 			"If the queue overruns, it raises IBV_EVENT_CQ_ERR, is lost, and its queue "
 			"pairs enter the error state.",
 			"Create the CQ with at least the sum of the depths of the queues that use "
@@ -184,7 +184,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"a receive is smaller than the message",
 			"A message must fit into the buffers of one receive. A UD receive also "
 			"holds the 40 bytes of the GRH.",
-			"ibv_post_recv(3); IBTA 9.9.3, 10.7.3.3, 11.6.2",
+			"ibv_post_recv(3); IBTA chapter 9",
 			"RC: the receive completes with IBV_WC_LOC_LEN_ERR, the sender gets "
 			"IBV_WC_REM_INV_REQ_ERR, and both queue pairs enter the error state. UD: "
 			"the message is dropped.",
@@ -195,7 +195,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"never-polled",
 			"a completion queue was never polled",
 			"Only polling frees the slots of the queues and shows errors.",
-			"ibv_poll_cq(3); IBTA 10.8.2",
+			"ibv_poll_cq(3); IBTA chapter 10",
 			"The queues fill up, the CQ overruns, and errors stay unseen.",
 			"Poll the CQ, or post requests that give no completion (no "
 			"IBV_SEND_SIGNALED, sq_sig_all 0).",
@@ -206,7 +206,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"the program goes on posting to a queue pair in the error state",
 			"After a failed completion the queue pair is in the error state: all its "
 			"requests complete with IBV_WC_WR_FLUSH_ERR.",
-			"ibv_poll_cq(3), ibv_modify_qp(3); IBTA 10.3.1.7, 10.10.3.3",
+			"ibv_poll_cq(3), ibv_modify_qp(3); IBTA 10.3.1",
 			"The same: nothing is sent or received any more.",
 			"Poll completions and compare wc.status with IBV_WC_SUCCESS. After an "
 			"error, reset and connect the queue pair again, or destroy it.",
@@ -219,7 +219,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"ibv_req_notify_cq() requests an event for the next completion. It "
 			"requests "
 			"none for completions that are in the CQ already.",
-			"ibv_req_notify_cq(3), ibv_get_cq_event(3); IBTA 11.4.2.2",
+			"ibv_req_notify_cq(3), ibv_get_cq_event(3); IBTA chapter 11",
 			"The program sleeps until another completion comes, perhaps for ever.",
 			"After ibv_req_notify_cq(), poll until the CQ is empty, and only then "
 			"wait.",
@@ -241,7 +241,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"an asynchronous event reported a failure, and was never read",
 			"Some failures are reported only by asynchronous events: a CQ's overrun, a "
 			"refused request of a peer, a lost port.",
-			"ibv_get_async_event(3); IBTA 11.6.3",
+			"ibv_get_async_event(3); IBTA chapter 11",
 			"The same: the queue pair or CQ is unusable, and the program waits for "
 			"completions that never come.",
 			"Read asynchronous events in a thread, or poll context->async_fd.",
@@ -262,7 +262,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"attr_mask lacks attributes that the transition needs",
 			"Each transition has required attributes, which depend on the type "
 			"of the queue pair.",
-			"ibv_modify_qp(3), table of required attributes; IBTA 11.2.5.2",
+			"ibv_modify_qp(3), table of required attributes; IBTA chapter 11",
 			"ibv_modify_qp() fails with EINVAL.",
 			"Set the named attributes, and their bits in attr_mask.",
 		},
@@ -272,7 +272,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"attr_mask has attributes that the transition does not accept",
 			"An attribute can be set only in the transitions that list it as "
 			"required or optional.",
-			"ibv_modify_qp(3); IBTA 11.2.5.2",
+			"ibv_modify_qp(3); IBTA chapter 11",
 			"ibv_modify_qp() fails with EINVAL.",
 			"Set the attribute in the transition that accepts it, and remove "
 			"its bit here.",
@@ -324,7 +324,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"an address without a GRH",
 			"RoCE has no LIDs: each address vector has a GRH with the GIDs of "
 			"both ends.",
-			"IBTA annex A16.4, A17; ibv_modify_qp(3)",
+			"IBTA annexes A16, A17; ibv_modify_qp(3)",
 			"ibv_modify_qp() fails with EINVAL on RoCE. On InfiniBand the "
 			"program works within one subnet.",
 			"Set ah_attr.is_global to 1, grh.dgid to the peer's GID, and "
@@ -337,7 +337,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"A Q_Key with the high bit is controlled: a request with such a "
 			"remote_qkey sends the Q_Key of its queue pair instead, and only a "
 			"privileged program may give a queue pair such a Q_Key.",
-			"IBTA 3.5.3, 10.2.5",
+			"IBTA chapter 10",
 			"ibv_modify_qp() fails with EPERM without CAP_NET_RAW; the "
 			"receiver "
 			"drops the message.",
@@ -348,7 +348,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"qkey-mismatch",
 			"the Q_Key of a message is not that of its receiver",
 			"A UD queue pair accepts only messages with its own Q_Key.",
-			"ibv_post_send(3); IBTA 9.6.1.4",
+			"ibv_post_send(3); IBTA chapter 9",
 			"The receiver drops the message, and neither end has a completion "
 			"that says so.",
 			"Exchange the Q_Key with the QP number, and set remote_qkey to it.",
@@ -359,7 +359,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"a UD receive without room for the GRH",
 			"The first 40 bytes of a UD receive are for the GRH, even if the "
 			"message has none.",
-			"ibv_post_recv(3); IBTA 11.4.1.2",
+			"ibv_post_recv(3); IBTA chapter 11",
 			"The message is dropped or the receive completes with "
 			"IBV_WC_LOC_LEN_ERR.",
 			"Make each receive 40 bytes longer than its message, and read the "
@@ -414,7 +414,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"Packets of an earlier connection between the same queue pairs are "
 			"accepted if they fit the PSNs. Random first PSNs make that "
 			"improbable, and forged packets too.",
-			"IBTA 9.7.1, 12.9.8.3.1",
+			"IBTA chapter 9",
 			"After a reconnection, a late packet may be taken for a new one, "
 			"and data are lost or corrupted.",
 			"Choose 24 random bits for each queue pair, and send them to the "
@@ -425,7 +425,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"psn-mismatch",
 			"the peer expects another first PSN",
 			"rq_psn of each end must be the sq_psn of the other.",
-			"ibv_modify_qp(3); IBTA 9.7.1",
+			"ibv_modify_qp(3); IBTA chapter 9",
 			"The receiver drops or NAKs each packet: requests fail with "
 			"IBV_WC_RETRY_EXC_ERR.",
 			"Send sq_psn to the peer, and use it as the peer's rq_psn.",
@@ -436,7 +436,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"more READs outstanding than the peer accepts",
 			"max_rd_atomic of a requester must not be above max_dest_rd_atomic "
 			"of its peer.",
-			"ibv_modify_qp(3); IBTA 9.4.4",
+			"ibv_modify_qp(3); IBTA chapter 9",
 			"A READ or atomic beyond the peer's limit fails with "
 			"IBV_WC_REM_INV_REQ_ERR, only under load.",
 			"Exchange the limits, and use the smaller one. librdmacm does so.",
@@ -447,7 +447,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"the two ends have different path MTUs",
 			"Both ends cut messages by their own path MTU and check the length "
 			"of each packet.",
-			"ibv_modify_qp(3); IBTA 9.6.1, 9.7.4.1.6",
+			"ibv_modify_qp(3); IBTA chapter 9",
 			"Messages longer than the smaller MTU fail with "
 			"IBV_WC_REM_INV_REQ_ERR; short ones pass.",
 			"Use the smaller active_mtu of the two ports.",
@@ -458,7 +458,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"the peer is connected to another queue pair",
 			"An RC or UC queue pair receives only from the queue pair that its "
 			"dest_qp_num names.",
-			"ibv_modify_qp(3); IBTA 9.6.1",
+			"ibv_modify_qp(3); IBTA chapter 9",
 			"The peer drops all packets: requests fail with "
 			"IBV_WC_RETRY_EXC_ERR.",
 			"Exchange QP numbers in pairs. Each queue pair has exactly one "
@@ -492,7 +492,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"an object is destroyed while other objects use it",
 			"An object can be destroyed only when no other object names it.",
 			"ibv_dealloc_pd(3), ibv_destroy_cq(3), ibv_destroy_srq(3), "
-			"ibv_destroy_comp_channel(3)",
+			"ibv_destroy_comp_channel(3); IBTA C11-17",
 			"The call fails with EBUSY, and the object stays: a leak if the "
 			"program ignores that.",
 			"Destroy queue pairs first, then SRQs, CQs, channels and regions, "
@@ -606,7 +606,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"a UD message that an Ethernet MTU of 1500 cannot carry",
 			"A UD message is one packet. With an Ethernet MTU of 1500 the "
 			"active MTU is 1024.",
-			"IBTA 9.8.3, annex A17; ibv_query_port(3), active_mtu",
+			"IBTA chapter 9, annex A17; ibv_query_port(3), active_mtu",
 			"The request fails with IBV_WC_LOC_LEN_ERR, or ibv_post_send() "
 			"with "
 			"EINVAL.",
@@ -629,7 +629,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"more private data than the message has room for",
 			"With RDMA_PS_TCP a request carries 56 bytes and an answer 196; "
 			"with RDMA_PS_UDP 180 and 136.",
-			"rdma_connect(3), rdma_accept(3); IBTA 12.6, annex A11",
+			"rdma_connect(3), rdma_accept(3); IBTA chapter 12, annex A11",
 			"The call fails with EINVAL.",
 			"Send the rest by the first message after the connection is "
 			"established.",
@@ -652,7 +652,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"The reason of a rejection is in the event's status: nobody listens "
 			"(8), or the listener has refused (28). Repeating the request at "
 			"once does not change that.",
-			"rdma_get_cm_event(3); IBTA 12.6.7.2",
+			"rdma_get_cm_event(3); IBTA chapter 12",
 			"The same, and each attempt occupies a queue pair for the time of "
 			"TIMEWAIT.",
 			"Read event->status and the private data, and wait before the next "

@@ -36,9 +36,9 @@ class Command(unittest.TestCase):
         cls.folder.cleanup()
 
     @classmethod
-    def compile(cls, name, *flags):
+    def compile(cls, name, *flags, source="freed_registered.c"):
         path = pathlib.Path(cls.folder.name) / name
-        subprocess.run(["cc", "-g", *flags, "-o", path, "freed_registered.c", "lab.c", "-libverbs"],
+        subprocess.run(["cc", "-g", *flags, "-o", path, source, "lab.c", "-libverbs"],
                        cwd=HERE, check=True)
         return path
 
@@ -71,6 +71,11 @@ class Command(unittest.TestCase):
     def test_without_debug_information(self):
         _, output = check(self.compile("stripped", "-s"))
         self.assertRegex(output, rf"adverb check: {RULE}:[^#]*#0 \S+/stripped\+0x")
+
+    def test_memory_is_bounded_by_outstanding_work(self):
+        _, output = check(self.compile("steady", source="steady.c"))
+        self.assertIn("findings: 0", output)
+        self.assertLess(int(re.search(r"^growth: (-?\d+)$", output, re.M)[1]), 4096)
 
     def test_address_sanitizer(self):
         status, output = check(self.compile("asan", "-fsanitize=address"))

@@ -50,7 +50,8 @@ static void begin_send(struct adv_rdmap_stream *s, uint32_t length, uint64_t now
 
 	if (!in_order(s, ADV_DDP_QUEUE_SEND, now))
 		return;
-	if (s->header.mo == 0)
+	/* Segments without payload may precede: they are at offset 0, too. */
+	if (!qp->resp.recv)
 		qp->resp.recv = adv_qp_take_recv(qp);
 	if (!qp->resp.recv) {
 		adv_qp_count(qp, &qp->engine->counters.out_of_buffer);

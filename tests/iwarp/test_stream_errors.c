@@ -437,6 +437,29 @@ static void test_queue_pair_without_access(void **state)
 	expect_ended(&s, IBV_EVENT_QP_REQ_ERR, ADV_ERR_QP_ACCESS);
 }
 
+/* Empty segments in front of a message are a part of it: they use no further receive request. */
+static void test_empty_segments(void **state)
+{
+	const struct adv_ddp_header h = {.opcode = ADV_RDMAP_SEND, .msn = 1};
+	struct scene s = scene_open(ALL_ACCESS);
+	unsigned i;
+
+	end_recv(s.b->end[1], 1, s.there, 0, 10);
+	end_recv(s.b->end[1], 2, s.there, 10, 10);
+	for (i = 0; i < 3; i++)
+		inject_part(&s, h, 0);
+	inject(&s, h, 10);
+	while (bed_step(s.b, 1))
+		;
+	assert_int_equal(s.b->end[1]->recv_count, 1);
+	expect_recv(s.b->end[1], 0, 1, IBV_WC_SUCCESS);
+	assert_int_equal(s.b->end[1]->recvs[0].wc.byte_len, 10);
+	assert_int_equal(end_to_state(s.b->end[1], IBV_QPS_ERR), 0);
+	end_poll(s.b->end[1]);
+	expect_recv(s.b->end[1], 1, 2, IBV_WC_WR_FLUSH_ERR);
+	bed_close(s.b);
+}
+
 /* A CRC that is wrong, and a segment shorter than its header. */
 static void test_bad_stream(void **state)
 {
@@ -483,6 +506,7 @@ int main(void)
 		cmocka_unit_test(test_attacks_on_reads),
 		cmocka_unit_test(test_wrong_responses),
 		cmocka_unit_test(test_queue_pair_without_access),
+		cmocka_unit_test(test_empty_segments),
 		cmocka_unit_test(test_bad_stream),
 		cmocka_unit_test(test_terminate),
 	};

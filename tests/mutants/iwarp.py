@@ -43,6 +43,8 @@ IWARP = [
      "s->header.queue != queue", "false"),
     ("rdmap-recv-length", "the last byte of a SEND may exceed the receive request", STREAM_RX,
      "length > qp->resp.recv->length", "length > qp->resp.recv->length + 1"),
+    ("rdmap-take-recv", "each empty segment at the beginning of a message takes a receive request", STREAM_RX,
+     "if (!qp->resp.recv)\n\t\tqp->resp.recv =", "if (s->header.mo == 0)\n\t\tqp->resp.recv ="),
     ("rdmap-early-response", "a response may arrive before its request was sent", STREAM_RX,
      "(int32_t)(s->sent_end - index) <= 0)", "index == UINT32_MAX)"),
     ("rdmap-response-stag", "a response may name another READ", STREAM_RX,

@@ -5,17 +5,22 @@
 #include <argp.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "cli/command.h"
+#include "cli/json.h"
 #include "cli/report.h"
+#include "cli/sim_sweep.h"
 #include "fabric/calendar.h"
 #include "fabric/egress.h"
 
 #define EVENTS 100000 /* events between two checks for signals, which take some ms */
 #define SETS   64
+#define JOBS   1024
 
 struct options {
 	const char *file;
@@ -24,6 +29,8 @@ struct options {
 	const char *set[SETS];
 	unsigned sets;
 	char seed[40];
+	const char *sweep;
+	unsigned jobs;
 	bool json;
 };
 
@@ -105,6 +112,8 @@ static void show_progress(const struct adv_sim *sim, double began, bool end)
 	unsigned percent = (unsigned)(adv_fabric_now(sim->fabric) * 100.0 /
 				      (double)sim->scenario.run.duration);
 
+	if (sim->quiet)
+		return;
 	if (end ? !shown : monotonic_seconds() - began < 1 || !isatty(STDERR_FILENO))
 		return;
 	shown = true;
@@ -177,9 +186,59 @@ static int run_and_report(struct adv_sim *sim, const struct options *o)
 	return ADV_EXIT_FAILED;
 }
 
+/* ---- sweeps ---- */
+
+static int run_case(void *user, const char *const *set, unsigned count, FILE *out)
+{
+	struct options o = *(const struct options *)user;
+	struct adv_sim sim = {.file = o.file, .stop = ADV_FABRIC_UNTIL, .quiet = true};
+	struct json_object *json;
+
+	for (unsigned i = 0; i < count; i++) {
+		if (o.sets == SETS) {
+			fprintf(stderr, "adverb sim: --set and --sweep: more than %d keys\n", SETS);
+			return ADV_EXIT_USAGE;
+		}
+		o.set[o.sets++] = set[i];
+	}
+	if (!prepare_run(&sim, &o))
+		return ADV_EXIT_USAGE;
+	run_scenario(&sim);
+	json = sim.stop == ADV_FABRIC_NO_MEMORY ? NULL : adv_sim_to_json(&sim);
+	if (!json) {
+		fprintf(stderr, "adverb sim: no memory\n");
+		return ADV_EXIT_FAILED;
+	}
+	adv_json_print(out, json);
+	return 0;
+}
+
+static int run_sweep(struct options *o)
+{
+	struct adv_sweep sweep;
+	int status = ADV_EXIT_USAGE;
+	bool good = false;
+
+	if (adv_sweep_parse(&sweep, o->sweep))
+		status = adv_sweep_run(&sweep, o->jobs ? o->jobs : 1, run_case, o);
+	if (status == 0) {
+		good = (!o->csv || adv_sweep_write_csv(&sweep, o->csv)) &&
+		       (!o->report || adv_sweep_write_page(&sweep, o->file, o->report)) &&
+		       (o->json ? adv_sweep_print_json(&sweep, o->file)
+				: adv_sweep_print_text(&sweep));
+		if (good && (fflush(stdout) || ferror(stdout))) {
+			fprintf(stderr, "adverb sim: the result cannot be written: %m\n");
+			good = false;
+		}
+		status = good ? 0 : ADV_EXIT_FAILED;
+	}
+	adv_sweep_free(&sweep);
+	return status;
+}
+
 /* ---- the command ---- */
 
-enum { KEY_SEED = 256, KEY_CSV, KEY_REPORT };
+enum { KEY_SEED = 256, KEY_CSV, KEY_REPORT, KEY_SWEEP, KEY_JOBS };
 
 static const struct argp_option argp_options[] = {
 	{"set", 's', "KEY=VALUE", 0,
@@ -190,8 +249,23 @@ static const struct argp_option argp_options[] = {
 	 "Write transfers, events of switches and samples of queues as CSV", 0},
 	{"report", KEY_REPORT, "FILE", 0,
 	 "Write an HTML page with plots, which needs no other file", 0},
+	{"sweep", KEY_SWEEP, "KEY=VALUES;...", 0,
+	 "Run all combinations of values, such as \"host.congestion-control=dcqcn,none; "
+	 "run.seed=1..20\", and compare them",
+	 0},
+	{"jobs", KEY_JOBS, "N", 0, "With --sweep: number of runs at a time (default 1)", 0},
 	{0},
 };
+
+static unsigned read_jobs(const char *arg, struct argp_state *state)
+{
+	uint64_t n = 0;
+	char why[ADV_UNITS_WHY];
+
+	if (!adv_units_parse(ADV_UNIT_COUNT, arg, strlen(arg), &n, why) || n < 1 || n > JOBS)
+		argp_error(state, "--jobs %s: expected a number from 1 to %d", arg, JOBS);
+	return (unsigned)n;
+}
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
@@ -215,6 +289,18 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_REPORT:
 		o->report = arg;
+		return 0;
+	case KEY_SWEEP:
+		o->sweep = arg;
+		return 0;
+	case KEY_JOBS:
+		o->jobs = read_jobs(arg, state);
+		return 0;
+	case ARGP_KEY_END:
+		if (o->jobs && !o->sweep)
+			argp_error(state, "--jobs is for --sweep");
+		if (o->sweep && o->file && strcmp(o->file, "-") == 0)
+			argp_error(state, "--sweep needs a file: standard input can be read once");
 		return 0;
 	case ARGP_KEY_ARG:
 		if (o->file)
@@ -250,6 +336,8 @@ int adv_sim_main(int argc, char **argv)
 
 	if (adv_command_parse(&argp, argc, argv, 0, &o) != 0)
 		return ADV_EXIT_USAGE;
+	if (o.sweep)
+		return run_sweep(&o);
 	sim.file = o.file;
 	if (prepare_run(&sim, &o))
 		status = run_and_report(&sim, &o);

@@ -14,6 +14,7 @@ struct adv_sim {
 	struct adv_fabric *fabric;
 	enum adv_fabric_stop stop;
 	bool interrupted;
+	bool quiet;   /* no progress bar */
 	FILE *pauses; /* CSV file, or NULL */
 	FILE *queues;
 	FILE *cables;

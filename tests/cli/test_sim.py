@@ -7,6 +7,7 @@ Usage: test_sim.py ADVERB SCENARIOS
 
 import csv
 import json
+import math
 import os
 import pathlib
 import re
@@ -62,6 +63,52 @@ def check_tables(folder):
     assert all(row[2] == "s0" and row[1] == f"h{row[0]}" for row in rows["pauses"][1:])
     carried = sum(int(row[4]) for row in rows["cables"][1:] if row[3] == "h16")
     assert carried > 16 * 1000000, carried
+
+
+def interval(values):
+    """Returns the ranks' values between which the median is with a confidence of 95 %."""
+    n, below, k = len(values), 0.0, 0
+    while below + math.comb(n, k) / 2 ** n <= 0.025:
+        below += math.comb(n, k) / 2 ** n
+        k += 1
+    return (sorted(values)[k - 1], sorted(values)[n - k]) if k else (None, None)
+
+
+def check_sweep(folder):
+    """A sweep has the results of single runs, whatever the number of jobs; medians and intervals are right."""
+    what = "run.seed=1..9; host.congestion-control=dcqcn,none; priority 3.ecn-min=50kB, 100kB"
+    args = [SCENARIOS / "incast.ini", "--set", "flow.bytes=200kB", "--json"]
+    one = sim(*args, "--sweep", what, "--csv", folder / "one", "--report", folder / "one.html")
+    two = sim(*args, "--sweep", what, "--jobs", "3", "--csv", folder / "two", "--report", folder / "two.html")
+    assert one == two
+    for name in ("one/runs.csv", "one/cases.csv", "one.html"):
+        assert (folder / name).read_bytes() == (folder / name.replace("one", "two")).read_bytes()
+    result = json.loads(one)
+    assert result["runs"] == 36 and len(result["cases"]) == 4
+    for case, control, least in zip(result["cases"], ("dcqcn", "dcqcn", "none", "none"),
+                                    ("50kB", "100kB", "50kB", "100kB")):
+        sets = [f"host.congestion-control={control}", f"priority 3.ecn-min={least}"]
+        assert case["set"] == sets and case["runs"] == 9
+        if least == "50kB":
+            single = [json.loads(sim(*args, "--seed", s, "--set", sets[0], "--set", sets[1])) for s in range(1, 10)]
+            for name, values in (("time_ps", [r["time_ps"] for r in single]),
+                                 ("flow 0 fct_p99_ps", [r["flows"][0]["fct_ps"]["p99"] for r in single])):
+                metric = case["metrics"][name]
+                assert metric["median"] == sorted(values)[4], (name, metric, values)
+                assert (metric["low"], metric["high"]) == interval(values), (name, metric, values)
+    page = (folder / "one.html").read_text()
+    assert page.count("<h2>") == len(result["cases"][0]["metrics"]) and "http" not in page
+    rows = [line.split(",") for line in (folder / "one/runs.csv").read_text().splitlines()]
+    assert len(rows) == 37 and all(len(row) == len(rows[0]) for row in rows)
+    assert rows[0][:3] == ["run.seed", "host.congestion-control", "priority 3.ecn-min"]
+    incast = SCENARIOS / "incast.ini"
+    assert "expected 256B" in sim(incast, "--sweep", "host.mtu=1024B,1000B", "--jobs", "2", status=2)
+    assert "expected section.key=value" in sim(incast, "--sweep", "host.mtu", status=2)
+    assert "given twice" in sim(incast, "--sweep", "run.seed=1;run.seed=2", status=2)
+    assert "more than 100000" in sim(incast, "--sweep", "run.seed=1..5000;flow.count=1..21", status=2)
+    assert "--jobs is for --sweep" in sim(incast, "--jobs", "2", status=2)
+    assert "expected a number from 1" in sim(incast, "--sweep", "run.seed=1", "--jobs", "0", status=2)
+    assert "--sweep needs a file" in sim("-", "--sweep", "run.seed=1", status=2, text="")
 
 
 def check_incast(folder):
@@ -227,6 +274,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         check_tables(folder)
+        check_sweep(folder)
         check_same_bytes(folder)
         check_incast(folder)
         check_unwritable(folder)

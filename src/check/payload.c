@@ -163,19 +163,20 @@ static void find_reused(struct adv_check_call *call, const struct adv_check_obje
 		(unsigned long long)recv->wr_id);
 }
 
-void adv_check_buffer_reused(struct adv_check_call *call, const struct adv_check_queue *recvs,
+bool adv_check_buffer_reused(struct adv_check_call *call, const struct adv_check_queue *recvs,
 			     const struct adv_check_work *w)
 {
 	if (w->is_inline || recvs->count > MOST_RECVS)
-		return;
+		return false;
 	adv_list_for_each(const struct adv_check_work, recv, &recvs->works, link) {
 		for (int i = 0; recv != w && i < w->num_sge * recv->num_sge; i++) {
 			if (!overlap(&w->sge[i / recv->num_sge], &recv->sge[i % recv->num_sge]))
 				continue;
 			find_reused(call, w->owner, w, recv);
-			return;
+			return true;
 		}
 	}
+	return false;
 }
 
 /* ---- posting and completion ---- */

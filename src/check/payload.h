@@ -23,8 +23,9 @@ void adv_check_payloads_answered(struct adv_check_call *call);
 /* The program makes a call: compares receive buffers with their contents at posting, one of each of
  * the oldest queue pairs. */
 void adv_check_receive_buffers(struct adv_check_call *call);
-/* A request is being posted that uses memory while `recvs` are posted. */
-void adv_check_buffer_reused(struct adv_check_call *call, const struct adv_check_queue *recvs,
+/* A request is being posted that uses memory while `recvs` are posted. Returns true if it shares
+ * memory with one of them. */
+bool adv_check_buffer_reused(struct adv_check_call *call, const struct adv_check_queue *recvs,
 			     const struct adv_check_work *w);
 
 #endif

@@ -45,6 +45,14 @@ static void describe_send(const struct adv_check_qp *qp, struct adv_check_work *
 	}
 }
 
+/* Returns the receive requests that messages to the queue pair may use. */
+static const struct adv_check_queue *recvs_of(const struct adv_check_qp *qp)
+{
+	const struct adv_check_srq *srq = qp->qp->srq ? adv_check_srq_of(qp->qp->srq) : NULL;
+
+	return srq ? &srq->recvs : &qp->recvs;
+}
+
 /* Calls the rules on a send request that is being posted. */
 static void check_send(struct adv_check_call *call, struct adv_check_qp *qp,
 		       struct adv_check_work *w)
@@ -53,8 +61,9 @@ static void check_send(struct adv_check_call *call, struct adv_check_qp *qp,
 	adv_check_keys_posted(call, &qp->base, w);
 	adv_check_inline_posted(call, qp, w);
 	adv_check_remote_posted(call, qp, w);
-	adv_check_payload_posted(&qp->sends, w);
-	adv_check_buffer_reused(call, &qp->recvs, w);
+	/* A message that arrives in the buffer is no change by the program. */
+	if (!adv_check_buffer_reused(call, recvs_of(qp), w))
+		adv_check_payload_posted(&qp->sends, w);
 	if (w->signaled)
 		adv_check_cq_expects(qp->send_cq, w);
 }

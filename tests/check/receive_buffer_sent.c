@@ -10,6 +10,8 @@ int main(void)
 	lab_recv(&l, l.b, 4096, 64);
 	lab_recv(&l, l.a, 8192, 64);
 	lab_send(&l, l.b, MENDED ? 0 : 4096, 64); /* finds receive-buffer-reused: b */
+	/* This message changes the buffer, and the program does not. */
+	l.buffer[64] = 'm';
 	lab_send(&l, l.a, 64, 64);
 	lab_wait(l.cq, 4);
 	lab_close(&l);

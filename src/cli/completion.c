@@ -48,6 +48,19 @@ static bool has_letter(const struct argp_option *o)
 	return o->key > ' ' && o->key < 127;
 }
 
+/* Calls fn for each option that help shows, also for those of the children. */
+static void for_each_option(const struct argp *argp,
+			    void (*fn)(const struct argp_option *o, const char *name),
+			    const char *name)
+{
+	for (const struct argp_option *o = argp->options; !is_last(o); o++) {
+		if (is_shown(o))
+			fn(o, name);
+	}
+	for (const struct argp_child *c = argp->children; c && c->argp; c++)
+		for_each_option(c->argp, fn, name);
+}
+
 /* Writes a text, with `before` in front of each character that is in `special`. */
 static void print_escaped(const char *text, const char *special, const char *before)
 {
@@ -94,14 +107,17 @@ static void bash_group(void *user, const char *name, const struct adv_command_gr
 	printf("help --help --usage --version'\n\t\tgroup=yes ;;\n");
 }
 
+static void bash_option(const struct argp_option *o, const char *name)
+{
+	printf("--%s%s ", o->name, o->arg ? "=" : "");
+}
+
 static void bash_command(void *user, const char *name, const struct argp *argp)
 {
 	static const char *const kinds[] = {"", "files", "program"};
 
 	printf("\t'%s')\n\t\twords='", name);
-	for (const struct argp_option *o = argp->options; !is_last(o); o++)
-		if (is_shown(o))
-			printf("--%s%s ", o->name, o->arg ? "=" : "");
+	for_each_option(argp, bash_option, name);
 	printf("--help --usage --version");
 	print_literal_words(argp->args_doc, " ");
 	printf("'\n\t\trest=%s ;;\n", kinds[words_of(argp->args_doc)]);
@@ -173,7 +189,7 @@ static void zsh_group(void *user, const char *name, const struct adv_command_gro
 	       "\t\t_describe command list\n\t\t_arguments '--help' '--usage' '--version' ;;\n");
 }
 
-static void zsh_option(const struct argp_option *o)
+static void zsh_option(const struct argp_option *o, const char *name)
 {
 	if (has_letter(o))
 		printf("\t\t\t'(-%c --%s)'{-%c%s,--%s%s}'[", o->key, o->name, o->key,
@@ -196,9 +212,7 @@ static void zsh_command(void *user, const char *name, const struct argp *argp)
 	enum words words = words_of(argp->args_doc);
 
 	printf("\t'%s')\n\t\t_arguments -s \\\n", name);
-	for (const struct argp_option *o = argp->options; !is_last(o); o++)
-		if (is_shown(o))
-			zsh_option(o);
+	for_each_option(argp, zsh_option, name);
 	printf("\t\t\t'--help[Describe the command]' \\\n\t\t\t'--usage[List the options]'");
 	if (words == WORDS_PROGRAM)
 		printf(" \\\n\t\t\t'(-):program:_command_names -e' \\\n"
@@ -297,23 +311,24 @@ static void fish_group(void *user, const char *name, const struct adv_command_gr
 	}
 }
 
+static void fish_option(const struct argp_option *o, const char *name)
+{
+	printf("complete -c adverb");
+	fish_condition(name);
+	printf("' -l %s", o->name);
+	if (has_letter(o))
+		printf(" -s %c", o->key);
+	if (o->arg)
+		printf(takes_file(o) ? " -rF" : " -x");
+	fish_description(o->doc);
+}
+
 static void fish_command(void *user, const char *name, const struct argp *argp)
 {
 	static const char *const kinds[] = {NULL, " -F\n", " -xa '(__fish_complete_subcommand)'\n"};
 	const char *kind = kinds[words_of(argp->args_doc)];
 
-	for (const struct argp_option *o = argp->options; !is_last(o); o++) {
-		if (!is_shown(o))
-			continue;
-		printf("complete -c adverb");
-		fish_condition(name);
-		printf("' -l %s", o->name);
-		if (has_letter(o))
-			printf(" -s %c", o->key);
-		if (o->arg)
-			printf(takes_file(o) ? " -rF" : " -x");
-		fish_description(o->doc);
-	}
+	for_each_option(argp, fish_option, name);
 	printf("complete -c adverb");
 	fish_condition(name);
 	printf("' -a '");

@@ -51,9 +51,9 @@ static int execute(int argc, char **argv)
 	return status;
 }
 
-static int serve_main(int argc, char **argv)
+/* Checks the options of a subcommand, and executes it. `input` is the structure of its table. */
+static int check_and_execute(const struct argp *argp, int argc, char **argv, void *input)
 {
-	static struct adv_nvme_serve_options o;
 	char **copy = calloc((size_t)argc + 1, sizeof(char *));
 	int status = ADV_EXIT_USAGE;
 
@@ -61,14 +61,65 @@ static int serve_main(int argc, char **argv)
 		return ADV_EXIT_FAILED;
 	/* argp changes the order of the arguments. */
 	memcpy(copy, argv, (size_t)argc * sizeof(char *));
-	if (adv_command_parse(&adv_nvme_serve_argp, argc, copy, 0, &o) == 0)
+	if (adv_command_parse(argp, argc, copy, 0, input) == 0)
 		status = execute(argc, argv);
 	free(copy);
 	return status;
 }
 
+static int serve_main(int argc, char **argv)
+{
+	static struct adv_nvme_serve_options o;
+
+	return check_and_execute(&adv_nvme_serve_argp, argc, argv, &o);
+}
+
+static int host_main(const struct argp *argp, int argc, char **argv)
+{
+	struct adv_nvme_host_options o;
+
+	return check_and_execute(argp, argc, argv, &o);
+}
+
+static int discover_main(int argc, char **argv)
+{
+	return host_main(&adv_nvme_discover_argp, argc, argv);
+}
+
+static int identify_main(int argc, char **argv)
+{
+	return host_main(&adv_nvme_identify_argp, argc, argv);
+}
+
+static int read_main(int argc, char **argv)
+{
+	return host_main(&adv_nvme_read_argp, argc, argv);
+}
+
+static int write_main(int argc, char **argv)
+{
+	return host_main(&adv_nvme_write_argp, argc, argv);
+}
+
+static int verify_main(int argc, char **argv)
+{
+	return host_main(&adv_nvme_verify_argp, argc, argv);
+}
+
+static int bench_main(int argc, char **argv)
+{
+	return host_main(&adv_nvme_bench_argp, argc, argv);
+}
+
 static const struct adv_command commands[] = {
 	{"serve", "Serve files, block devices or memory to hosts", serve_main},
+	{"discover", "List the subsystems of a target", discover_main},
+	{"list", "List the namespaces of a target", discover_main},
+	{"identify", "Show a controller and a namespace", identify_main},
+	{"read", "Read a namespace to a file", read_main},
+	{"write", "Write a file to a namespace", write_main},
+	{"verify", "Write a namespace, read it and compare", verify_main},
+	{"bench", "Measure IOPS, throughput and latency", bench_main},
 	{NULL, NULL, NULL},
 };
 
@@ -79,7 +130,8 @@ int adv_nvme_main(int argc, char **argv)
 		.kind = "command",
 		.commands = commands,
 		.usage = "COMMAND [ARGUMENT...]",
-		.about = "NVMe over Fabrics (RDMA) on Adverb's NIC.\vCommands:",
+		.about = "NVMe over Fabrics (RDMA) on Adverb's NIC: a target, and a "
+			 "host.\vCommands:",
 		.more = "On another RDMA device, execute the program " PROGRAM " itself.",
 	};
 

@@ -5,5 +5,12 @@
 #define ADV_NVME_RDMA_COMMAND_H
 
 int adv_nvme_serve_main(int argc, char **argv);
+int adv_nvme_discover_main(int argc, char **argv);
+int adv_nvme_list_main(int argc, char **argv);
+int adv_nvme_identify_main(int argc, char **argv);
+int adv_nvme_read_main(int argc, char **argv);
+int adv_nvme_write_main(int argc, char **argv);
+int adv_nvme_verify_main(int argc, char **argv);
+int adv_nvme_bench_main(int argc, char **argv);
 
 #endif

@@ -16,6 +16,13 @@ static const struct {
 	const char *summary;
 } commands[] = {
 	{"serve", adv_nvme_serve_main, "Serve files, block devices or memory"},
+	{"discover", adv_nvme_discover_main, "List the subsystems of a target"},
+	{"list", adv_nvme_list_main, "List the namespaces of a target"},
+	{"identify", adv_nvme_identify_main, "Show a controller and a namespace"},
+	{"read", adv_nvme_read_main, "Read a namespace to a file"},
+	{"write", adv_nvme_write_main, "Write a file to a namespace"},
+	{"verify", adv_nvme_verify_main, "Write a namespace, read it and compare"},
+	{"bench", adv_nvme_bench_main, "Measure IOPS, throughput and latency"},
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -7,6 +7,8 @@
 #define ADV_NVME_RDMA_OPTIONS_H
 
 #include <argp.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "nvme_rdma/server.h"
 
@@ -20,5 +22,29 @@ struct adv_nvme_serve_options {
 };
 
 extern const struct argp adv_nvme_serve_argp; /* struct adv_nvme_serve_options */
+
+/* Options of the commands of the host. */
+struct adv_nvme_host_options {
+	const char *address, *port;
+	const char *nqn; /* NULL: not given */
+	const char *host_nqn;
+	bool json;
+	uint32_t nsid;
+	uint16_t queues, depth;
+	uint64_t offset, length; /* bytes; length 0: to the end of the namespace */
+	uint32_t block;		 /* bytes of a command */
+	uint64_t seconds;
+	uint64_t seed;
+	unsigned writes; /* percent of the commands of a benchmark */
+	bool sequential;
+	const char *file; /* to read to or write from; NULL: standard output or input */
+};
+
+extern const struct argp adv_nvme_discover_argp; /* all: struct adv_nvme_host_options */
+extern const struct argp adv_nvme_identify_argp;
+extern const struct argp adv_nvme_read_argp;
+extern const struct argp adv_nvme_write_argp;
+extern const struct argp adv_nvme_verify_argp;
+extern const struct argp adv_nvme_bench_argp;
 
 #endif

@@ -4,7 +4,7 @@
 #include <argp.h>
 #include <string.h>
 
-#include "base/units.h"
+#include "nvme_rdma/option_number.h"
 #include "nvme_rdma/options.h"
 
 enum { WORKERS_MAX = 64, BUFFERS_MIN = 4 << 20 };
@@ -34,20 +34,6 @@ static void add(struct argp_state *state, const char **list, unsigned *count, co
 		list[(*count)++] = arg;
 }
 
-static uint64_t parse_number(struct argp_state *state, enum adv_unit unit, const char *arg,
-			     uint64_t least, uint64_t most)
-{
-	char why[ADV_UNITS_WHY];
-	uint64_t value = 0;
-
-	if (!adv_units_parse(unit, arg, strlen(arg), &value, why))
-		argp_error(state, "%s", why);
-	else if (value < least || value > most)
-		argp_error(state, "'%s' is not from %llu to %llu", arg, (unsigned long long)least,
-			   (unsigned long long)most);
-	return value;
-}
-
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct adv_nvme_serve_options *o = state->input;
@@ -70,18 +56,18 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		o->config.read_only = true;
 		return 0;
 	case 'w':
-		o->config.workers =
-			(unsigned)parse_number(state, ADV_UNIT_COUNT, arg, 1, WORKERS_MAX);
+		o->config.workers = (unsigned)adv_nvme_option_number(state, ADV_UNIT_COUNT, arg, 1,
+								     WORKERS_MAX);
 		return 0;
 	case 'b':
-		size = parse_number(state, ADV_UNIT_BYTES, arg, 512, 4096);
+		size = adv_nvme_option_number(state, ADV_UNIT_BYTES, arg, 512, 4096);
 		if (size != 512 && size != 4096)
 			argp_error(state, "--block-size: '%s' is neither 512 nor 4096", arg);
 		o->config.block_shift = size == 512 ? 9 : 12;
 		return 0;
 	case 'm':
-		o->config.buffer_bytes =
-			(size_t)parse_number(state, ADV_UNIT_BYTES, arg, BUFFERS_MIN, UINT32_MAX);
+		o->config.buffer_bytes = (size_t)adv_nvme_option_number(state, ADV_UNIT_BYTES, arg,
+									BUFFERS_MIN, UINT32_MAX);
 		return 0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "unexpected argument '%s'; a namespace: --namespace %s", arg,

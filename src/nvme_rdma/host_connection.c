@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "nvme_rdma/host_connection.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RESOLVE_MS = 2000, CONNECT_MS = 10000, READS = 16, RETRIES = 7, CQ_MIN = 4096 };
+
+/* --- the device --- */
+
+static bool make_device(struct adv_nvme_host_device *device, struct ibv_context *verbs)
+{
+	struct ibv_device_attr attr;
+
+	if (device->verbs)
+		return device->verbs == verbs;
+	if (ibv_query_device(verbs, &attr) != 0)
+		return false;
+	device->verbs = verbs;
+	device->cqe = CQ_MIN;
+	device->pd = ibv_alloc_pd(verbs);
+	device->channel = ibv_create_comp_channel(verbs);
+	if (!device->pd || !device->channel || fcntl(device->channel->fd, F_SETFL, O_NONBLOCK) != 0)
+		return false;
+	if (device->cqe > (unsigned)attr.max_cqe)
+		device->cqe = (unsigned)attr.max_cqe;
+	device->cq = ibv_create_cq(verbs, (int)device->cqe, NULL, device->channel, 0);
+	return device->cq != NULL;
+}
+
+void adv_nvme_host_device_free(struct adv_nvme_host_device *device)
+{
+	if (device->cq)
+		ibv_destroy_cq(device->cq);
+	if (device->channel)
+		ibv_destroy_comp_channel(device->channel);
+	if (device->pd)
+		ibv_dealloc_pd(device->pd);
+	memset(device, 0, sizeof(*device));
+}
+
+/* The completion queue has room for all work requests of all queues. */
+static bool make_room(struct adv_nvme_host_device *device, uint16_t qid, uint16_t size)
+{
+	unsigned wanted = 3u * ADV_NVME_ADMIN_QUEUE_SIZE + 3u * size * (qid + 1u);
+
+	if (wanted <= device->cqe)
+		return true;
+	if (ibv_resize_cq(device->cq, (int)wanted) != 0)
+		return false;
+	device->cqe = wanted;
+	return true;
+}
+
+/* --- connecting --- */
+
+/* Describes why an event other than the wanted one came. */
+static void describe(const struct rdma_cm_event *event, char why[256])
+{
+	uint16_t status;
+
+	if (event->event == RDMA_CM_EVENT_REJECTED && event->param.conn.private_data &&
+	    adv_nvme_cm_reject_decode(event->param.conn.private_data,
+				      event->param.conn.private_data_len, &status) &&
+	    status != 0)
+		snprintf(why, 256, "the target refuses the connection: %s",
+			 adv_nvme_cm_status_name(status));
+	else if (event->event == RDMA_CM_EVENT_REJECTED)
+		snprintf(why, 256, "the connection is refused: does a target listen there?");
+	else
+		snprintf(why, 256, "%s: %s", rdma_event_str(event->event),
+			 strerror(event->status < 0 ? -event->status : event->status));
+}
+
+/* Waits for an event. The caller acknowledges it. NULL: *why. */
+static struct rdma_cm_event *wait_event(struct adv_nvme_host_connection *c,
+					enum rdma_cm_event_type wanted, char why[256])
+{
+	struct pollfd fd = {.fd = c->channel->fd, .events = POLLIN};
+	struct rdma_cm_event *event;
+
+	if (poll(&fd, 1, CONNECT_MS) <= 0 || rdma_get_cm_event(c->channel, &event) != 0) {
+		snprintf(why, 256, "no answer within %d s", CONNECT_MS / 1000);
+		return NULL;
+	}
+	if (event->event == wanted)
+		return event;
+	describe(event, why);
+	rdma_ack_cm_event(event);
+	return NULL;
+}
+
+static bool wait_for(struct adv_nvme_host_connection *c, enum rdma_cm_event_type wanted,
+		     char why[256])
+{
+	struct rdma_cm_event *event = wait_event(c, wanted, why);
+
+	if (event)
+		rdma_ack_cm_event(event);
+	return event != NULL;
+}
+
+static bool resolve(struct adv_nvme_host_connection *c, const struct adv_nvme_address *address,
+		    char why[256])
+{
+	c->channel = rdma_create_event_channel();
+	if (!c->channel || rdma_create_id(c->channel, &c->id, c, RDMA_PS_TCP) != 0) {
+		snprintf(why, 256, "no RDMA device: %s", strerror(errno));
+		return false;
+	}
+	if (rdma_resolve_addr(c->id, NULL, (struct sockaddr *)(uintptr_t)&address->sa,
+			      RESOLVE_MS) != 0 ||
+	    !wait_for(c, RDMA_CM_EVENT_ADDR_RESOLVED, why)) {
+		if (!why[0])
+			snprintf(why, 256, "%s: %s", address->host, strerror(errno));
+		return false;
+	}
+	if (rdma_resolve_route(c->id, RESOLVE_MS) != 0 ||
+	    !wait_for(c, RDMA_CM_EVENT_ROUTE_RESOLVED, why)) {
+		if (!why[0])
+			snprintf(why, 256, "no route to %s: %s", address->host, strerror(errno));
+		return false;
+	}
+	return true;
+}
+
+static bool make_qp(struct adv_nvme_host_connection *c, const struct adv_nvme_host_device *device)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.send_cq = device->cq,
+		.recv_cq = device->cq,
+		.cap = {.max_send_wr = 2u * c->size,
+			.max_recv_wr = c->size,
+			.max_send_sge = 2,
+			.max_recv_sge = 1},
+	};
+	size_t len = c->size * (size_t)(2 * ADV_NVME_COMMAND_LEN + ADV_NVME_COMPLETION_LEN);
+
+	c->memory = calloc(1, len);
+	if (!c->memory || rdma_create_qp(c->id, device->pd, &init) != 0)
+		return false;
+	c->mr = ibv_reg_mr(device->pd, c->memory, len, IBV_ACCESS_LOCAL_WRITE);
+	if (!c->mr)
+		return false;
+	for (unsigned i = 0; i < c->size; i++) {
+		errno = adv_nvme_host_connection_post(c, i);
+		if (errno)
+			return false;
+	}
+	return true;
+}
+
+static bool establish(struct adv_nvme_host_connection *c, uint16_t cntlid, char why[256])
+{
+	struct adv_nvme_cm_request cm = {.qid = c->qid,
+					 .hrqsize = c->size,
+					 .hsqsize = (uint16_t)(c->size - 1),
+					 .cntlid = cntlid};
+	uint8_t data[ADV_NVME_CM_LEN];
+	struct rdma_conn_param param = {
+		.private_data = data,
+		.private_data_len = sizeof(data),
+		.responder_resources = READS,
+		.retry_count = RETRIES,
+		.rnr_retry_count = RETRIES,
+		.flow_control = 1,
+	};
+	struct rdma_cm_event *event;
+	uint16_t crqsize;
+	bool ok;
+
+	adv_nvme_cm_request_encode(&cm, data);
+	if (rdma_connect(c->id, &param) != 0) {
+		snprintf(why, 256, "cannot connect: %s", strerror(errno));
+		return false;
+	}
+	event = wait_event(c, RDMA_CM_EVENT_ESTABLISHED, why);
+	if (!event)
+		return false;
+	c->connected = true;
+	ok = event->param.conn.private_data &&
+	     adv_nvme_cm_accept_decode(event->param.conn.private_data,
+				       event->param.conn.private_data_len, &crqsize);
+	rdma_ack_cm_event(event);
+	if (!ok)
+		snprintf(why, 256, "the peer accepts, but not as an NVMe target");
+	return ok;
+}
+
+struct adv_nvme_host_connection *
+adv_nvme_host_connection_open(struct adv_nvme_host_device *device,
+			      const struct adv_nvme_address *address, uint16_t qid, uint16_t size,
+			      uint16_t cntlid, char why[256])
+{
+	struct adv_nvme_host_connection *c = calloc(1, sizeof(*c));
+
+	why[0] = 0;
+	if (!c)
+		return NULL;
+	c->qid = qid;
+	c->size = size;
+	c->queue = adv_nvme_host_queue_create(size);
+	if (c->queue && resolve(c, address, why)) {
+		if (!make_device(device, c->id->verbs) || !make_room(device, qid, size) ||
+		    !make_qp(c, device))
+			snprintf(why, 256, "cannot make a queue pair: %s", strerror(errno));
+		else if (establish(c, cntlid, why) &&
+			 fcntl(c->channel->fd, F_SETFL, O_NONBLOCK) == 0)
+			return c;
+	}
+	adv_nvme_host_connection_close(c);
+	return NULL;
+}
+
+void adv_nvme_host_connection_close(struct adv_nvme_host_connection *c)
+{
+	if (c->connected)
+		rdma_disconnect(c->id);
+	if (c->id && c->id->qp)
+		rdma_destroy_qp(c->id);
+	if (c->id)
+		rdma_destroy_id(c->id);
+	if (c->channel)
+		rdma_destroy_event_channel(c->channel);
+	if (c->mr)
+		ibv_dereg_mr(c->mr);
+	if (c->queue)
+		adv_nvme_host_queue_destroy(c->queue);
+	free(c->memory);
+	free(c);
+}
+
+bool adv_nvme_host_connection_ended(struct adv_nvme_host_connection *c)
+{
+	struct rdma_cm_event *event;
+	bool ended = false;
+
+	while (rdma_get_cm_event(c->channel, &event) == 0) {
+		ended |= event->event == RDMA_CM_EVENT_DISCONNECTED ||
+			 event->event == RDMA_CM_EVENT_DEVICE_REMOVAL;
+		rdma_ack_cm_event(event);
+	}
+	return ended;
+}
+
+/* --- capsules --- */
+
+/* The memory: 2 * size capsules, as many as the send queue takes, then size receives. */
+const uint8_t *adv_nvme_host_connection_received(const struct adv_nvme_host_connection *c,
+						 unsigned index)
+{
+	return c->memory + 2u * c->size * ADV_NVME_COMMAND_LEN +
+	       (size_t)index * ADV_NVME_COMPLETION_LEN;
+}
+
+int adv_nvme_host_connection_post(struct adv_nvme_host_connection *c, unsigned index)
+{
+	struct ibv_sge sge = {(uintptr_t)adv_nvme_host_connection_received(c, index),
+			      ADV_NVME_COMPLETION_LEN, c->mr->lkey};
+	struct ibv_recv_wr wr = {.wr_id = ADV_NVME_HOST_WR(ADV_NVME_HOST_RECV, c->qid, index),
+				 .sg_list = &sge,
+				 .num_sge = 1};
+	struct ibv_recv_wr *bad;
+
+	return ibv_post_recv(c->id->qp, &wr, &bad);
+}
+
+int adv_nvme_host_connection_send(struct adv_nvme_host_connection *c,
+				  const struct adv_nvme_command *command, const uint8_t *data,
+				  uint32_t data_length, uint32_t lkey)
+{
+	uint8_t *capsule = c->memory + (size_t)c->next_capsule * ADV_NVME_COMMAND_LEN;
+	struct ibv_sge sge[2] = {{(uintptr_t)capsule, ADV_NVME_COMMAND_LEN, c->mr->lkey},
+				 {(uintptr_t)data, data_length, lkey}};
+	struct ibv_send_wr wr = {.wr_id = ADV_NVME_HOST_WR(ADV_NVME_HOST_SEND, c->qid, 0),
+				 .opcode = IBV_WR_SEND,
+				 .send_flags = IBV_SEND_SIGNALED,
+				 .sg_list = sge,
+				 .num_sge = data_length ? 2 : 1};
+	struct ibv_send_wr *bad;
+
+	c->next_capsule = (c->next_capsule + 1) % (2u * c->size);
+	adv_nvme_command_encode(command, capsule);
+	return ibv_post_send(c->id->qp, &wr, &bad);
+}

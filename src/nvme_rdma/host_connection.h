@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* One queue of the host: an RDMA connection with its capsules and receives. */
+#ifndef ADV_NVME_RDMA_HOST_CONNECTION_H
+#define ADV_NVME_RDMA_HOST_CONNECTION_H
+
+#include <rdma/rdma_cma.h>
+#include <stdbool.h>
+
+#include "nvme/host_queue.h"
+#include "nvme/connect.h"
+#include "nvme_rdma/address.h"
+
+struct adv_nvme_host_connection {
+	uint16_t qid, size;
+	struct rdma_event_channel *channel;
+	struct rdma_cm_id *id;
+	struct adv_nvme_host_queue *queue;
+	uint8_t *memory; /* capsules, then receives */
+	struct ibv_mr *mr;
+	unsigned next_capsule;
+	bool connected;
+};
+
+/* What the connections of an association share: made for the device of the first one. */
+struct adv_nvme_host_device {
+	struct ibv_context *verbs;
+	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
+	unsigned cqe; /* entries of the completion queue */
+};
+
+/* The kind of a work request, in the low byte of its ID; the connection's qid is above, and then
+ * the index of the receive. */
+enum { ADV_NVME_HOST_SEND = 1, ADV_NVME_HOST_RECV = 2 };
+#define ADV_NVME_HOST_WR(kind, qid, index)                                                         \
+	((uint64_t)(kind) | (uint64_t)(qid) << 8 | (uint64_t)(index) << 32)
+
+/* Connects a queue. `device` is made for the first one. NULL: *why says the reason. */
+struct adv_nvme_host_connection *
+adv_nvme_host_connection_open(struct adv_nvme_host_device *device,
+			      const struct adv_nvme_address *address, uint16_t qid, uint16_t size,
+			      uint16_t cntlid, char why[256]);
+void adv_nvme_host_connection_close(struct adv_nvme_host_connection *c);
+/* Sends a capsule, with `data` in it if `data_length`. 0 or errno. */
+int adv_nvme_host_connection_send(struct adv_nvme_host_connection *c,
+				  const struct adv_nvme_command *command, const uint8_t *data,
+				  uint32_t data_length, uint32_t lkey);
+/* Returns the receive that completed, of 16 bytes. */
+const uint8_t *adv_nvme_host_connection_received(const struct adv_nvme_host_connection *c,
+						 unsigned index);
+/* Posts a receive again. 0 or errno. */
+int adv_nvme_host_connection_post(struct adv_nvme_host_connection *c, unsigned index);
+/* True if the peer has disconnected. */
+bool adv_nvme_host_connection_ended(struct adv_nvme_host_connection *c);
+void adv_nvme_host_device_free(struct adv_nvme_host_device *device);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "nvme_rdma/option_number.h"
+
+#include <string.h>
+
+uint64_t adv_nvme_option_number(struct argp_state *state, enum adv_unit unit, const char *arg,
+				uint64_t least, uint64_t most)
+{
+	char why[ADV_UNITS_WHY];
+	uint64_t value;
+
+	if (arg[0] && strspn(arg, "0123456789") == strlen(arg))
+		unit = ADV_UNIT_COUNT;
+	if (!adv_units_parse(unit, arg, strlen(arg), &value, why)) {
+		argp_error(state, "%s", why);
+		return least;
+	}
+	if (value < least || value > most) {
+		argp_error(state, "'%s' is not from %llu to %llu", arg, (unsigned long long)least,
+			   (unsigned long long)most);
+		return least;
+	}
+	return value;
+}

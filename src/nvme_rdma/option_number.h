@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Numbers and sizes in options. */
+#ifndef ADV_NVME_RDMA_OPTION_NUMBER_H
+#define ADV_NVME_RDMA_OPTION_NUMBER_H
+
+#include <argp.h>
+#include <stdint.h>
+
+#include "base/units.h"
+
+/* Parses a quantity from `least` to `most`. Bytes need no unit. Otherwise calls argp_error(), and
+ * if that returns, returns `least`. */
+uint64_t adv_nvme_option_number(struct argp_state *state, enum adv_unit unit, const char *arg,
+				uint64_t least, uint64_t most);
+
+#endif

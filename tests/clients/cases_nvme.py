@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""NVMe over Fabrics: the host of `adverb nvme` against its target."""
+
+import json
+import os
+
+from harness import Failure, case
+
+NQN = "nqn.2026-01.org.adverb:disk"
+ADDRESSES = {"ipv4": ("127.0.0.1", "127.0.0.1"), "ipv6": ("::1", "[::1]")}
+
+
+def serve(lab, *options, listen="127.0.0.1"):
+    """Starts a target, and returns it when it listens."""
+    return lab.start_server([lab.build / "adverb-nvme", "serve", "-l", listen, *options], f"subsystem {NQN}")
+
+
+def host(lab, command, *options, address="127.0.0.1"):
+    """Returns the words of a command of the host."""
+    named = [] if command in ("discover", "list") else ["-n", NQN]
+    return [lab.build / "adverb-nvme", command, "-a", address, *named, *options]
+
+
+def end(target):
+    """SIGTERM ends a target in order: no queue is left behind."""
+    target.popen.terminate()
+    target.expect(0, 30)
+    if "did not close" in target.output():
+        raise Failure(target.describe())
+
+
+def register_family(family):
+    address, listen = ADDRESSES[family]
+
+    @case("nvme", family)
+    def run(lab):
+        """Discovery, two namespaces, verified data in and outside capsules, several queues."""
+        path = lab.dir / "disk"
+        lab.system(f"truncate -s 16M '{path}'")
+        target = serve(lab, "-n", "ram:16MiB", "-n", path, "-w", "2", listen=listen)
+        found = json.loads(lab.run(host(lab, "discover", "-o", "json", address=address)))["records"]
+        if [(r["subnqn"], r["traddr"], r["trsvcid"]) for r in found] != [(NQN, address, "4420")]:
+            raise Failure(f"discovered: {found}")
+        listed = json.loads(lab.run(host(lab, "list", "-o", "json", address=address)))
+        if [row["nsid"] for row in listed] != [1, 2]:
+            raise Failure(f"listed: {listed}")
+        for namespace, options in (("1", ["-i", "4", "-Q", "16"]), ("2", ["-b", "128KiB", "-Q", "8"]),
+                                   ("2", ["-b", "1MiB", "-Q", "2", "--offset", "1MiB"])):
+            lab.run(host(lab, "verify", "-N", namespace, *options, address=address))
+        end(target)
+
+
+@case("nvme", "copy")
+def copy(lab):
+    """A file goes to the namespace and back, and is in the target's file."""
+    disk, source, back = lab.dir / "disk", lab.dir / "source", lab.dir / "back"
+    source.write_bytes(os.urandom(1_000_000))
+    lab.system(f"truncate -s 4M '{disk}'")
+    target = serve(lab, "-n", disk, "-b", "512")
+    lab.run(host(lab, "write", "--offset", "512B", source))
+    lab.run(host(lab, "read", "--offset", "512B", "--size", "1000448B", back))
+    if back.read_bytes()[:1_000_000] != source.read_bytes():
+        raise Failure("the data that was read differs")
+    if disk.read_bytes()[512:1_000_512] != source.read_bytes():
+        raise Failure("the target's file differs")
+    target.kill()
+    target = serve(lab, "-n", disk, "-r", "-b", "512")
+    refused = lab.run(host(lab, "write", source), status=1)
+    if "write protected" not in refused:
+        raise Failure(f"a read-only namespace: {refused}")
+    end(target)
+
+
+@case("nvme", "refused")
+def refused_hosts(lab):
+    """A host that is not allowed, an unknown subsystem, a port without a target."""
+    target = serve(lab, "-n", "ram:1MiB", "-a", "nqn.2026-01.test:friend")
+    for words, wanted in (
+            (host(lab, "identify"), "connect invalid host"),
+            (host(lab, "identify", "-n", "nqn.2026-01.test:none"), "connect invalid parameters"),
+            (host(lab, "identify", "-N", "7", "-q", "nqn.2026-01.test:friend"), "no namespace 7"),
+            (host(lab, "identify", "-s", "4421"), "refused")):
+        text = lab.run(words, status=1)
+        if wanted not in text:
+            raise Failure(f"no '{wanted}' in: {text}")
+    lab.run(host(lab, "identify", "-q", "nqn.2026-01.test:friend"))
+    end(target)
+
+
+@case("nvme", "killed-host")
+def killed_host(lab):
+    """Hosts end by SIGKILL in the middle of their commands; the target serves the next ones."""
+    target = serve(lab, "-n", "ram:16MiB", "-w", "2")
+    for _ in range(5):
+        killed = lab.start(host(lab, "bench", "-T", "60", "-i", "4", "-Q", "32", "--rwmixwrite", "50"))
+        lab.wait_until(lambda: ", 0 ids," not in lab.system(f"'{lab.adverb}' status"), 30, "it connects")
+        lab.system("sleep 0.3")
+        killed.kill()
+    lab.run(host(lab, "verify", "-i", "2", "-Q", "32"))
+    end(target)
+
+
+@case("nvme", "killed-target")
+def killed_target(lab):
+    """The target ends by SIGKILL in the middle of commands: the host reports it. After a restart the
+    acknowledged data is there."""
+    disk, source, back = lab.dir / "disk", lab.dir / "source", lab.dir / "back"
+    source.write_bytes(os.urandom(4 << 20))
+    lab.system(f"truncate -s 16M '{disk}'")
+    target = serve(lab, "-n", disk)
+    lab.run(host(lab, "write", source))
+    busy = lab.start(host(lab, "bench", "-T", "60", "--offset", "8MiB", "--rwmixwrite", "100"))
+    lab.system("sleep 0.5")
+    target.kill()
+    busy.wait(60)
+    if busy.popen.returncode != 1 or "the connection is lost" not in busy.output():
+        raise Failure(busy.describe())
+    target = serve(lab, "-n", disk)
+    lab.run(host(lab, "read", "--size", "4MiB", back))
+    if back.read_bytes() != source.read_bytes():
+        raise Failure("acknowledged data is lost")
+    end(target)
+
+
+@case("nvme", "connects")
+def connects(lab):
+    """Many associations, one after the other, leave nothing behind."""
+    target = serve(lab, "-n", "ram:1MiB")
+    words = " ".join(f"'{w}'" for w in host(lab, "identify"))
+    lab.run(["sh", "-ec", f"for i in $(seq 60); do {words} >/dev/null; done"], seconds=100)
+    end(target)
+
+
+for name in ADDRESSES:
+    register_family(name)

@@ -18,9 +18,10 @@
 #include "fabric/calendar.h"
 #include "fabric/egress.h"
 
-#define EVENTS 100000 /* events between two checks for signals, which take some ms */
-#define SETS   64
-#define JOBS   1024
+#define EVENTS	  100000 /* events between two checks for signals, which take some ms */
+#define SETS	  64
+#define TRACE_MAX (256u << 20) /* largest trace, bytes */
+#define JOBS	  1024
 
 struct options {
 	const char *file;
@@ -30,6 +31,7 @@ struct options {
 	unsigned sets;
 	char seed[40];
 	const char *sweep;
+	const char *trace;
 	unsigned jobs;
 	bool json;
 };
@@ -43,6 +45,21 @@ static void on_signal(int signal)
 
 /* ---- the file ---- */
 
+static bool read_trace(struct adv_sim *sim, const char *file, char why[ADV_SCENARIO_WHY])
+{
+	size_t len = 0;
+	char *text = adv_cli_read_file("adverb sim", file, TRACE_MAX, &len);
+	bool good;
+
+	if (!text) {
+		snprintf(why, ADV_SCENARIO_WHY, "--trace %s cannot be read", file);
+		return false;
+	}
+	good = adv_scenario_trace(&sim->scenario, file, text, len, why);
+	free(text);
+	return good;
+}
+
 static bool prepare_run(struct adv_sim *sim, const struct options *o)
 {
 	char why[ADV_SCENARIO_WHY];
@@ -54,6 +71,8 @@ static bool prepare_run(struct adv_sim *sim, const struct options *o)
 		return false;
 	good = adv_scenario_read(&sim->scenario, o->file, text, len, why);
 	free(text);
+	if (good && o->trace)
+		good = read_trace(sim, o->trace, why);
 	for (unsigned i = 0; good && i < o->sets; i++)
 		good = adv_scenario_set(&sim->scenario, o->set[i], why);
 	if (good)
@@ -238,7 +257,7 @@ static int run_sweep(struct options *o)
 
 /* ---- the command ---- */
 
-enum { KEY_SEED = 256, KEY_CSV, KEY_REPORT, KEY_SWEEP, KEY_JOBS };
+enum { KEY_SEED = 256, KEY_CSV, KEY_REPORT, KEY_SWEEP, KEY_JOBS, KEY_TRACE };
 
 static const struct argp_option argp_options[] = {
 	{"set", 's', "KEY=VALUE", 0,
@@ -252,6 +271,10 @@ static const struct argp_option argp_options[] = {
 	{"sweep", KEY_SWEEP, "KEY=VALUES;...", 0,
 	 "Run all combinations of values, such as \"host.congestion-control=dcqcn,none; "
 	 "run.seed=1..20\", and compare them",
+	 0},
+	{"trace", KEY_TRACE, "FLOWS", 0,
+	 "Add the transfers of a file: CSV with from,to,bytes,start_ps, ns-3 HPCC's flow.txt, or "
+	 "htsim's connection matrix",
 	 0},
 	{"jobs", KEY_JOBS, "N", 0, "With --sweep: number of runs at a time (default 1)", 0},
 	{0},
@@ -292,6 +315,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_SWEEP:
 		o->sweep = arg;
+		return 0;
+	case KEY_TRACE:
+		o->trace = arg;
 		return 0;
 	case KEY_JOBS:
 		o->jobs = read_jobs(arg, state);

@@ -236,13 +236,15 @@ static bool read_key(struct reader *r, struct text line)
 	return true;
 }
 
-static bool add_item(struct reader *r, const struct adv_scenario_section *section)
+void *adv_scenario_append(struct adv_scenario *s, unsigned list)
 {
-	struct adv_scenario_list *l = &r->s->list[section->list];
+	const struct adv_scenario_section *section = adv_scenario_sections;
+	struct adv_scenario_list *l = &s->list[list];
 	uint32_t n = l->count;
+	void *at;
 
-	if (n == LIST_MAX)
-		return fail_reading(r, "more than %u sections [%s]", LIST_MAX, section->name);
+	while (section->list != (int)list)
+		section++;
 	/* If the count is a power of two, the array is full and its size doubles. */
 	if ((n & (n - 1)) == 0) {
 		size_t room = n ? 2 * (size_t)n : 1;
@@ -252,12 +254,25 @@ static bool add_item(struct reader *r, const struct adv_scenario_section *sectio
 		l->item = item ? item : l->item;
 		l->line = line ? line : l->line;
 		if (!line)
-			return fail_reading(r, "no memory");
+			return NULL;
 	}
-	r->place.base = (uint8_t *)l->item + n * section->size;
-	memcpy(r->place.base, section->initial, section->size);
-	l->line[n] = r->line;
+	at = (uint8_t *)l->item + n * section->size;
+	memcpy(at, section->initial, section->size);
+	l->line[n] = 0;
 	l->count++;
+	return at;
+}
+
+static bool add_item(struct reader *r, const struct adv_scenario_section *section)
+{
+	struct adv_scenario_list *l = &r->s->list[section->list];
+
+	if (l->count == LIST_MAX)
+		return fail_reading(r, "more than %u sections [%s]", LIST_MAX, section->name);
+	r->place.base = adv_scenario_append(r->s, (unsigned)section->list);
+	if (!r->place.base)
+		return fail_reading(r, "no memory");
+	l->line[l->count - 1] = r->line;
 	return true;
 }
 
@@ -350,6 +365,9 @@ bool adv_scenario_read(struct adv_scenario *s, const char *name, const char *tex
 
 void adv_scenario_free(struct adv_scenario *s)
 {
+	free(s->trace);
+	s->trace = NULL;
+	s->trace_count = 0;
 	for (unsigned i = 0; i < ADV_SCENARIO_LIST_COUNT; i++) {
 		free(s->list[i].item);
 		free(s->list[i].line);

@@ -39,6 +39,16 @@ void adv_scenario_free(struct adv_scenario *s);
  * why[] has the reason. */
 bool adv_scenario_set(struct adv_scenario *s, const char *text, char why[ADV_SCENARIO_WHY]);
 
+/*
+ * Adds the transfers of a trace, text[0..len) of file `name`; each has a connection of its own.
+ * They are the flow after those of the file's sections. The first line tells the format: the head
+ * of a CSV file with the columns from, to, bytes, start_ps, and maybe dscp (transfers.csv of
+ * `adverb sim` is one); a number of flows (ns-3 HPCC's flow.txt); or "Nodes" (htsim's connection
+ * matrix). Call it after adv_scenario_read(), at most once. False: why[] has file, line and reason.
+ */
+bool adv_scenario_trace(struct adv_scenario *s, const char *name, const char *text, size_t len,
+			char why[ADV_SCENARIO_WHY]);
+
 /* Calls fn for each value that differs from its default, in the order of the documentation. Of
  * sections that may occur many times ("flow 0", "flow 1"), only the first `most` of each kind are
  * reported. The texts are valid during the call of fn. */

@@ -74,6 +74,8 @@ int64_t adv_scenario_pair(struct adv_scenario_builder *b, const struct adv_scena
 bool adv_scenario_note(struct adv_scenario_builder *b, struct adv_scenario_flow *flow,
 		       uint64_t line, int64_t job);
 
+/* scenario_trace.c: adds the transfers of the trace to `flow`. */
+bool adv_scenario_build_trace(struct adv_scenario_builder *b, struct adv_scenario_flow *flow);
 /* scenario_load.c: transfers to random hosts. */
 bool adv_scenario_load(struct adv_scenario_builder *b, struct adv_scenario_flow *flow,
 		       uint64_t line, uint32_t first, uint32_t last);

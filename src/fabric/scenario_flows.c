@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "fabric/scenario_builder.h"
+#include "fabric/scenario_keys.h"
 
 /* Estimates the number of transfers of a connection that begin within the run. The estimate is
  * rather too high. */
@@ -170,14 +171,24 @@ static bool add_flow(struct adv_scenario_builder *b, struct adv_scenario_flow *f
 	return true;
 }
 
+/* Appends a flow for the transfers of the trace, so that the results have it. */
+static bool add_trace(struct adv_scenario_builder *b)
+{
+	struct adv_scenario_list *l = &b->s->list[ADV_SCENARIO_FLOWS];
+	struct adv_scenario_flow *flow = adv_scenario_append(b->s, ADV_SCENARIO_FLOWS);
+
+	return flow ? adv_scenario_build_trace(b, flow)
+		    : adv_scenario_fail(b, 0, "no memory for flow %u", l->count);
+}
+
 bool adv_scenario_build_flows(struct adv_scenario_builder *b)
 {
 	const struct adv_scenario_list *l = &b->s->list[ADV_SCENARIO_FLOWS];
 
-	if (l->count == 0)
+	if (l->count == 0 && b->s->trace_count == 0)
 		return adv_scenario_fail(b, 0, "no section [flow]: nothing would be sent");
 	for (uint32_t i = 0; i < l->count; i++)
 		if (!add_flow(b, (struct adv_scenario_flow *)l->item + i, l->line[i]))
 			return false;
-	return true;
+	return b->s->trace_count == 0 || add_trace(b);
 }

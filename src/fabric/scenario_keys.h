@@ -34,6 +34,10 @@ struct adv_scenario_section {
 
 extern const struct adv_scenario_section adv_scenario_sections[];
 
+/* Appends an element with default values to a list (enum adv_scenario_lists), and returns it. NULL:
+ * no memory. */
+void *adv_scenario_append(struct adv_scenario *s, unsigned list);
+
 /* Sets all values to their defaults. */
 void adv_scenario_defaults(struct adv_scenario *s);
 

@@ -214,6 +214,16 @@ enum adv_scenario_lists {
 	  sizeof(struct adv_scenario_host) + sizeof(struct adv_scenario_run)) /                    \
 	 sizeof(uint64_t))
 
+/* A transfer of a trace. */
+struct adv_scenario_transfer {
+	uint32_t from;
+	uint32_t to;
+	uint8_t dscp;
+	uint64_t bytes;
+	uint64_t start; /* ps */
+	uint64_t line;	/* in the file of the trace */
+};
+
 struct adv_scenario {
 	struct adv_scenario_network network;
 	struct adv_scenario_switch sw;
@@ -223,6 +233,9 @@ struct adv_scenario {
 	uint64_t line[ADV_SCENARIO_VALUES]; /* line of each value; 0: not in the file */
 	struct adv_scenario_list list[ADV_SCENARIO_LIST_COUNT];
 	char name[128]; /* name of the file, for messages */
+	struct adv_scenario_transfer *trace;
+	uint32_t trace_count;
+	char trace_name[128];
 };
 
 #endif

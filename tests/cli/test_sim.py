@@ -111,6 +111,38 @@ def check_sweep(folder):
     assert "--sweep needs a file" in sim("-", "--sweep", "run.seed=1", status=2, text="")
 
 
+def check_trace(folder):
+    """The three formats give the same run, and transfers.csv of a run gives that run again."""
+    net = folder / "net.ini"
+    net.write_text("[network]\ntopology=incast\nsenders=3\n[run]\nduration=1ms\n")
+    (folder / "t.csv").write_text("start_ps,from,to,bytes,dscp\n# two\n0,0,3,5000,24\n1500000,2,1,70000,24\n")
+    (folder / "flow.txt").write_text("2\n0 3 3 100 5000 0\n2 1 3 100 70000 0.0000015\n")
+    (folder / "t.cm").write_text("Nodes 4\nConnections 2\n0->3 id 1 start 0 size 5000\n"
+                                 "2->1 id 2 start 1500000 size 70000\n")
+    runs = [sim(net, "--json", "--trace", folder / name) for name in ("t.csv", "flow.txt", "t.cm")]
+    assert runs[0] == runs[1] == runs[2], runs
+    flow, = json.loads(runs[0])["flows"]
+    assert flow["done"] == 2 and flow["bytes"] == 75000
+    sim(net, "--trace", folder / "t.csv", "--csv", folder / "replay")
+    assert sim(net, "--json", "--trace", folder / "replay" / "transfers.csv") == runs[0]
+    (folder / "own.ini").write_text(net.read_text() + "[flow]\nfrom=1\nto=3\nbytes=1kB\n")
+    assert len(json.loads(sim(folder / "own.ini", "--json", "--trace", folder / "t.cm"))["flows"]) == 2
+    for text, expected in (("", "no transfer"), ("from,to\n", "the columns from, to, bytes"),
+                           ("from,to,bytes,start_ps\n1,2,3\n", "t.bad:2: '1,2,3': expected numbers"),
+                           ("from,to,bytes,start_ps\n1,2,-3,0\n", "expected numbers"),
+                           ("from,to,bytes,start_ps\n1,9,3,0\n", "t.bad:2: from = 1, to = 9, bytes = 3: a host"),
+                           ("from,to,bytes,start_ps\n1,1,3,0\n", "does not send to itself"),
+                           ("from,to,bytes,start_ps\n1,2,0,0\n", "nothing is sent"),
+                           ("1\n1 2 8 4 5 0\n", "expected source, destination"),
+                           ("1\n1 2 3 4 5 1e\n", "expected source, destination"),
+                           ("Nodes 4\n1->2 id 1 size x\n", "expected a connection"),
+                           ("Nodes 4\n1->2 id 1 trigger 3 size 5\n", "without triggers"),
+                           ("Nodes 4\n" + "1" * 600 + "\n", "at most 511")):
+        (folder / "t.bad").write_text(text)
+        assert expected in sim(net, "--trace", folder / "t.bad", status=2), (text, expected)
+    assert "cannot be read" in sim(net, "--trace", folder / "none", status=2)
+
+
 def check_incast(folder):
     """No loss; PFC alone pauses, and DCQCN pauses less."""
     with_ecn = json.loads(sim(SCENARIOS / "incast.ini", "--json", "--csv", folder / "i"))
@@ -275,6 +307,7 @@ def main():
         folder = pathlib.Path(name)
         check_tables(folder)
         check_sweep(folder)
+        check_trace(folder)
         check_same_bytes(folder)
         check_incast(folder)
         check_unwritable(folder)

@@ -2,6 +2,7 @@
 /* The shards of a device: their list, and the locks of all of them. device_select.c opens them. */
 #include "host/device_internal.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,16 +11,20 @@
 
 #define SHARDS_VARIABLE "ADVERB_SHARDS" /* most shards of a device */
 
-/* Returns the most shards of a device, from the environment; 1 if it has no number. */
+/* Returns the most shards of a device: one for each processor that the process may use, unless the
+ * environment has a number. */
 static unsigned most_shards(void)
 {
 	const char *text = getenv(SHARDS_VARIABLE);
 	uint64_t most = 0;
+	cpu_set_t mine;
 
 	if (text && *text && !adv_number_read(text, strlen(text), ADV_DEVICE_SHARDS, &most))
 		adv_warn("%s=%s is ignored: it is no number from 1 to %d", SHARDS_VARIABLE, text,
 			 ADV_DEVICE_SHARDS);
-	return most ? (unsigned)most : 1;
+	if (most == 0)
+		most = sched_getaffinity(0, sizeof(mine), &mine) ? 1 : (unsigned)CPU_COUNT(&mine);
+	return most < ADV_DEVICE_SHARDS ? (unsigned)most : ADV_DEVICE_SHARDS;
 }
 
 void adv_device_shards_init(struct adv_device *d)

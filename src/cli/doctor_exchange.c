@@ -27,7 +27,8 @@
 #define ICMP_MS	    300
 #define UNUSED_PORT 1 /* tcpmux: no program of this century listens there */
 
-enum result { ANSWERED, UNREACHABLE, UNANSWERED };
+/* CLOSED: ICMP has reported that the peer's UDP port 4791 is closed. */
+enum result { ANSWERED, UNREACHABLE, CLOSED, UNANSWERED };
 
 /* The functions of Adverb's librdmacm, which this program does not link. */
 struct rdmacm {
@@ -121,6 +122,8 @@ static enum result request(const struct rdmacm *r, struct rdma_event_channel *ch
 	kind = next_event(r, channel, ANSWER_MS, &status);
 	if (kind == RDMA_CM_EVENT_REJECTED)
 		return ANSWERED;
+	if (kind == RDMA_CM_EVENT_UNREACHABLE && status == -ECONNREFUSED)
+		return CLOSED;
 	snprintf(why, size, "no answer within %d s", ANSWER_MS / 1000);
 	return UNANSWERED;
 }
@@ -176,7 +179,7 @@ static void exchange(struct adv_doctor *d, const struct rdmacm *r, const char *c
 				  "check the address, the route (ip route get ADDRESS) and the "
 				  "neighbour (ip neigh)",
 				  "%s: %s", name, why);
-	else if (is_port_closed(to, len))
+	else if (result == CLOSED || is_port_closed(to, len))
 		adv_doctor_report(
 			d, ADV_BAD, check,
 			"start a program there with adverb run, or its adverbd: it ends with "

@@ -20,7 +20,7 @@
 
 #define EVENTS	  100000 /* events between two checks for signals, which take some ms */
 #define SETS	  64
-#define TRACE_MAX (256u << 20) /* largest trace, bytes */
+#define OTHER_MAX (256u << 20) /* largest trace or topology, bytes */
 #define JOBS	  1024
 
 struct options {
@@ -32,6 +32,7 @@ struct options {
 	char seed[40];
 	const char *sweep;
 	const char *trace;
+	const char *topology;
 	unsigned jobs;
 	bool json;
 };
@@ -45,17 +46,25 @@ static void on_signal(int signal)
 
 /* ---- the file ---- */
 
-static bool read_trace(struct adv_sim *sim, const char *file, char why[ADV_SCENARIO_WHY])
+typedef bool read_fn(struct adv_scenario *s, const char *name, const char *text, size_t len,
+		     char why[ADV_SCENARIO_WHY]);
+
+/* Reads a file beside the scenario, if it is given. */
+static bool read_other(struct adv_sim *sim, const char *file, read_fn *read,
+		       char why[ADV_SCENARIO_WHY])
 {
 	size_t len = 0;
-	char *text = adv_cli_read_file("adverb sim", file, TRACE_MAX, &len);
+	char *text;
 	bool good;
 
+	if (!file)
+		return true;
+	text = adv_cli_read_file("adverb sim", file, OTHER_MAX, &len);
 	if (!text) {
-		snprintf(why, ADV_SCENARIO_WHY, "--trace %s cannot be read", file);
+		snprintf(why, ADV_SCENARIO_WHY, "%s cannot be read", file);
 		return false;
 	}
-	good = adv_scenario_trace(&sim->scenario, file, text, len, why);
+	good = read(&sim->scenario, file, text, len, why);
 	free(text);
 	return good;
 }
@@ -71,8 +80,8 @@ static bool prepare_run(struct adv_sim *sim, const struct options *o)
 		return false;
 	good = adv_scenario_read(&sim->scenario, o->file, text, len, why);
 	free(text);
-	if (good && o->trace)
-		good = read_trace(sim, o->trace, why);
+	good = good && read_other(sim, o->topology, adv_scenario_import, why) &&
+	       read_other(sim, o->trace, adv_scenario_trace, why);
 	for (unsigned i = 0; good && i < o->sets; i++)
 		good = adv_scenario_set(&sim->scenario, o->set[i], why);
 	if (good)
@@ -257,7 +266,7 @@ static int run_sweep(struct options *o)
 
 /* ---- the command ---- */
 
-enum { KEY_SEED = 256, KEY_CSV, KEY_REPORT, KEY_SWEEP, KEY_JOBS, KEY_TRACE };
+enum { KEY_SEED = 256, KEY_CSV, KEY_REPORT, KEY_SWEEP, KEY_JOBS, KEY_TRACE, KEY_TOPOLOGY };
 
 static const struct argp_option argp_options[] = {
 	{"set", 's', "KEY=VALUE", 0,
@@ -275,6 +284,8 @@ static const struct argp_option argp_options[] = {
 	{"trace", KEY_TRACE, "FLOWS", 0,
 	 "Add the transfers of a file: CSV with from,to,bytes,start_ps, ns-3 HPCC's flow.txt, or "
 	 "htsim's connection matrix",
+	 0},
+	{"topology", KEY_TOPOLOGY, "NETWORK", 0, "Read the network from ns-3 HPCC's topology.txt",
 	 0},
 	{"jobs", KEY_JOBS, "N", 0, "With --sweep: number of runs at a time (default 1)", 0},
 	{0},
@@ -315,6 +326,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_SWEEP:
 		o->sweep = arg;
+		return 0;
+	case KEY_TOPOLOGY:
+		o->topology = arg;
 		return 0;
 	case KEY_TRACE:
 		o->trace = arg;

@@ -365,6 +365,9 @@ bool adv_scenario_read(struct adv_scenario *s, const char *name, const char *tex
 
 void adv_scenario_free(struct adv_scenario *s)
 {
+	free(s->node);
+	s->node = NULL;
+	s->nodes = 0;
 	free(s->trace);
 	s->trace = NULL;
 	s->trace_count = 0;

@@ -39,6 +39,12 @@ void adv_scenario_free(struct adv_scenario *s);
  * why[] has the reason. */
 bool adv_scenario_set(struct adv_scenario *s, const char *text, char why[ADV_SCENARIO_WHY]);
 
+/* Reads the network from a topology.txt of ns-3 HPCC, text[0..len) of file `name`. Call it after
+ * adv_scenario_read() of a file without a topology, before adv_scenario_trace(), at most once.
+ * False: why[] has the reason. */
+bool adv_scenario_import(struct adv_scenario *s, const char *name, const char *text, size_t len,
+			 char why[ADV_SCENARIO_WHY]);
+
 /*
  * Adds the transfers of a trace, text[0..len) of file `name`; each has a connection of its own.
  * They are the flow after those of the file's sections. The first line tells the format: the head

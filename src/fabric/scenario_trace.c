@@ -134,6 +134,15 @@ static bool read_row(struct parser *p, char *line)
 
 /* ---- other simulators ---- */
 
+/* Returns the host with this number in the imported topology, or without one, of this number. */
+static bool host_of(const struct adv_scenario *s, uint64_t node, uint32_t *host)
+{
+	if (s->node && (node >= s->nodes || s->node[node] >= ADV_SCENARIO_SWITCH))
+		return false;
+	*host = (uint32_t)(s->node ? s->node[node] : node);
+	return true;
+}
+
 /* "source destination priority port bytes seconds", of ns-3 HPCC's flow.txt. */
 static bool read_hpcc(struct parser *p, const char *line)
 {
@@ -146,8 +155,8 @@ static bool read_hpcc(struct parser *p, const char *line)
 	    !read_number(group, 7, &g) || !read_number(bytes, ADV_QUANTITY_MAX, &t.bytes) ||
 	    !read_seconds(start, &t.start))
 		return fail(p, line, "source, destination, priority, port, bytes and seconds");
-	t.from = (uint32_t)f;
-	t.to = (uint32_t)d;
+	if (!host_of(p->s, f, &t.from) || !host_of(p->s, d, &t.to))
+		return fail(p, line, "source and destination that are hosts of the topology");
 	t.dscp = (uint8_t)(g << 3);
 	return add_transfer(p, &t);
 }

@@ -233,6 +233,8 @@ struct adv_scenario {
 	uint64_t line[ADV_SCENARIO_VALUES]; /* line of each value; 0: not in the file */
 	struct adv_scenario_list list[ADV_SCENARIO_LIST_COUNT];
 	char name[128]; /* name of the file, for messages */
+	uint64_t *node; /* of an imported topology: the host or switch by its number there */
+	uint32_t nodes;
 	struct adv_scenario_transfer *trace;
 	uint32_t trace_count;
 	char trace_name[128];

@@ -143,6 +143,34 @@ def check_trace(folder):
     assert "cannot be read" in sim(net, "--trace", folder / "none", status=2)
 
 
+def check_topology(folder):
+    """HPCC's topology and flows give the run of the same network as [link] sections. Node 0 is a switch there."""
+    (folder / "topology.txt").write_text("5 2 4\n0 3\n1 0 100Gbps 0.001ms 0\n2 0 100Gbps 1us 0\n"
+                                         "0 3 40Gbps 0.0005ms 0.000000\n3 4 25Gbps 1us 0\n")
+    (folder / "nodes.txt").write_text("2\n1 4 3 100 50000 0\n2 4 3 100 70000 0.0000015\n")
+    (folder / "hosts.csv").write_text("from,to,bytes,start_ps,dscp\n0,2,50000,0,24\n1,2,70000,1500000,24\n")
+    (folder / "empty.ini").write_text("[run]\nduration=1ms\n")
+    links = ("h0,s0,100,200", "h1,s0,100,200", "s0,s1,40,100", "s1,h2,25,200")
+    (folder / "links.ini").write_text("[network]\ntopology=links\nhosts=3\nswitches=2\n[run]\nduration=1ms\n" + "".join(
+        "[link]\nfrom={}\nto={}\nspeed={}Gb/s\ncable={}m\n".format(*link.split(",")) for link in links))
+    imported = sim(folder / "empty.ini", "--json", "--topology", folder / "topology.txt", "--trace", folder / "nodes.txt")
+    own = sim(folder / "links.ini", "--json", "--trace", folder / "hosts.csv")
+    assert imported.replace("empty.ini", "links.ini") == own
+    assert json.loads(own)["flows"][0]["done"] == 2
+    assert "comes from" in sim(folder / "links.ini", "--topology", folder / "topology.txt", status=2)
+    (folder / "switch.txt").write_text("1\n0 4 3 100 50000 0\n")
+    assert "hosts of the topology" in sim(folder / "empty.ini", "--topology", folder / "topology.txt", "--trace",
+                                          folder / "switch.txt", status=2)
+    for text, expected in (("", "expected 2 to 65536 nodes"), ("5 5 4\n", "t.bad:1: '5': expected a number of switches"),
+                           ("5 2 4\n0 9\n", "t.bad:2: '9': expected the number of a switch"),
+                           ("5 2 4\n3 3\n", "expected each switch once"),
+                           ("2 1 1\n0\n0 1 5 0 0\n", "expected a speed"), ("2 1 1\n0\n0 1 1Gbps 1 0\n", "a delay such"),
+                           ("2 1 1\n0\n0 1 1Gbps 1us 2\n", "a rate of loss"), ("2 1 2\n0\n0 1 1Gbps 1us 0\n", "the number of a node"),
+                           ("2 1 1\n0\n0 1 1Gbps 1us 0\n7\n", "expected the end of the file")):
+        (folder / "t.bad").write_text(text)
+        assert expected in sim(folder / "empty.ini", "--topology", folder / "t.bad", status=2), (text, expected)
+
+
 def check_incast(folder):
     """No loss; PFC alone pauses, and DCQCN pauses less."""
     with_ecn = json.loads(sim(SCENARIOS / "incast.ini", "--json", "--csv", folder / "i"))
@@ -308,6 +336,7 @@ def main():
         check_tables(folder)
         check_sweep(folder)
         check_trace(folder)
+        check_topology(folder)
         check_same_bytes(folder)
         check_incast(folder)
         check_unwritable(folder)

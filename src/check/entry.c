@@ -178,8 +178,10 @@ static void mr_changed(struct ibv_mr *ibv, int flags, int access)
 
 	adv_check_lock();
 	o = adv_check_object_find(ADV_CHECK_MR, ibv);
-	if (o)
+	if (o) {
 		adv_check_mr_change((struct adv_check_mr *)o, flags, access);
+		adv_check_freed_watch((struct adv_check_mr *)o);
+	}
 	adv_check_unlock();
 }
 

@@ -129,7 +129,7 @@ static void add_probes(struct json_object *to, const struct adv_triage_facts *f)
 static void add_counters(struct json_object *to, const struct adv_triage_facts *f)
 {
 	struct json_object *counters = adv_json_add_object(to, "counters");
-	const struct adv_counters none = {{0}, {0}};
+	const struct adv_counters none = {.engine = {0}};
 	uint64_t value, was, ignored;
 	const char *name;
 

@@ -90,7 +90,7 @@ static void print_error(const struct adv_object_qp *q, uint64_t now)
 /* Prints the counters of the QP that are not 0, with their increments. */
 static void print_counters(const struct adv_triage_facts *f)
 {
-	const struct adv_counters none = {{0}, {0}};
+	const struct adv_counters none = {.engine = {0}};
 	const char *name, *before = "  counters  ";
 	uint64_t value, was, ignored;
 

@@ -21,6 +21,9 @@
 #define STATE_DOWN     1
 #define STATE_ACTIVE   4
 #define OCTETS_IN_DATA 4 /* port_xmit_data and port_rcv_data count units of four octets */
+#define LABELS_ROOM    160
+/* Buckets below 4.3 s; longer ones are in +Inf. */
+#define LATENCY_SHOWN (25 * ADV_LATENCY_PARTS)
 
 /* A counter of sysfs with its two names, and what it counts. */
 struct described {
@@ -117,15 +120,21 @@ static void begin_metric(FILE *f, const char *prefix, const char *name, const ch
 		suffix, type);
 }
 
-/* Writes a label's value. The name of a process is the program's choice: only printable ASCII is
- * copied. */
-static void write_label(FILE *f, const char *text)
+/* Prints the labels of a process, each with a comma behind it. The name of a process is the
+ * program's choice: only printable ASCII is copied. */
+static void print_labels(char labels[LABELS_ROOM], const struct adv_sample_process *p)
 {
-	for (; *text; text++) {
-		if (*text == '"' || *text == '\\')
-			putc('\\', f);
-		putc(*text >= ' ' && *text <= '~' ? *text : '?', f);
+	char comm[2 * sizeof(p->comm)], *to = comm;
+
+	for (const char *c = p->comm; *c; c++) {
+		if (*c == '"' || *c == '\\')
+			*to++ = '\\';
+		*to++ = *c >= ' ' && *c <= '~' ? *c : '?';
 	}
+	*to = 0;
+	snprintf(labels, LABELS_ROOM,
+		 "device=\"" ADV_DEVICE_NAME "\",pid=\"%u\",comm=\"%s\",uid=\"%u\",", p->pid, comm,
+		 p->uid);
 }
 
 /* Writes a metric that has one sample, of the port. */
@@ -276,15 +285,65 @@ static void write_daemon(FILE *f, const struct adv_sample *s)
 		     "Packets to QP0 and QP1 that had no receiver.", d->qp1_dropped);
 }
 
+/* ---- latency ---- */
+
+/* Returns a number of ns, as a number of seconds with nine digits. */
+static void write_seconds(FILE *f, uint64_t ns)
+{
+	fprintf(f, "%" PRIu64 ".%09" PRIu64, ns / 1000000000u, ns % 1000000000u);
+}
+
+/* Writes one histogram: a bucket for each width, because time series are expensive. `labels` ends
+ * with a comma, or is empty. */
+static void write_histogram(FILE *f, const char *name, const char *labels,
+			    const uint64_t bucket[ADV_LATENCY_BUCKETS])
+{
+	uint64_t below = 0;
+
+	for (unsigned i = 0; i < LATENCY_SHOWN; i++) {
+		below += bucket[i];
+		if (i % ADV_LATENCY_PARTS != ADV_LATENCY_PARTS - 1)
+			continue;
+		fprintf(f, "%s_bucket{%sle=\"", name, labels);
+		write_seconds(f, adv_latency_bound(i));
+		fprintf(f, "\"} %" PRIu64 "\n", below);
+	}
+	below = adv_latency_count(bucket);
+	fprintf(f, "%s_bucket{%sle=\"+Inf\"} %" PRIu64 "\n", name, labels, below);
+	fprintf(f, "%s_sum{%.*s} ", name, (int)strlen(labels) - 1, labels);
+	write_seconds(f, adv_latency_sum(bucket));
+	fprintf(f, "\n%s_count{%.*s} %" PRIu64 "\n", name, (int)strlen(labels) - 1, labels, below);
+}
+
+static void write_latency(FILE *f, const struct adv_sample *s)
+{
+	static const char all[] = "adverb_completion_latency_seconds";
+	static const char one[] = "adverb_process_completion_latency_seconds";
+	char labels[LABELS_ROOM];
+
+	begin_metric(f, all, "", "", "histogram",
+		     "Time from the post of a send request to its completion.");
+	write_histogram(f, all, PORT_LABELS ",", s->total.work.send_latency);
+	begin_metric(f, one, "", "", "histogram",
+		     "Time from the post of a send request to its completion.");
+	for (size_t i = 0; i < s->count; i++) {
+		if (!s->process[i].counted)
+			continue;
+		print_labels(labels, &s->process[i]);
+		write_histogram(f, one, labels, s->process[i].counters.work.send_latency);
+	}
+}
+
 /* ---- processes ---- */
 
 static void write_of_process(FILE *f, const char *name, const struct adv_sample_process *p,
 			     uint64_t value)
 {
-	fprintf(f, "adverb_process_%s_total{device=\"" ADV_DEVICE_NAME "\",pid=\"%u\",comm=\"",
-		name, p->pid);
-	write_label(f, p->comm);
-	fprintf(f, "\",uid=\"%u\"} %" PRIu64 "\n", p->uid, value);
+	char labels[LABELS_ROOM];
+
+	print_labels(labels, p);
+	fprintf(f, "adverb_process_%s_total{%.*s} %" PRIu64 "\n", name, (int)strlen(labels) - 1,
+		labels, value);
 }
 
 /* Writes one counter of all processes. `at`: offset in struct adv_counters. */
@@ -322,6 +381,9 @@ static void write_processes(FILE *f, const struct adv_sample *s)
 			   offsetof(struct adv_counters, link.tx_bytes));
 	write_of_processes(f, s, "received_bytes", "Bytes that the process received, BTH to ICRC.",
 			   offsetof(struct adv_counters, link.rx_bytes));
+	write_of_processes(f, s, "receive_completions",
+			   "Receive requests that completed successfully.",
+			   offsetof(struct adv_counters, work.recv_completed));
 	write_of_processes(f, s, "transmitted_packets", "Packets that the process sent.",
 			   offsetof(struct adv_counters, link.tx_packets));
 	write_of_processes(f, s, "received_packets", "Packets that the process received.",
@@ -341,5 +403,6 @@ void adv_metrics_write_own(FILE *f, const struct adv_metrics *m)
 	write_own_counters(f, &m->sample.total);
 	write_objects(f, m);
 	write_daemon(f, &m->sample);
+	write_latency(f, &m->sample);
 	write_processes(f, &m->sample);
 }

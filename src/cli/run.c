@@ -23,7 +23,7 @@
 
 #define PRELOAD	       "libadverb-sysfs.so"
 
-enum { KEY_NO_SYSFS = 256, KEY_NO_SHM, KEY_NO_ONE_COPY, KEY_CC };
+enum { KEY_NO_SYSFS = 256, KEY_NO_SHM, KEY_NO_ONE_COPY, KEY_NO_LATENCY, KEY_CC };
 
 struct options {
 	const char *log;
@@ -32,6 +32,7 @@ struct options {
 	bool no_sysfs;
 	bool no_shm;
 	bool no_one_copy;
+	bool no_latency;
 	char **program;
 };
 
@@ -56,6 +57,8 @@ static const struct argp_option argp_options[] = {
 	 "Do not let processes of the same user read payload from each other's memory "
 	 "(ADVERB_NO_ONE_COPY)",
 	 0},
+	{"no-latency", KEY_NO_LATENCY, NULL, 0,
+	 "Do not measure how long requests take, for adverb top and stat (ADVERB_NO_LATENCY)", 0},
 	{0},
 };
 
@@ -77,6 +80,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_NO_SYSFS:
 		o->no_sysfs = true;
+		return 0;
+	case KEY_NO_LATENCY:
+		o->no_latency = true;
 		return 0;
 	case KEY_NO_SHM:
 		o->no_shm = true;
@@ -120,6 +126,8 @@ static int set_environment(const struct options *o, const char *folder)
 	if (setenv("ADVERB_LOG", o->log ? o->log : "error", o->log != NULL) < 0)
 		return -1;
 	if (o->no_shm && setenv("ADVERB_NO_SHM", "1", 1) < 0)
+		return -1;
+	if (o->no_latency && setenv("ADVERB_NO_LATENCY", "1", 1) < 0)
 		return -1;
 	if (o->no_one_copy && setenv("ADVERB_NO_ONE_COPY", "1", 1) < 0)
 		return -1;

@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/json.h"
 #include "cli/objects.h"
+#include "cli/stat_latency.h"
 #include "host/hw_counters.h"
 
 #define SECOND_NS	1000000000u
@@ -23,6 +24,7 @@ struct arguments {
 	double interval; /* seconds; 0: print once */
 	uint32_t count;	 /* reports; 0: no limit */
 	bool json;
+	bool latency;
 };
 
 /* The counters of the port, or of one queue pair. */
@@ -47,6 +49,10 @@ static const struct argp_option options[] = {
 	{"qp", 'q', "QPN", 0, "Show the counters of this queue pair", 0},
 	{"interval", 'i', "SECONDS", 0, "Repeat, and show rates since the last report", 0},
 	{"count", 'c', "N", 0, "With --interval: end after N reports", 0},
+	{"latency", 'l', NULL, 0,
+	 "Show how long send requests took from their post to their completion: of all programs, "
+	 "or of --pid",
+	 0},
 	{"json", 'j', NULL, 0, "Print JSON, one line for each report", 0},
 	{0},
 };
@@ -79,6 +85,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'c':
 		a->count = adv_cli_number(state, "--count", arg);
 		return 0;
+	case 'l':
+		a->latency = true;
+		return 0;
 	case 'j':
 		a->json = true;
 		return 0;
@@ -88,6 +97,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (a->count && a->interval == 0)
 			argp_error(state, "--count needs --interval");
+		if (a->latency && a->qpn)
+			argp_error(state, "--latency is measured for a process, not for a --qp");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -129,7 +140,7 @@ static void count_port(struct counted *c, const struct adv_counters *sums)
 
 static void count_qp(struct counted *c, const struct adv_object *qp)
 {
-	const struct adv_counters none = {{0}, {0}};
+	const struct adv_counters none = {.engine = {0}};
 	const char *name;
 	uint64_t value, ignored;
 
@@ -317,6 +328,14 @@ int adv_stat_main(int argc, char **argv)
 	control = adv_cli_connect(true);
 	if (!control)
 		return ADV_EXIT_FAILED;
+	if (a.latency) {
+		const struct adv_stat_latency l = {a.pid, (uint64_t)(a.interval * SECOND_NS),
+						   a.count, a.json};
+
+		status = adv_stat_latency(control, &l) ? 0 : ADV_EXIT_FAILED;
+		adv_control_close(control);
+		return status;
+	}
 	status = a.interval > 0 ? report_repeatedly(control, &a) : report_once(control, &a);
 	adv_control_close(control);
 	return status;

@@ -11,6 +11,7 @@
 struct adv_counters {
 	struct adv_engine_counters engine;
 	struct adv_link_counters link;
+	struct adv_engine_work work;
 };
 
 #define ADV_COUNTERS_USED (sizeof(struct adv_counters) / sizeof(uint64_t))

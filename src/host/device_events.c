@@ -87,6 +87,7 @@ void adv_device_publish_counters(struct adv_device *d)
 		return;
 	c->engine = *adv_engine_counters(d->engine);
 	c->link = adv_link_count(d->link);
+	c->work = *adv_engine_work(d->engine);
 }
 
 void adv_device_release(struct adv_device *d)

@@ -12,11 +12,20 @@
 
 /* Limit of packets in flight of a QP: four batches. At a time, one batch is built, one is sent, one
  * is received and one is acknowledged. */
-#define QP_WINDOW	256
-#define TIMEOUT_TICKS	4
-#define ACK_DELAY	25000 /* ns; a program that responds at once has responded by then */
-#define PACE_BURST	65536 /* bytes of 50 us at 10 Gb/s: a sleeping thread wakes that late */
-#define UNRELIABLE_MBPS 4000  /* rate at which a receiver on a busy machine still reads */
+#define QP_WINDOW	    256
+#define TIMEOUT_TICKS	    4
+#define ACK_DELAY	    25000 /* ns; a program that responds at once has responded by then */
+#define PACE_BURST	    65536 /* bytes of 50 us at 10 Gb/s: a sleeping thread wakes that late */
+#define NO_LATENCY_VARIABLE "ADVERB_NO_LATENCY"
+#define UNRELIABLE_MBPS	    4000 /* rate at which a receiver on a busy machine still reads */
+
+/* True if the user has switched the measurement of completions' latency off. */
+static bool latency_is_off(void)
+{
+	const char *value = getenv(NO_LATENCY_VARIABLE);
+
+	return value && *value;
+}
 
 static int create_engine(struct adv_device *d, const struct adv_cc_config *cc)
 {
@@ -31,6 +40,7 @@ static int create_engine(struct adv_device *d, const struct adv_cc_config *cc)
 		.pace_burst = PACE_BURST,
 		.local_memory = d->shm != NULL,
 		.page_in = adv_pages_in,
+		.no_latency = latency_is_off(),
 	};
 	unsigned room = d->link->rx_window - d->link->rx_window / 4;
 	int err;

@@ -14,7 +14,7 @@ struct listing {
 
 static void put_counters(struct adv_netlink *n, const struct adv_object *qp)
 {
-	const struct adv_counters none = {{0}, {0}};
+	const struct adv_counters none = {.engine = {0}};
 	size_t all = adv_netlink_nest(n, RDMA_NLDEV_ATTR_STAT_HWCOUNTERS), one;
 	uint64_t value, ignored;
 	const char *name;

@@ -29,6 +29,7 @@
 
 #include "transport/cause.h"
 #include "transport/congestion.h"
+#include "transport/engine_work.h"
 #include "transport/objects.h"
 #include "wire/packet.h"
 
@@ -74,6 +75,8 @@ struct adv_engine_config {
 	/* True: the general path (requester.c, responder.c, completer.c) handles everything that
 	 * fast.c would handle. For tests: the results are the same. */
 	bool no_fast_path;
+	/* True: the time from post to completion is not measured, see struct adv_engine_work. */
+	bool no_latency;
 	/*
 	 * Bytes that a rate-limited queue pair may send at once after the caller was late. 0: its
 	 * packets are sent evenly, and adv_engine_deadline() returns the time of each packet. If
@@ -290,6 +293,7 @@ bool adv_engine_acks_wait(const struct adv_engine *e);
 bool adv_engine_hasten_acks(struct adv_engine *e);
 
 const struct adv_engine_counters *adv_engine_counters(const struct adv_engine *e);
+const struct adv_engine_work *adv_engine_work(const struct adv_engine *e);
 
 /* ---- injected faults ---------------------------------------------------------------- */
 

@@ -63,6 +63,7 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 	e->local_memory = config->local_memory;
 	e->page_in = config->page_in;
 	e->acks_not_held = config->acks_not_held;
+	e->no_latency = config->no_latency;
 	e->no_fast_path = config->no_fast_path || config->go_back_0;
 	e->mr_generation = 1;
 	err = adv_unreliable_init(e);
@@ -121,4 +122,9 @@ void adv_engine_set_line_rate(struct adv_engine *e, uint32_t mbps)
 const struct adv_engine_counters *adv_engine_counters(const struct adv_engine *e)
 {
 	return &e->counters;
+}
+
+const struct adv_engine_work *adv_engine_work(const struct adv_engine *e)
+{
+	return &e->work;
 }

@@ -69,6 +69,7 @@ struct adv_engine {
 	struct adv_rng rng;
 	uint64_t secret_key[2]; /* key of the random numbers that other processes and peers see */
 	struct adv_engine_counters counters;
+	struct adv_engine_work work;
 	struct adv_qpn_range range[ADV_ENGINE_RANGES];
 	unsigned ranges;
 	struct adv_list tx_ready; /* QPs that may have packets to send, in turn */
@@ -91,6 +92,7 @@ struct adv_engine {
 	bool local_memory;
 	bool no_fast_path;
 	bool acks_not_held; /* see adv_engine_config */
+	bool no_latency;
 	const struct adv_recovery *recovery;
 	bool (*page_in)(void *addr, uint64_t length, bool to_write);
 	adv_engine_long_payload *long_payload; /* NULL: no long packets */

@@ -2,6 +2,7 @@
 /* The receiving half of the fast path (fast.h): packets, and the completions that they cause. */
 #include "base/probe.h"
 #include "transport/address.h"
+#include "transport/completed.h"
 #include "transport/cq.h"
 #include "transport/fast_packet.h"
 #include "transport/flight.h"
@@ -216,6 +217,7 @@ INLINED void complete_recv(struct adv_qp *qp, const struct arrival *a, struct ad
 		memcpy(&cqe->wc.imm_data, a->pkt->data + headers_of(a) - IMMDT_LEN, IMMDT_LEN);
 	if (qp->srq)
 		adv_srq_release(qp->srq, recv);
+	qp->engine->work.recv_completed++;
 	adv_cq_commit(qp->recv_cq, a->flags & ADV_BTH_SOLICITED, now);
 }
 
@@ -244,6 +246,7 @@ INLINED void complete_send(struct adv_qp *qp, const struct adv_send_wqe *wqe, ui
 		};
 		adv_cq_commit(qp->send_cq, false, now);
 	}
+	adv_completed_send(qp, wqe, now);
 	if (qp->sq.next == qp->sq.tail)
 		qp->sq.next++;
 	qp->sq.tail++;

@@ -14,16 +14,19 @@
 /* ---- 1. post ---- */
 
 /* Posts one send request. False: nothing has changed, the general path must check the request. */
-static inline bool post_send(struct adv_qp *qp, const struct ibv_send_wr *wr)
+static inline bool post_send(struct adv_qp *qp, uint64_t now, const struct ibv_send_wr *wr)
 {
 	const struct ibv_sge *sge = wr->sg_list;
 	bool is_inline = wr->send_flags & IBV_SEND_INLINE;
 	struct adv_send_wqe *wqe;
+	uint32_t posted;
 
 	if ((qp->unusual & ADV_UNUSUAL_FOR_POST) || !is_plain((unsigned)wr->opcode) ||
 	    wr->num_sge != 1 || !sge || qp->sq.head - qp->sq.freed >= qp->sq.fast_room ||
 	    sge->length > (is_inline ? qp->sq.max_inline : ADV_MAX_MSG))
 		return false;
+	__asm__("" : "+r"(now)); /* computing `posted` before the loop takes more instructions */
+	posted = adv_latency_time(now);
 	wqe = adv_send_wqe_at(qp, qp->sq.head);
 	*wqe = (struct adv_send_wqe){
 		.wr_id = wr->wr_id,
@@ -34,6 +37,7 @@ static inline bool post_send(struct adv_qp *qp, const struct ibv_send_wr *wr)
 		.opcode = (uint8_t)wr->opcode,
 		.send_flags = (uint8_t)wr->send_flags,
 		.num_sge = !is_inline,
+		.posted = posted,
 	};
 	if (is_inline)
 		memcpy(wqe->sge, (const void *)(uintptr_t)sge->addr, sge->length);
@@ -50,7 +54,7 @@ int adv_qp_post_send(struct adv_qp *qp, uint64_t now, struct ibv_send_wr *wr,
 	const struct ibv_send_wr *first = wr;
 	int err = 0;
 
-	while (wr && post_send(qp, wr))
+	while (wr && post_send(qp, now, wr))
 		wr = wr->next;
 	if (wr || !first)
 		err = adv_post_sends(qp, now, wr, bad_wr);

@@ -207,7 +207,7 @@ static int make_ring(uint8_t **ring, uint32_t size, uint32_t stride)
 	return *ring ? 0 : ENOMEM;
 }
 
-static int post_one_send(struct adv_qp *qp, const struct ibv_send_wr *wr)
+static int post_one_send(struct adv_qp *qp, uint64_t now, const struct ibv_send_wr *wr)
 {
 	struct adv_send_wqe *wqe;
 	int err;
@@ -232,6 +232,7 @@ static int post_one_send(struct adv_qp *qp, const struct ibv_send_wr *wr)
 			return ENOMEM;
 		wqe->ah->outstanding++;
 	}
+	wqe->posted = adv_latency_time(now);
 	qp->sq.head++;
 	ADV_PROBE(post_send, qp->qpn, wqe->wr_id, wqe->opcode, wqe->length);
 	return 0;
@@ -251,7 +252,7 @@ int adv_post_sends(struct adv_qp *qp, uint64_t now, struct ibv_send_wr *wr,
 	if (!err && qp->sq.max_sge)
 		qp->sq.fast_room = qp->sq.size;
 	for (; wr && !err; wr = wr->next) {
-		err = post_one_send(qp, wr);
+		err = post_one_send(qp, now, wr);
 		if (err)
 			break;
 	}

@@ -192,6 +192,7 @@ struct adv_qp *adv_qp_create(struct adv_engine *e, struct adv_qp_config *config)
 	adv_list_add_tail(&e->qps, &qp->node);
 	hold_objects(qp);
 	adv_qp_review(qp);
+	e->work.qps_created++;
 	return qp;
 }
 
@@ -213,6 +214,7 @@ int adv_qp_destroy(struct adv_qp *qp)
 	adv_qp_number_release(e, qp->qpn);
 	adv_list_del(&qp->node);
 	release_objects(qp);
+	e->work.qps_destroyed++;
 	free(qp);
 	return 0;
 }

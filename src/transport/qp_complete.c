@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "base/probe.h"
 #include "transport/ah.h"
+#include "transport/completed.h"
 #include "transport/cq.h"
 #include "transport/flight.h"
 #include "transport/inject.h"
@@ -84,6 +85,8 @@ void adv_qp_complete_send(struct adv_qp *qp, enum ibv_wc_status status, enum adv
 	qp->sq.tail++;
 	if (wqe->ah)
 		adv_ah_release(qp->engine, wqe->ah);
+	if (status == IBV_WC_SUCCESS)
+		adv_completed_send(qp, wqe, now);
 	if (status == IBV_WC_SUCCESS && !qp->sq_sig_all && !(wqe->send_flags & IBV_SEND_SIGNALED))
 		return;
 	cqe.wc.wr_id = wqe->wr_id;
@@ -132,6 +135,8 @@ void adv_qp_complete_recv(struct adv_qp *qp, struct adv_recv_wqe *wqe, struct ib
 		adv_qp_count(qp, &qp->engine->counters.resp_cqe_error);
 		note_failure(qp, ADV_QP_ERROR_RECV, wc, 0, now);
 		log_failure(qp, wc, "receive");
+	} else {
+		qp->engine->work.recv_completed++;
 	}
 	if (!adv_cq_push(qp->recv_cq, &cqe, solicited, now) && qp->state != IBV_QPS_ERR)
 		adv_qp_fatal(qp, IBV_EVENT_QP_FATAL, ADV_ERR_CQ_OVERRUN, now);

@@ -32,6 +32,7 @@ struct adv_send_wqe {
 	bool failed;	      /* completes with `status` when it is the oldest request */
 	uint8_t status;	      /* enum ibv_wc_status */
 	uint8_t vendor_err;   /* enum adv_vendor_err */
+	uint32_t posted;      /* adv_latency_time() of the post */
 	struct ibv_sge sge[]; /* if num_sge is 0: the inline bytes */
 };
 

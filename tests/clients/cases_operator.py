@@ -399,6 +399,39 @@ def statistics_outlive(lab):
     same("nor written to", target.read_bytes() == whole, True)
 
 
+@case("operator", "stat-latency")
+def statistics_of_latency(lab):
+    """The histogram agrees with perftest's own figures; an interval has its requests only."""
+    program = ["ib_write_lat", "-F", "-n", "500", "-s", "8"]
+    adverb(lab, "stat", "--latency")
+    _, out = lab.pair(program, [*program, "127.0.0.1"])
+    typical = float(re.search(r"^ +8 +500 +[\d.]+ +[\d.]+ +([\d.]+)", out, re.M)[1])
+    [both] = stat(lab, "--latency")
+    same("requests", both["requests"] >= 1000, True)
+    same("sum of the buckets", sum(b["requests"] for b in both["buckets"]), both["requests"])
+    same("order", both["p50_ns"] <= both["p90_ns"] <= both["p99_ns"] <= both["p99_9_ns"], True)
+    # perftest reports half of a round trip, in us. A WRITE completes when its ACK is back, which may come
+    # with the peer's WRITE.
+    if not 0.1 * typical < both["p50_ns"] / 1000 < 10 * typical:
+        raise Failure(f"p50 of {both['p50_ns']} ns, but perftest reports {typical} us")
+    server, client = perftest_pair(lab, "-s", "4096")
+    [one] = stat(lab, "--latency", "--pid", str(client.pid), "-i", "0.3", "-c", "1")
+    same("program", (one["comm"], one["requests"] > 0), ("ib_write_bw", True))
+    [passive] = stat(lab, "--latency", "--pid", str(server.pid))
+    same("the passive side", (passive["requests"], passive["buckets"], passive["p50_ns"]), (0, [], 0))
+    text = adverb(lab, "stat", "--latency", "--pid", str(client.pid))
+    if not re.search(r"process \d+ \(ib_write_bw\): \d+ requests, mean [\d.]+[mnu]s, p50 [^\n]* p99.9 [^\n]*s\n +\d.* to .*#", text, re.S):
+        raise Failure(f"no histogram:\n{text}")
+    for words, status in ((("--pid", "1"), 1), (("--qp", "7"), 2)):
+        adverb(lab, "stat", "--latency", *words, status=status)
+    for process in (server, client):
+        process.kill()
+    program = [lab.adverb, "run", "--no-latency", "--", *program]
+    [before] = stat(lab, "--latency")
+    lab.pair(program, [*program, "127.0.0.1"], adverb=False)
+    same("switched off", stat(lab, "--latency")[0]["requests"], before["requests"])
+
+
 @case("operator", "documentation")
 def documentation(lab):
     """Each command of the table in docs/operating.md works on running programs."""

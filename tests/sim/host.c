@@ -303,6 +303,7 @@ static void note_counters(struct host *h)
 {
 	history_note(h->sim, "counters", adv_engine_counters(h->e),
 		     sizeof(struct adv_engine_counters));
+	history_note(h->sim, "work", adv_engine_work(h->e), sizeof(struct adv_engine_work));
 }
 
 /* Crashes the host with all its objects. Packets in flight to it are lost. */

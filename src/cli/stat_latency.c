@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "cli/stat_latency.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "cli/json.h"
+#include "cli/objects.h"
+#include "cli/sample.h"
+
+#define BAR 40 /* characters of the longest bar */
+
+static const struct {
+	const char *text, *key;
+	double q;
+} quantiles[] = {
+	{"p50", "p50", 0.5}, {"p90", "p90", 0.9}, {"p99", "p99", 0.99}, {"p99.9", "p99_9", 0.999}};
+
+void adv_format_duration(char text[ADV_DURATION_TEXT], uint64_t ns)
+{
+	static const char *const units[] = {"ns", "us", "ms", "s"};
+	double v = (double)ns;
+	unsigned i = 0;
+
+	for (; i < ADV_ARRAY_SIZE(units) - 1 && v >= 999.5; i++)
+		v /= 1000;
+	snprintf(text, ADV_DURATION_TEXT, "%.*f%s",
+		 i == 0 || v >= 99.95 ? 0
+		 : v >= 9.995	      ? 1
+				      : 2,
+		 v, units[i]);
+}
+
+/* Reads the histogram of a process or of all. If it fails, prints an error and returns false. */
+static bool read_histogram(struct adv_control *c, uint32_t pid,
+			   uint64_t bucket[ADV_LATENCY_BUCKETS])
+{
+	struct adv_sample s;
+	bool good = adv_sample_read(&s, c) == 0, found = !pid;
+
+	if (good && !pid)
+		memcpy(bucket, s.total.work.send_latency, sizeof(s.total.work.send_latency));
+	for (size_t i = 0; good && pid && i < s.count; i++) {
+		if (s.process[i].pid != pid || !s.process[i].counted)
+			continue;
+		memcpy(bucket, s.process[i].counters.work.send_latency,
+		       sizeof(s.total.work.send_latency));
+		found = true;
+	}
+	if (!good)
+		fprintf(stderr, "adverb stat: adverbd closed the connection\n");
+	else if (!found)
+		fprintf(stderr,
+			"adverb stat: no such process uses the device; adverb status lists them\n");
+	adv_sample_free(&s);
+	return good && found;
+}
+
+static uint64_t lower_bound(unsigned bucket)
+{
+	return bucket ? adv_latency_bound(bucket - 1) : 0;
+}
+
+/* ---- text ---- */
+
+static void print_buckets(const uint64_t bucket[ADV_LATENCY_BUCKETS])
+{
+	uint64_t most = 1;
+
+	for (unsigned i = 0; i < ADV_LATENCY_BUCKETS; i++)
+		most = bucket[i] > most ? bucket[i] : most;
+	for (unsigned i = 0; i < ADV_LATENCY_BUCKETS; i++) {
+		char from[ADV_DURATION_TEXT], to[ADV_DURATION_TEXT];
+		int bar = (int)((double)bucket[i] * BAR / (double)most + 0.5);
+
+		if (!bucket[i])
+			continue;
+		adv_format_duration(from, lower_bound(i));
+		adv_format_duration(to, adv_latency_bound(i));
+		printf("  %8s to %8s %14" PRIu64 " %.*s\n", from, to, bucket[i], bar,
+		       "########################################");
+	}
+}
+
+static void print_text(uint32_t pid, const uint64_t bucket[ADV_LATENCY_BUCKETS])
+{
+	uint64_t count = adv_latency_count(bucket);
+	char text[ADV_DURATION_TEXT], command[ADV_COMMAND_TEXT];
+
+	adv_object_command(pid, command);
+	if (pid)
+		printf("completion latency of process %u (%s): ", pid, command);
+	else
+		printf("completion latency of all programs: ");
+	printf("%" PRIu64 " requests", count);
+	adv_format_duration(text, count ? adv_latency_sum(bucket) / count : 0);
+	if (count)
+		printf(", mean %s", text);
+	for (size_t i = 0; count && i < ADV_ARRAY_SIZE(quantiles); i++) {
+		adv_format_duration(text, adv_latency_quantile(bucket, quantiles[i].q));
+		printf(", %s %s", quantiles[i].text, text);
+	}
+	printf("\n");
+	print_buckets(bucket);
+}
+
+/* ---- JSON ---- */
+
+static void print_json(uint32_t pid, const uint64_t bucket[ADV_LATENCY_BUCKETS])
+{
+	struct json_object *o = adv_json_object(), *list, *one;
+	char command[ADV_COMMAND_TEXT], key[16];
+
+	adv_json_add_text(o, "ifname", "adverb0");
+	if (pid) {
+		adv_object_command(pid, command);
+		adv_json_add_number(o, "pid", pid);
+		adv_json_add_text(o, "comm", command);
+	}
+	adv_json_add_number(o, "requests", adv_latency_count(bucket));
+	adv_json_add_number(o, "sum_ns", adv_latency_sum(bucket));
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(quantiles); i++) {
+		snprintf(key, sizeof(key), "%s_ns", quantiles[i].key);
+		adv_json_add_number(o, key, adv_latency_quantile(bucket, quantiles[i].q));
+	}
+	list = adv_json_add_array(o, "buckets");
+	for (unsigned i = 0; i < ADV_LATENCY_BUCKETS; i++) {
+		if (!bucket[i])
+			continue;
+		one = adv_json_object();
+		adv_json_add_number(one, "from_ns", lower_bound(i));
+		adv_json_add_number(one, "to_ns", adv_latency_bound(i));
+		adv_json_add_number(one, "requests", bucket[i]);
+		adv_json_append(list, one);
+	}
+	adv_json_print_line(stdout, o);
+	printf("\n");
+}
+
+/* ---- reports ---- */
+
+static void print_report(const struct adv_stat_latency *wanted,
+			 const uint64_t bucket[ADV_LATENCY_BUCKETS])
+{
+	if (wanted->json)
+		print_json(wanted->pid, bucket);
+	else
+		print_text(wanted->pid, bucket);
+	fflush(stdout);
+}
+
+bool adv_stat_latency(struct adv_control *c, const struct adv_stat_latency *wanted)
+{
+	const struct timespec pause = adv_clock_timespec(wanted->interval);
+	uint64_t last[ADV_LATENCY_BUCKETS], now[ADV_LATENCY_BUCKETS], grown[ADV_LATENCY_BUCKETS];
+
+	if (!read_histogram(c, wanted->pid, last))
+		return false;
+	if (!wanted->interval) {
+		print_report(wanted, last);
+		return true;
+	}
+	for (uint32_t i = 0; !wanted->count || i < wanted->count; i++) {
+		nanosleep(&pause, NULL);
+		if (!read_histogram(c, wanted->pid, now))
+			return false;
+		for (unsigned k = 0; k < ADV_LATENCY_BUCKETS; k++)
+			grown[k] = now[k] - last[k];
+		print_report(wanted, grown);
+		memcpy(last, now, sizeof(last));
+	}
+	return true;
+}

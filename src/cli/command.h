@@ -66,6 +66,7 @@ int adv_status_main(int argc, char **argv);
 int adv_doctor_main(int argc, char **argv);
 int adv_res_main(int argc, char **argv);
 int adv_stat_main(int argc, char **argv);
+int adv_top_main(int argc, char **argv);
 int adv_exporter_main(int argc, char **argv);
 int adv_capture_main(int argc, char **argv);
 int adv_explain_main(int argc, char **argv);

@@ -16,6 +16,7 @@ static const struct adv_command commands[] = {
 	{"doctor", "Check this machine and the way to another one", adv_doctor_main},
 	{"res", "List the objects of running programs", adv_res_main},
 	{"stat", "Show counters and rates of the port or of queue pairs", adv_stat_main},
+	{"top", "Show programs and their queue pairs, live", adv_top_main},
 	{"exporter", "Export metrics for Prometheus", adv_exporter_main},
 	{"capture", "Capture the packets of running programs", adv_capture_main},
 	{"explain", "Explain an error or a running program, and what to do", adv_explain_main},

@@ -402,7 +402,7 @@ def statistics_outlive(lab):
 @case("operator", "stat-latency")
 def statistics_of_latency(lab):
     """The histogram agrees with perftest's own figures; an interval has its requests only."""
-    program = ["ib_write_lat", "-F", "-n", "500", "-s", "8"]
+    program = ["ib_send_lat", "-F", "-n", "500", "-s", "8"]
     adverb(lab, "stat", "--latency")
     _, out = lab.pair(program, [*program, "127.0.0.1"])
     typical = float(re.search(r"^ +8 +500 +[\d.]+ +[\d.]+ +([\d.]+)", out, re.M)[1])
@@ -410,8 +410,8 @@ def statistics_of_latency(lab):
     same("requests", both["requests"] >= 1000, True)
     same("sum of the buckets", sum(b["requests"] for b in both["buckets"]), both["requests"])
     same("order", both["p50_ns"] <= both["p90_ns"] <= both["p99_ns"] <= both["p99_9_ns"], True)
-    # perftest reports half of a round trip, in us. A WRITE completes when its ACK is back, which may come
-    # with the peer's WRITE.
+    # perftest reports half of a round trip, in us. A SEND completes when its ACK is back, which may come
+    # with the answer.
     if not 0.1 * typical < both["p50_ns"] / 1000 < 10 * typical:
         raise Failure(f"p50 of {both['p50_ns']} ns, but perftest reports {typical} us")
     server, client = perftest_pair(lab, "-s", "4096")

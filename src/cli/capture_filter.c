@@ -102,20 +102,25 @@ static bool expand_field(struct expansion *e, const char *word, int at)
 	return true;
 }
 
-/* Copies the next word of *text, and moves *text behind it. Other characters than those of words
- * are appended to the expansion. False: there is no further word. */
-static bool next_word(struct expansion *e, const char **text, char word[WORD_MOST])
+/* Copies the word at *text, and moves *text behind it. False: there is no word. */
+static bool take_word(const char **text, char word[WORD_MOST])
 {
 	size_t n = 0;
 
-	while (**text && !isalnum((unsigned char)**text) && **text != '_')
-		append(e, "%c", *(*text)++);
 	while (n + 1 < WORD_MOST && (isalnum((unsigned char)(*text)[n]) || (*text)[n] == '_'))
 		n++;
 	memcpy(word, *text, n);
 	word[n] = '\0';
 	*text += n;
 	return n != 0;
+}
+
+/* As take_word(), of the next word: other characters before it are appended to the expansion. */
+static bool next_word(struct expansion *e, const char **text, char word[WORD_MOST])
+{
+	while (**text && !isalnum((unsigned char)**text) && **text != '_')
+		append(e, "%c", *(*text)++);
+	return take_word(text, word);
 }
 
 /* Expands the word and its argument. False: an error. */
@@ -130,7 +135,8 @@ static bool expand_word(struct expansion *e, const char *word, const char **text
 		append(e, "%s", word);
 		return true;
 	}
-	next_word(e, text, argument);
+	*text += strspn(*text, " \t\n");
+	(void)take_word(text, argument);
 	good = opcode ? expand_opcode(e, argument)
 		      : expand_field(e, argument, qp ? QPN_AT : PSN_AT);
 	if (!good && opcode)

@@ -13,6 +13,7 @@
 
 /* Link types and the lengths of their headers. */
 #define LINK_ETHERNET 1
+#define LINK_RAW      101 /* IPv4 or IPv6, without a header */
 #define LINK_SLL      113
 #define LINK_SLL2     276
 #define ETHERNET_LEN  14
@@ -59,7 +60,7 @@ static bool not_known(uint32_t link, char why[ADV_PCAP_WHY])
 {
 	snprintf(why, ADV_PCAP_WHY,
 		 "a capture of link type %" PRIu32
-		 ", not of Ethernet (1), LINUX_SLL (113) or LINUX_SLL2 (276)",
+		 ", not of Ethernet (1), RAW (101), LINUX_SLL (113) or LINUX_SLL2 (276)",
 		 link);
 	return false;
 }
@@ -72,7 +73,24 @@ static bool damaged(const struct adv_pcap *p, char why[ADV_PCAP_WHY])
 
 static bool is_known(uint32_t link)
 {
-	return link == LINK_ETHERNET || link == LINK_SLL || link == LINK_SLL2;
+	return link == LINK_ETHERNET || link == LINK_RAW || link == LINK_SLL || link == LINK_SLL2;
+}
+
+/* Turns an IP packet into an Ethernet frame: writes an Ethernet header over the head of its record
+ * or block, which has been read. The blocks before have been read, too: the head of a simple packet
+ * block is shorter. */
+static void prepend_ethernet(uint8_t **frame, size_t *len)
+{
+	uint8_t version = *len ? **frame >> 4 : 0;
+	uint8_t ethernet[ETHERNET_LEN] = {0};
+
+	if (version == 4)
+		memcpy(ethernet + 12, "\x08\x00", 2);
+	else if (version == 6)
+		memcpy(ethernet + 12, "\x86\xdd", 2);
+	*frame -= ETHERNET_LEN;
+	*len += ETHERNET_LEN;
+	memcpy(*frame, ethernet, sizeof(ethernet));
 }
 
 /* Turns a cooked frame into an Ethernet frame: writes an Ethernet header over the end of the longer
@@ -83,7 +101,9 @@ static void make_ethernet(uint32_t link, uint8_t **frame, size_t *len)
 	size_t head = first ? SLL_LEN : SLL2_LEN;
 	uint8_t *p = *frame, ethernet[ETHERNET_LEN] = {0};
 
-	if (link == LINK_ETHERNET)
+	if (link == LINK_RAW)
+		prepend_ethernet(frame, len);
+	if (link == LINK_ETHERNET || link == LINK_RAW)
 		return;
 	if (*len < head) {
 		*len = 0;

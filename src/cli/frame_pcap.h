@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Reads captures in the formats of libpcap (pcap-savefile(5), pcapng) from memory, and writes the
- * classic format. Link types are Ethernet and the two "cooked" types of Linux captures of all
- * interfaces (LINKTYPE_LINUX_SLL and SLL2 of tcpdump.org's list). The functions accept any bytes.
- * Those that read do no I/O. */
+ * classic format. Link types are Ethernet, IP without a header (LINKTYPE_RAW of tcpdump.org's
+ * list), and the two "cooked" types of Linux captures of all interfaces (LINKTYPE_LINUX_SLL and
+ * SLL2). The functions accept any bytes. Those that read do no I/O. */
 #ifndef ADV_CLI_FRAME_PCAP_H
 #define ADV_CLI_FRAME_PCAP_H
 

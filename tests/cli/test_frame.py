@@ -57,10 +57,15 @@ def packets(pcap):
 BASIC = ("src=192.0.2.1", "dst=192.0.2.2", "op=RC_SEND_ONLY", "dest-qp=0x12", "psn=7")
 
 
+def roce_captures():
+    """Returns the captures of RoCE; the others are of iWARP."""
+    return [path for path in CAPTURES.glob("*.pcap") if not path.name.startswith("siw-")]
+
+
 class Captures(unittest.TestCase):
     def test_rebuilt_to_the_same_bytes(self):
         total = 0
-        files = sorted(CAPTURES.glob("*.pcap"))
+        files = sorted(roce_captures())
         self.assertGreaterEqual(len(files), 19)
         for path in files:
             status, lines, err = frame("dissect", "--fields", str(path))
@@ -75,7 +80,7 @@ class Captures(unittest.TestCase):
 
     def test_all_have_fields(self):
         """None falls back to raw bytes, none is damaged."""
-        for path in sorted(CAPTURES.glob("*.pcap")):
+        for path in sorted(roce_captures()):
             status, out, _ = frame("dissect", "--json", str(path))
             result = json.loads(out)
             self.assertEqual(status, 0, path)
@@ -103,8 +108,11 @@ class Captures(unittest.TestCase):
 
 
 def cooked(frame_bytes, link):
-    """A frame as a capture of all interfaces has it, of link type LINUX_SLL (113) or SLL2 (276)."""
+    """A frame as a capture of all interfaces has it, of link type LINUX_SLL (113) or SLL2 (276); 101: of an
+    interface without Ethernet."""
     source, protocol, rest = frame_bytes[6:12], frame_bytes[12:14], frame_bytes[14:]
+    if link == 101:
+        return rest
     if link == 113:
         return struct.pack(">HHH", 4, 1, 6) + source + bytes(2) + protocol + rest
     return protocol + struct.pack(">HIHBB", 0, 7, 1, 4, 6) + source + bytes(2) + rest
@@ -113,19 +121,29 @@ def cooked(frame_bytes, link):
 class Cooked(unittest.TestCase):
     def test_as_of_ethernet(self):
         """The same fields, but for the destination's address, which is not there."""
-        for path in sorted(CAPTURES.glob("*.pcap")):
+        for path in sorted(roce_captures()):
             data = path.read_bytes()
             wanted = re.sub(rb"dmac=\S+", b"dmac=00:00:00:00:00:00",
                             frame("dissect", "-f", str(path))[1])
-            for link in (113, 276):
+            for link in (113, 276, 101):
                 classic, blocks = data[:20] + struct.pack("<I", link), section("<", link)
                 for p in packets(data):
                     p = cooked(p, link)
                     classic += struct.pack("<IIII", 0, 0, len(p), len(p)) + p
                     blocks += packet("<", p)
+                if link == 101:
+                    wanted = re.sub(rb"smac=\S+", b"smac=00:00:00:00:00:00", wanted)
                 for capture in (classic, blocks):
                     got = frame("dissect", "-f", "-", data=capture)
                     self.assertEqual(got, (0, wanted, ""), (path, link))
+
+    def test_simple_blocks_of_ip(self):
+        """The heads of these blocks are shorter than an Ethernet header."""
+        data = build(*BASIC)[14:]
+        capture = section("<", 101) + 3 * block("<", 3, struct.pack("<I", len(data)) + data)
+        capture += block("<", 3, struct.pack("<I", 0))
+        status, out, _ = frame("dissect", "-f", "-", data=capture)
+        self.assertEqual((status, len(out.splitlines())), (0, 3))
 
     def test_cut_off(self):
         data = build(*BASIC)
@@ -144,7 +162,7 @@ class Cooked(unittest.TestCase):
     def test_other_links_are_refused(self):
         status, _, err = frame("dissect", "-", data=section("<", 12) + packet("<", b"x"))
         self.assertEqual(status, 2)
-        self.assertIn("link type 12, not of Ethernet (1), LINUX_SLL (113)", err)
+        self.assertIn("link type 12, not of Ethernet (1), RAW (101), LINUX_SLL (113)", err)
 
 
 def block(order, kind, body):

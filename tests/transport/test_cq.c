@@ -148,6 +148,24 @@ static void test_overrun(void **state)
 	assert_false(adv_engine_event(e, &ev));
 }
 
+/* The summary shows events until the last one is taken. */
+static void test_two_overruns(void **state)
+{
+	struct adv_engine *e = *state;
+	struct adv_cq *cq[2] = {adv_cq_create(e, 1, NULL), adv_cq_create(e, 1, NULL)};
+	struct adv_event ev;
+
+	for (unsigned i = 0; i < 2; i++) {
+		assert_true(push(cq[i], 1));
+		assert_false(push(cq[i], 2));
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		assert_true(next_event(e, &ev));
+		assert_ptr_equal(ev.cq, cq[i]);
+	}
+	assert_false(next_event(e, &ev));
+}
+
 static void test_arm(void **state)
 {
 	struct adv_engine *e = *state;
@@ -305,6 +323,7 @@ int main(void)
 		T(test_poll_many),
 		T(test_peek_and_pop),
 		T(test_overrun),
+		T(test_two_overruns),
 		T(test_arm),
 		T(test_arm_solicited),
 		T(test_destroyed_with_event),

@@ -241,7 +241,7 @@ static void draw_keys(struct adv_screen *s, const struct adv_top_view *v)
 		adv_screen_print(s, s->rows - 1, 0, ADV_BOLD, "%s",
 				 v->typing ? "Type a part of a name, or a number.  Enter: done  "
 					     "Esc: no filter"
-					   : "q quit  Enter open  Esc back  a all queue pairs  "
+					   : "q quit  Enter open  Esc back  a all QPs  "
 					     "s sort  r reverse  / filter  h help");
 }
 

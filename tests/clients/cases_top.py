@@ -3,6 +3,7 @@
 
 import re
 import shlex
+import shutil
 
 from cases_operator import adverb, perftest_pair, res, trouble
 from cases_sysfs import same
@@ -118,3 +119,8 @@ def batch(lab):
     said = adverb(lab, "top", status=1)
     if "no terminal" not in said:
         raise Failure(f"not a terminal:\n{said}")
+    alone = shutil.copy(lab.adverb, lab.dir / "alone")
+    said = lab.run([alone, "top"], adverb=False, status=1) + lab.run([alone, "exporter"], adverb=False, status=1)
+    if not re.search(r"adverb-terminal.so.*libncurses-dev.*\n.*adverb-http.so.*libmicrohttpd-dev", said):
+        raise Failure(f"modules that are not there are not named:\n{said}")
+    adverb(lab, "top", "--once", "-i", "0.1")

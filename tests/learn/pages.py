@@ -3,12 +3,13 @@
 
 A block begins with ```console. A line "$ COMMAND" is a command, which a backslash at the end of a line
 continues; the lines up to the next command are its output. A line "..." stands for any number of lines.
-A comment <!-- numbers vary --> above a block says that none of its numbers is compared.
+A comment <!-- numbers vary --> above a block says that none of its numbers is compared, and <!-- values vary -->
+that no word with a digit is.
 """
 
 import re
 
-BLOCK = re.compile(r"(?P<vary><!-- numbers vary -->\n+)?```console\n(?P<text>.*?)^```$", re.M | re.S)
+BLOCK = re.compile(r"(?:<!-- (?P<vary>numbers|values) vary -->\n+)?```console\n(?P<text>.*?)^```$", re.M | re.S)
 REST = "..."  # any number of lines
 
 # Longer numbers are process ids, PSNs and keys, except for these.
@@ -21,7 +22,9 @@ EXACT = re.compile(r"adverb (sim|plan|frame) ")
 def plain(line, vary):
     """Returns a line without what differs from run to run."""
     line = re.sub(r"0x[0-9a-f]{3,}", "HEX", line)
-    if vary:
+    if vary == "values":
+        line = re.sub(r"(?<!\S)(-|\S*\d\S*)(?!\S)", "N", line)
+    if vary == "numbers":
         line = NUMBER.sub("N", line)
     line = re.sub(r"(?<![\w.])\d+(\.\d+)? (ns|us|ms|s)\b", r"N \2", line)
     line = re.sub(r"(?<![\w.])\d{4,}\b", lambda m: m[0] if m[0] in CONSTANT else "N", line)
@@ -59,7 +62,7 @@ class Block:
 
     def __init__(self, match):
         self.span = match.span("text")
-        self.vary = match["vary"] is not None
+        self.vary = match["vary"]
         self.steps = []
         for line in match["text"].splitlines():
             if self.steps and self.steps[-1].command.endswith("\\"):

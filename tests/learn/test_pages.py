@@ -40,7 +40,7 @@ class Pages(unittest.TestCase):
 
     def test_blocks(self):
         self.assertEqual([s.command for s in self.first.steps], ["adverb res", "a \\\n  b"])
-        self.assertEqual((self.first.vary, self.second.vary), (False, True))
+        self.assertEqual((self.first.vary, self.second.vary), (None, "numbers"))
 
     def test_names_and_ids_vary(self):
         self.assertTrue(self.same(self.first, 0, "qp 0x00ffff of 31000"))
@@ -52,6 +52,11 @@ class Pages(unittest.TestCase):
         self.assertTrue(self.same(self.second, 0, "first 1\nx\ny\nlast 22"))
         for other in ("first 1", "first 1\nx", "last 2", "first 1\nlast 2\nx"):
             self.assertFalse(self.same(self.second, 0, other), other)
+
+    def test_values_vary_where_the_page_says_so(self):
+        block = pages.blocks("<!-- values vary -->\n```console\n$ adverb top\nTX 3.2M -\n```\n")[0]
+        self.assertTrue(self.same(block, 0, "TX  410k   53.2u"))
+        self.assertFalse(self.same(block, 0, "RX 3.2M -"))
 
     def test_constants_and_exact_commands(self):
         block = pages.blocks("```console\n$ adverb sim x\n20017 frames\n$ adverb res\nMTU 4096\n```\n")[0]

@@ -51,8 +51,10 @@ static unsigned list_objects(void *user, enum adv_resource_kind kind, uint64_t *
 		return list_contexts(d, from, out, room);
 	count = adv_engine_resources(d->engine, kind, from, out, owners, room);
 	if (kind != ADV_RESOURCE_SUMMARY) {
-		for (unsigned i = 0; i < count; i++)
+		for (unsigned i = 0; i < count; i++) {
 			out[i].context = number_of(d, owners[i]);
+			out[i].slot = d->first->slot.number;
+		}
 	} else if (count) {
 		out[count].type = ADV_RESOURCE_CTX;
 		out[count++].users = count_contexts(d);

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "host/resource_exchange.h"
+#include "wire/slot.h"
 
 #define ANSWER_MS   500
 #define ALL_MS	    5000
@@ -74,14 +75,15 @@ static uint32_t machine_wide_number(uint32_t slot, uint32_t number)
 	return number ? slot << NUMBER_BITS | (number & ((1u << NUMBER_BITS) - 1)) : 0;
 }
 
-static void make_numbers_unique(struct adv_object *r, enum adv_resource_kind kind)
+/* shared: slot of the PD and the context, which the shards of a device share. */
+static void make_numbers_unique(struct adv_object *r, enum adv_resource_kind kind, uint32_t shared)
 {
 	if (kind == ADV_RESOURCE_CM_ID)
 		return;
 	if (kind != ADV_RESOURCE_QP && kind != ADV_RESOURCE_MR)
 		r->number = machine_wide_number(r->slot, r->number);
-	r->pd = machine_wide_number(r->slot, r->pd);
-	r->context = machine_wide_number(r->slot, r->context);
+	r->pd = machine_wide_number(shared, r->pd);
+	r->context = machine_wide_number(shared, r->context);
 	if (kind == ADV_RESOURCE_SRQ)
 		r->srq.cq = machine_wide_number(r->slot, r->srq.cq);
 	if (kind != ADV_RESOURCE_QP)
@@ -95,6 +97,7 @@ static void report_objects(struct query *q, uint32_t slot, uint32_t pid)
 {
 	for (uint32_t i = 0; i < q->message.count && !q->enough; i++) {
 		struct adv_object *r = &q->message.object[i];
+		uint32_t shared = r->slot > 0 && r->slot < ADV_SLOTS ? r->slot : slot;
 
 		if (q->kind == ADV_RESOURCE_SUMMARY) {
 			if (r->type < ADV_RESOURCE_KINDS)
@@ -106,7 +109,7 @@ static void report_objects(struct query *q, uint32_t slot, uint32_t pid)
 			r->pid = pid;
 		if (q->wanted->pid && q->wanted->pid != r->pid)
 			continue;
-		make_numbers_unique(r, q->kind);
+		make_numbers_unique(r, q->kind, shared);
 		q->enough = !q->wanted->fn(q->wanted->user, r);
 	}
 }

@@ -85,11 +85,12 @@ struct adv_object_qp {
  * The engine numbers other objects from 1; 0: none. */
 struct adv_object {
 	uint32_t number;
-	uint32_t slot;	  /* slot of the process; the caller fills it in */
-	uint32_t pid;	  /* PID of the process; the caller fills it in. 0: the process is in a PID
-			     namespace that adverbd cannot see */
-	uint32_t pd;	  /* QP, MR, SRQ */
-	uint32_t users;	  /* CQ, PD: number of objects that use it */
+	uint32_t slot;	/* slot of the process; the caller fills it in. In the answer of a process:
+			   slot to which `pd` and `context` belong; 0: that of the answer */
+	uint32_t pid;	/* PID of the process; the caller fills it in. 0: the process is in a PID
+			   namespace that adverbd cannot see */
+	uint32_t pd;	/* QP, MR, SRQ */
+	uint32_t users; /* CQ, PD: number of objects that use it */
 	uint32_t context; /* number of the owning context; an engine does not know it */
 	uint8_t type;  /* QP: enum ibv_qp_type; SRQ: enum ibv_srq_type; CM_ID: enum ibv_qp_type */
 	uint8_t state; /* QP: enum ibv_qp_state; CM_ID: as the kernel's enum rdma_cm_state */

@@ -80,6 +80,7 @@ const char *adv_nvme_cm_status_name(uint16_t status)
 void adv_nvme_connect_decode(const struct adv_nvme_command *command,
 			     struct adv_nvme_connect *connect)
 {
+	memset(connect, 0, sizeof(*connect));
 	connect->recfmt = (uint16_t)ADV_NVME_CDW(command, 10);
 	connect->qid = (uint16_t)(ADV_NVME_CDW(command, 10) >> 16);
 	connect->sqsize = (uint16_t)ADV_NVME_CDW(command, 11);

@@ -45,6 +45,7 @@ void adv_nvme_error_encode(const struct adv_nvme_error *e, uint8_t out[ADV_NVME_
 
 void adv_nvme_error_decode(const uint8_t in[ADV_NVME_ERROR_LEN], struct adv_nvme_error *e)
 {
+	memset(e, 0, sizeof(*e));
 	e->count = adv_get_le64(in);
 	e->qid = adv_get_le16(in + 8);
 	e->cid = adv_get_le16(in + 10);

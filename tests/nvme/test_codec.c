@@ -60,7 +60,11 @@ static void test_completion(void **state)
 
 static void test_cm(void **state)
 {
-	struct adv_nvme_cm_request a = {.qid = 7, .hrqsize = 128, .hsqsize = 127, .cntlid = 9}, b;
+	static struct adv_nvme_cm_request a = {.qid = 7,
+					       .hrqsize = 128,
+					       .hsqsize = 127,
+					       .cntlid = 9},
+					  b;
 	uint8_t data[56] = {0};
 	uint16_t value;
 
@@ -82,12 +86,12 @@ static void test_cm(void **state)
 
 static void test_connect(void **state)
 {
-	struct adv_nvme_connect_data a = {.cntlid = 0xffff,
-					  .host_id = {1},
-					  .subsystem_nqn = LAB_NQN,
-					  .host_nqn = LAB_HOST},
-				     b;
-	struct adv_nvme_connect x = {.qid = 3, .sqsize = 127, .cattr = 4, .kato = 5000}, y;
+	static struct adv_nvme_connect_data a = {.cntlid = 0xffff,
+						 .host_id = {1},
+						 .subsystem_nqn = LAB_NQN,
+						 .host_nqn = LAB_HOST},
+					    b;
+	static struct adv_nvme_connect x = {.qid = 3, .sqsize = 127, .cattr = 4, .kato = 5000}, y;
 	uint8_t data[ADV_NVME_CONNECT_LEN];
 	struct adv_nvme_command command = {0};
 
@@ -121,31 +125,31 @@ static void test_nqn(void **state)
 
 static void test_identify(void **state)
 {
-	struct adv_nvme_identify_controller a = {.vid = 1,
-						 .serial = "S 1",
-						 .model = "M",
-						 .firmware = "12345678",
-						 .mdts = 8,
-						 .cntlid = 77,
-						 .kas = 10,
-						 .sqes = 0x66,
-						 .nn = 1024,
-						 .oncs = 13,
-						 .vwc = 5,
-						 .sgls = 0x100005,
-						 .subnqn = LAB_NQN,
-						 .ioccsz = 260,
-						 .iorcsz = 1,
-						 .msdbd = 1};
-	struct adv_nvme_identify_namespace n = {.nsze = 99,
-						.ncap = 98,
-						.nuse = 97,
-						.nsfeat = 1,
-						.nguid = {5},
-						.block_shift = 12,
-						.nsattr = 1},
-					   m;
-	struct adv_nvme_identify_controller b;
+	static struct adv_nvme_identify_controller a = {.vid = 1,
+							.serial = "S 1",
+							.model = "M",
+							.firmware = "12345678",
+							.mdts = 8,
+							.cntlid = 77,
+							.kas = 10,
+							.sqes = 0x66,
+							.nn = 1024,
+							.oncs = 13,
+							.vwc = 5,
+							.sgls = 0x100005,
+							.subnqn = LAB_NQN,
+							.ioccsz = 260,
+							.iorcsz = 1,
+							.msdbd = 1};
+	static struct adv_nvme_identify_namespace n = {.nsze = 99,
+						       .ncap = 98,
+						       .nuse = 97,
+						       .nsfeat = 1,
+						       .nguid = {5},
+						       .block_shift = 12,
+						       .nsattr = 1},
+						  m;
+	static struct adv_nvme_identify_controller b;
 	uint8_t page[ADV_NVME_IDENTIFY_LEN];
 
 	adv_nvme_identify_controller_encode(&a, page);
@@ -160,11 +164,11 @@ static void test_identify(void **state)
 static void test_lists(void **state)
 {
 	uint32_t in[3] = {1, 5, 1024}, out[ADV_NVME_LIST_MAX];
-	struct adv_nvme_descriptors d = {.has_nguid = true,
-					 .has_uuid = true,
-					 .nguid = {1},
-					 .uuid = {2}},
-				    e;
+	static struct adv_nvme_descriptors d = {.has_nguid = true,
+						.has_uuid = true,
+						.nguid = {1},
+						.uuid = {2}},
+					   e;
 	uint8_t page[ADV_NVME_IDENTIFY_LEN];
 
 	adv_nvme_identify_list_encode(in, 3, page);
@@ -185,15 +189,16 @@ static void test_lists(void **state)
 
 static void test_logs(void **state)
 {
-	struct adv_nvme_error e = {.count = 3,
-				   .qid = 1,
-				   .cid = 2,
-				   .status = 0x4281,
-				   .location = 0xffff,
-				   .lba = 1ull << 40,
-				   .nsid = 9},
-			      f;
-	struct adv_nvme_smart s = {.temperature = 300, .units_read = 7, .media_errors = 8}, t;
+	static struct adv_nvme_error e = {.count = 3,
+					  .qid = 1,
+					  .cid = 2,
+					  .status = 0x4281,
+					  .location = 0xffff,
+					  .lba = 1ull << 40,
+					  .nsid = 9},
+				     f;
+	static struct adv_nvme_smart s = {.temperature = 300, .units_read = 7, .media_errors = 8},
+				     t;
 	struct adv_nvme_get_log g = {.id = 0x70,
 				     .retain = true,
 				     .length = 1u << 20,
@@ -219,22 +224,22 @@ static void test_logs(void **state)
 
 static void test_discovery(void **state)
 {
-	struct adv_nvme_discovery_entry a = {.trtype = 1,
-					     .adrfam = 2,
-					     .subtype = 2,
-					     .treq = 2,
-					     .portid = 1,
-					     .cntlid = 0xffff,
-					     .asqsz = 32,
-					     .trsvcid = "4420",
-					     .subnqn = LAB_NQN,
-					     .traddr = "fe80::1",
-					     .rdma_qptype = 1,
-					     .rdma_prtype = 1,
-					     .rdma_cms = 1};
-	struct adv_nvme_discovery_header h = {.generation = 5, .records = 6}, i;
+	static struct adv_nvme_discovery_entry a = {.trtype = 1,
+						    .adrfam = 2,
+						    .subtype = 2,
+						    .treq = 2,
+						    .portid = 1,
+						    .cntlid = 0xffff,
+						    .asqsz = 32,
+						    .trsvcid = "4420",
+						    .subnqn = LAB_NQN,
+						    .traddr = "fe80::1",
+						    .rdma_qptype = 1,
+						    .rdma_prtype = 1,
+						    .rdma_cms = 1};
+	static struct adv_nvme_discovery_header h = {.generation = 5, .records = 6}, i;
 	uint8_t page[ADV_NVME_DISCOVERY_LEN];
-	struct adv_nvme_discovery_entry b;
+	static struct adv_nvme_discovery_entry b;
 
 	adv_nvme_discovery_entry_encode(&a, page);
 	adv_nvme_discovery_entry_decode(page, &b);

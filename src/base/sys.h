@@ -26,7 +26,7 @@
  */
 static inline long adv_sys_call(long number, long a, long b, long c, long d, long e, long f)
 {
-#if defined(__x86_64__) && defined(__LP64__)
+#if defined(__x86_64__) && defined(__LP64__) && !defined(__SANITIZE_ADDRESS__)
 	register long r10 __asm__("r10") = d;
 	register long r8 __asm__("r8") = e;
 	register long r9 __asm__("r9") = f;

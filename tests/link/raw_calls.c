@@ -3,7 +3,7 @@
  * call that is made outside of a range of addresses. */
 #include "raw_calls.h"
 
-#if defined(__x86_64__) && defined(__LP64__)
+#if defined(__x86_64__) && defined(__LP64__) && !defined(__SANITIZE_ADDRESS__)
 #include <errno.h>
 #include <link.h>
 #include <signal.h>

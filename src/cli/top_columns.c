@@ -93,10 +93,10 @@ static bool print_total(char *text, const struct adv_top_row *r, enum adv_top_co
 	{                                                                                          \
 		return print_total(text, r, count);                                                \
 	}
-#define NUMBER(name, format, ...)                                                                \
+#define NUMBER(name, format, ...)                                                                  \
 	static bool print_##name(char text[ADV_TOP_CELL], const struct adv_top_row *r)             \
 	{                                                                                          \
-		snprintf(text, ADV_TOP_CELL, format, __VA_ARGS__);                                       \
+		snprintf(text, ADV_TOP_CELL, format, __VA_ARGS__);                                 \
 		return false;                                                                      \
 	}
 

@@ -47,7 +47,8 @@ uint32_t adv_port_mbps(uint32_t mbps);
  */
 void adv_port_speed(uint32_t mbps, uint8_t *width, uint8_t *speed);
 
-/* Returns the speed that the kernel shows for such a port, Mbit/s: all lanes of adv_port_speed(). */
+/* Returns the speed that the kernel shows for such a port, Mbit/s: all lanes of adv_port_speed().
+ */
 uint32_t adv_port_shown_mbps(uint32_t mbps);
 
 #endif

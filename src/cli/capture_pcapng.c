@@ -79,7 +79,8 @@ static void add_time(struct block *b, uint16_t code, uint64_t time)
 	add_option(b, code, halves, sizeof(halves));
 }
 
-/* Writes a block. The first `before` bytes of its body precede the packet, the rest follows it. */
+/* Writes a block. The first `before` bytes of its body precede the packet, the rest follows it.
+ * packet is not NULL, though packet_len may be 0. */
 static size_t write_block(FILE *f, const struct block *b, size_t before, const uint8_t *packet,
 			  size_t packet_len)
 {
@@ -108,7 +109,7 @@ size_t adv_pcapng_section(FILE *f, const char *application)
 	add(&b, &length, sizeof(length));
 	add_text(&b, SHB_USERAPPL, application);
 	add_u32(&b, END);
-	return write_block(f, &b, b.len, NULL, 0);
+	return write_block(f, &b, b.len, b.bytes, 0);
 }
 
 size_t adv_pcapng_interface(FILE *f, const char *name, const char *description, uint32_t snaplen)
@@ -123,7 +124,7 @@ size_t adv_pcapng_interface(FILE *f, const char *name, const char *description, 
 	add_text(&b, IF_DESCRIPTION, description);
 	add_option(&b, IF_TSRESOL, &resolution, sizeof(resolution));
 	add_u32(&b, END);
-	return write_block(f, &b, b.len, NULL, 0);
+	return write_block(f, &b, b.len, b.bytes, 0);
 }
 
 size_t adv_pcapng_packet(FILE *f, const struct adv_pcapng_packet *p)
@@ -161,5 +162,5 @@ size_t adv_pcapng_statistics(FILE *f, uint32_t interface, uint64_t now,
 	add_u64(&b, ISB_IFDROP, sums->dropped);
 	add_u64(&b, ISB_USRDELIV, sums->delivered);
 	add_u32(&b, END);
-	return write_block(f, &b, b.len, NULL, 0);
+	return write_block(f, &b, b.len, b.bytes, 0);
 }

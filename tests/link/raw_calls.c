@@ -3,7 +3,9 @@
  * call that is made outside of a range of addresses. */
 #include "raw_calls.h"
 
-#if defined(__x86_64__) && defined(__LP64__) && !defined(__SANITIZE_ADDRESS__)
+#include "base/sys.h"
+
+#ifdef ADV_SYS_DIRECT
 #include <errno.h>
 #include <link.h>
 #include <signal.h>

@@ -20,8 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Defined if adv_sys_call() makes the system call itself. Sanitizers must see it: a test that
- * replaces syscall() could not work under them otherwise. */
+/* Defined if adv_sys_call() makes the system call itself. Under sanitizers it does not, so that a
+ * test that replaces syscall() still sees the call. */
 #if defined(__x86_64__) && defined(__LP64__) && !defined(__SANITIZE_ADDRESS__) &&                  \
 	!defined(__SANITIZE_THREAD__)
 #define ADV_SYS_DIRECT

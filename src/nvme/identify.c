@@ -4,26 +4,7 @@
 #include <string.h>
 
 #include "nvme/bytes.h"
-
-/* Writes an ASCII string, padded with spaces. */
-static void put_text(uint8_t *out, size_t size, const char *text)
-{
-	size_t len = strnlen(text, size);
-
-	memcpy(out, text, len);
-	memset(out + len, ' ', size - len);
-}
-
-/* Reads an ASCII string without the spaces at its end, to size + 1 bytes. */
-static void get_text(char *out, const uint8_t *in, size_t size)
-{
-	size_t len = strnlen((const char *)in, size);
-
-	while (len > 0 && in[len - 1] == ' ')
-		len--;
-	memset(out, 0, size + 1);
-	memcpy(out, in, len);
-}
+#include "nvme/text.h"
 
 void adv_nvme_identify_controller_encode(const struct adv_nvme_identify_controller *c,
 					 uint8_t out[ADV_NVME_IDENTIFY_LEN])
@@ -31,9 +12,9 @@ void adv_nvme_identify_controller_encode(const struct adv_nvme_identify_controll
 	memset(out, 0, ADV_NVME_IDENTIFY_LEN);
 	adv_put_le16(out, c->vid);
 	adv_put_le16(out + 2, c->ssvid);
-	put_text(out + 4, ADV_NVME_SERIAL_LEN, c->serial);
-	put_text(out + 24, ADV_NVME_MODEL_LEN, c->model);
-	put_text(out + 64, ADV_NVME_FIRMWARE_LEN, c->firmware);
+	adv_nvme_put_text(out + 4, ADV_NVME_SERIAL_LEN, c->serial);
+	adv_nvme_put_text(out + 24, ADV_NVME_MODEL_LEN, c->model);
+	adv_nvme_put_text(out + 64, ADV_NVME_FIRMWARE_LEN, c->firmware);
 	out[76] = c->cmic;
 	out[77] = c->mdts;
 	adv_put_le16(out + 78, c->cntlid);
@@ -71,9 +52,9 @@ void adv_nvme_identify_controller_decode(const uint8_t in[ADV_NVME_IDENTIFY_LEN]
 	memset(c, 0, sizeof(*c));
 	c->vid = adv_get_le16(in);
 	c->ssvid = adv_get_le16(in + 2);
-	get_text(c->serial, in + 4, ADV_NVME_SERIAL_LEN);
-	get_text(c->model, in + 24, ADV_NVME_MODEL_LEN);
-	get_text(c->firmware, in + 64, ADV_NVME_FIRMWARE_LEN);
+	adv_nvme_get_text(c->serial, in + 4, ADV_NVME_SERIAL_LEN);
+	adv_nvme_get_text(c->model, in + 24, ADV_NVME_MODEL_LEN);
+	adv_nvme_get_text(c->firmware, in + 64, ADV_NVME_FIRMWARE_LEN);
 	c->cmic = in[76];
 	c->mdts = in[77];
 	c->cntlid = adv_get_le16(in + 78);

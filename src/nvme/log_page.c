@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "nvme/bytes.h"
+#include "nvme/text.h"
 
 bool adv_nvme_get_log_decode(const struct adv_nvme_command *command, struct adv_nvme_get_log *log)
 {
@@ -127,25 +128,7 @@ bool adv_nvme_discovery_header_decode(const uint8_t in[ADV_NVME_DISCOVERY_LEN],
 
 enum { AT_TRSVCID = 32, AT_SUBNQN = 256, AT_TRADDR = 512, AT_TSAS = 768 };
 
-/* Addresses and ports are ASCII, padded with spaces (as the NQNs' zeros are not). */
-static void put_padded(uint8_t *out, size_t size, const char *text)
-{
-	size_t len = strnlen(text, size);
-
-	memcpy(out, text, len);
-	memset(out + len, ' ', size - len);
-}
-
-static void get_padded(char *out, const uint8_t *in, size_t size)
-{
-	size_t len = strnlen((const char *)in, size);
-
-	while (len > 0 && in[len - 1] == ' ')
-		len--;
-	memset(out, 0, size + 1);
-	memcpy(out, in, len);
-}
-
+/* Addresses and ports are padded with spaces, the NQN with zeros. */
 void adv_nvme_discovery_entry_encode(const struct adv_nvme_discovery_entry *e,
 				     uint8_t out[ADV_NVME_DISCOVERY_LEN])
 {
@@ -157,9 +140,9 @@ void adv_nvme_discovery_entry_encode(const struct adv_nvme_discovery_entry *e,
 	adv_put_le16(out + 4, e->portid);
 	adv_put_le16(out + 6, e->cntlid);
 	adv_put_le16(out + 8, e->asqsz);
-	put_padded(out + AT_TRSVCID, ADV_NVME_TRSVCID_LEN, e->trsvcid);
+	adv_nvme_put_text(out + AT_TRSVCID, ADV_NVME_TRSVCID_LEN, e->trsvcid);
 	memcpy(out + AT_SUBNQN, e->subnqn, strnlen(e->subnqn, ADV_NVME_NQN_MAX));
-	put_padded(out + AT_TRADDR, ADV_NVME_TRADDR_LEN, e->traddr);
+	adv_nvme_put_text(out + AT_TRADDR, ADV_NVME_TRADDR_LEN, e->traddr);
 	out[AT_TSAS] = e->rdma_qptype;
 	out[AT_TSAS + 1] = e->rdma_prtype;
 	out[AT_TSAS + 2] = e->rdma_cms;
@@ -176,9 +159,9 @@ void adv_nvme_discovery_entry_decode(const uint8_t in[ADV_NVME_DISCOVERY_LEN],
 	e->portid = adv_get_le16(in + 4);
 	e->cntlid = adv_get_le16(in + 6);
 	e->asqsz = adv_get_le16(in + 8);
-	get_padded(e->trsvcid, in + AT_TRSVCID, ADV_NVME_TRSVCID_LEN);
+	adv_nvme_get_text(e->trsvcid, in + AT_TRSVCID, ADV_NVME_TRSVCID_LEN);
 	memcpy(e->subnqn, in + AT_SUBNQN, ADV_NVME_NQN_MAX);
-	get_padded(e->traddr, in + AT_TRADDR, ADV_NVME_TRADDR_LEN);
+	adv_nvme_get_text(e->traddr, in + AT_TRADDR, ADV_NVME_TRADDR_LEN);
 	e->rdma_qptype = in[AT_TSAS];
 	e->rdma_prtype = in[AT_TSAS + 1];
 	e->rdma_cms = in[AT_TSAS + 2];

@@ -9,6 +9,7 @@
 #include "nvme/respond.h"
 #include "nvme/status.h"
 #include "nvme/subsystem.h"
+#include "nvme/text.h"
 
 /* A page, as a whole. */
 struct page {
@@ -54,14 +55,10 @@ static bool smart_page(struct adv_nvme_controller *c, struct page *page)
 /* Slot 1 is active. */
 static bool firmware_page(struct adv_nvme_controller *c, struct page *page)
 {
-	static const char version[] = ADV_VERSION;
-	size_t len = sizeof(version) - 1;
-
 	if (!page_create(page, ADV_NVME_FIRMWARE_LOG_LEN))
 		return false;
 	page->data[0] = 1;
-	memset(page->data + 8, ' ', ADV_NVME_FIRMWARE_LEN);
-	memcpy(page->data + 8, version, len < ADV_NVME_FIRMWARE_LEN ? len : ADV_NVME_FIRMWARE_LEN);
+	adv_nvme_put_text(page->data + 8, ADV_NVME_FIRMWARE_LEN, ADV_VERSION);
 	return true;
 }
 

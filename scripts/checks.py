@@ -32,7 +32,10 @@ LARGE = 3600  # a build, a run of a suite
 HUGE = 14400  # the kernel lab with one kernel: about ten times
 PATIENCE = 4  # factor on the time limits in meson.build; sanitizers get a larger one
 FUZZ_SECONDS = 5  # for each target
+BUILD_NICENESS = 15  # builds run beside tests, which come first
 GOOD = {"OK", "EXPECTEDFAIL"}
+THREADED = {"host", "verbs", "threads"}  # suites that run under ThreadSanitizer
+COVERED = {"wire", "transport", "cm"}  # suites, and folders of src, whose coverage is measured
 QUICK_BUILD = ["-Doptimization=1"]  # for sanitizers: builds in two thirds of the time, runs nearly as fast
 
 # If CI is set, a skipped test of these suites counts as failed, because a CI machine can run them all.
@@ -118,16 +121,22 @@ def run(command, log, seconds, env=None):
 
 
 def configure(name, options, compiler="gcc"):
+    """Sets up build-check/NAME unless that was done before; returns it."""
     build = TOP / name
     if not (build / "build.ninja").exists():
         run(["meson", "setup", build, *options], f"{name}-setup", SMALL, env={"CC": compiler})
     return build
 
 
+def ninja(build, targets=()):
+    run(["nice", "-n", str(BUILD_NICENESS), "ninja", "--quiet", "-C", build, *targets],
+        f"{build.name}-build", LARGE)
+
+
 def compile_all(name, options, compiler="gcc"):
     """Configures and builds, with warnings as errors; returns the build directory."""
     build = configure(name, options, compiler)
-    run(["ninja", "--quiet", "-C", build], f"{name}-build", LARGE)
+    ninja(build)
     return build
 
 
@@ -147,7 +156,7 @@ def compile_some(name, options, wanted, compiler="gcc"):
         file = os.path.relpath(target["filename"][0], build)
         if os.path.dirname(file) in ("", "lib") or wanted(target["id"], file):
             chosen.append(file)
-    run(["ninja", "--quiet", "-C", build, *chosen], f"{name}-build", LARGE)
+    ninja(build, chosen)
     return build
 
 
@@ -204,7 +213,9 @@ def run_tests(tally, name, build, choice, wrapper=(), env=None, slower=1):
     """Runs the chosen tests with `slower` times the usual limits, and counts each."""
     error = None
     (build / "meson-logs" / f"{name}.json").unlink(missing_ok=True)
-    command = [*wrapper, "meson", "test", "-C", build, "--no-rebuild", "-t", str(PATIENCE * slower)]
+    # one more than there are processors: many tests mostly wait
+    command = [*wrapper, "meson", "test", "-C", build, "--no-rebuild", "-t", str(PATIENCE * slower),
+               "--num-processes", str(os.cpu_count() + 1)]
     try:
         run([*command, "--logbase", name, *choice], f"{name}-test", LARGE, env)
     except Broken as broken:
@@ -232,39 +243,109 @@ def run_tests(tally, name, build, choice, wrapper=(), env=None, slower=1):
         raise Broken("no test was run")
 
 
+def compile_gcc():
+    return compile_all("gcc", [])
+
+
+def compile_clang():
+    return compile_all("clang", [], compiler="clang")
+
+
+def compile_release():
+    # The recorded instruction counts are those of a release build.
+    build = configure("release", ["--buildtype=release", "-Dtests=false"])
+    ninja(build, ["bench-all"])
+    return build
+
+
+def compile_asan():
+    return compile_for_tests("asan", ["-Db_sanitize=address,undefined", "-Db_lundef=false",
+                                      *QUICK_BUILD], lambda suites: "clients" not in suites)
+
+
+def compile_tsan():
+    # -Wno-tsan: gcc warns about fences, which ThreadSanitizer does not support
+    return compile_for_tests("tsan", ["-Db_sanitize=thread", "-Db_lundef=false", "-Dc_args=-Wno-tsan",
+                                      *QUICK_BUILD], THREADED.intersection)
+
+
+def compile_coverage():
+    # Threads that count without atomic operations can leave negative counts, which gcovr refuses.
+    return compile_for_tests("coverage", ["-Db_coverage=true", "--buildtype=debug",
+                                          "-Dc_args=-fprofile-update=atomic"], COVERED.intersection)
+
+
+def compile_fuzz():
+    return compile_some("fuzz", ["-Dfuzzers=true", "-Db_lundef=false", *QUICK_BUILD],
+                        lambda _, file: file.startswith("tests/fuzz/fuzz_"), compiler="clang")
+
+
+# The builds, each with the first step that needs it, in the order of the steps.
+BUILDS = {
+    "gcc": compile_gcc,
+    "clang": compile_clang,
+    "instructions": compile_release,
+    "asan": compile_asan,
+    "tsan": compile_tsan,
+    "coverage": compile_coverage,
+    "fuzz": compile_fuzz,
+}
+
+
+class Builder:
+    """Makes builds one after another in a thread, while the tests of earlier builds run."""
+
+    def __init__(self):
+        self.pool = concurrent.futures.ThreadPoolExecutor(1)
+        self.begun = {}
+
+    def begin(self, steps):
+        """Puts the builds that these steps need into the queue."""
+        for name in BUILDS:
+            if name in {BUILD_OF.get(step, step) for step in steps} and name not in self.begun:
+                self.begun[name] = self.pool.submit(BUILDS[name])
+
+    def directory(self, name):
+        """Waits for a build and returns its directory. Raises what the build raised."""
+        self.begin([name])
+        return self.begun[name].result()
+
+    def stop(self):
+        """Cancels the builds that have not begun."""
+        self.pool.shutdown(cancel_futures=True)
+
+
+BUILDER = Builder()
+
+
 def step_gcc(tally):
-    build = compile_all("gcc", [])
+    build = BUILDER.directory("gcc")
     tally.good()
     run_tests(tally, "gcc-unit", build, ["--no-suite", "clients"])
 
 
 def step_clients(tally):
-    build = compile_all("gcc", [])
+    build = BUILDER.directory("gcc")
     run_tests(tally, "clients", build, ["--suite", "clients"])
 
 
 def step_clang(tally):
-    build = compile_all("clang", [], compiler="clang")
+    build = BUILDER.directory("clang")
     tally.good()
     # Simulations must give the same output with every compiler.
     run_tests(tally, "clang", build, ["digests"])
 
 
 def step_asan(tally):
-    build = compile_for_tests("asan", ["-Db_sanitize=address,undefined", "-Db_lundef=false",
-                                       *QUICK_BUILD],
-                              lambda suites: "clients" not in suites)
+    build = BUILDER.directory("asan")
     env = {"ASAN_OPTIONS": "abort_on_error=1:detect_stack_use_after_return=1",
            "UBSAN_OPTIONS": "halt_on_error=1:abort_on_error=1:print_stacktrace=1"}
     run_tests(tally, "asan", build, ["--no-suite", "clients"], env=env, slower=5)
 
 
 def step_tsan(tally):
-    # -Wno-tsan: gcc warns about fences, which ThreadSanitizer does not support
-    threaded = {"host", "verbs", "threads"}
-    build = compile_for_tests("tsan", ["-Db_sanitize=thread", "-Db_lundef=false",
-                                       "-Dc_args=-Wno-tsan", *QUICK_BUILD], threaded.intersection)
-    suites = sorted(threaded & {suite for test in introspect(build, "tests")
+    build = BUILDER.directory("tsan")
+    suites = sorted(THREADED & {suite for test in introspect(build, "tests")
                                 for suite in suites_of(test)})
     choice = [word for suite in suites for word in ("--suite", suite)]
     if not choice:
@@ -304,8 +385,7 @@ def fuzz(target):
 
 
 def step_fuzz(tally):
-    build = compile_some("fuzz", ["-Dfuzzers=true", "-Db_lundef=false", *QUICK_BUILD],
-                         lambda _, file: file.startswith("tests/fuzz/fuzz_"), compiler="clang")
+    build = BUILDER.directory("fuzz")
     targets = fuzz_targets(build)
     if not targets:
         raise Broken("no fuzz targets")
@@ -319,23 +399,19 @@ def step_fuzz(tally):
 
 
 def step_instructions(_):
-    # The recorded counts are those of a release build.
-    build = configure("release", ["--buildtype=release", "-Dtests=false"])
-    run(["ninja", "--quiet", "-C", build, "bench-all"], "release-build", LARGE)
+    build = BUILDER.directory("instructions")
     print(run(["bench/count-instructions", "--build", build, "--check", "--idle-qps", "1000"],
               "instructions", SMALL))
 
 
 def step_coverage(tally):
-    parts = {"wire", "transport", "cm"}
-    build = compile_for_tests("coverage", ["-Db_coverage=true", "--buildtype=debug"],
-                              parts.intersection)
+    build = BUILDER.directory("coverage")
     for data in build.rglob("*.gcda"):
         data.unlink()
-    run_tests(tally, "coverage", build, ["--suite", "wire", "--suite", "transport", "--suite", "cm"])
-    for folder in ("src/wire", "src/transport", "src/cm"):
-        text = run(["gcovr", "--root", ROOT, "--filter", f"{ROOT}/{folder}/", "--txt", "-",
-                    build], f"coverage-{folder.replace('/', '-')}", SMALL)
+    run_tests(tally, "coverage", build, [word for suite in sorted(COVERED) for word in ("--suite", suite)])
+    for folder in sorted(f"src/{suite}" for suite in COVERED):
+        text = run(["gcovr", "--root", ROOT, "--gcov-ignore-parse-errors", "--filter",
+                    f"{ROOT}/{folder}/", "--txt", "-", build], f"coverage-{folder.replace('/', '-')}", SMALL)
         total = re.search(r"^TOTAL\s+\d+\s+\d+\s+(\d+)%", text, re.M)
         if not total:
             raise Broken(f"gcovr has no total for {folder}:\n{text}")
@@ -412,7 +488,7 @@ def step_man(_):
 
 
 def step_kernel(tally, release):
-    build = compile_all("gcc", [])
+    build = BUILDER.directory("gcc")
     log = f"kernel-{release}"
     try:
         text = run(["tests/kernel/run", "--build", build, "--release", release], log, HUGE)
@@ -456,9 +532,9 @@ STEPS = {
     "shellcheck": step_shellcheck,
     "man": step_man,
     "gcc": step_gcc,
+    "clients": step_clients,
     "clang": step_clang,
     "instructions": step_instructions,
-    "clients": step_clients,
     "asan": step_asan,
     "tsan": step_tsan,
     "coverage": step_coverage,
@@ -475,6 +551,7 @@ PACKAGE_STEPS = {
     "packages-trixie": lambda tally: step_packages(tally, "trixie"),
 }
 OTHER_STEPS = KERNEL_STEPS | PACKAGE_STEPS
+BUILD_OF = {"clients": "gcc", **dict.fromkeys(KERNEL_STEPS, "gcc")}  # steps that use the build of another
 # Steps that count each of their tests; the step itself counts only if it breaks.
 COUNT_THEMSELVES = {*OTHER_STEPS, "gcc", "clang", "clients", "asan", "tsan", "coverage", "fuzz"}
 
@@ -510,8 +587,12 @@ def main(argv):
         print(f"no such step: {' '.join(unknown)} (see --list)", file=sys.stderr)
         return 2
     tally = Tally()
-    for name in argv or STEPS:
-        run_step(tally, name)
+    BUILDER.begin(argv or STEPS)
+    try:
+        for name in argv or STEPS:
+            run_step(tally, name)
+    finally:
+        BUILDER.stop()
     print()
     tally.print_skipped()
     for what in tally.unstable:

@@ -51,7 +51,12 @@ static void identify_controller(struct adv_nvme_request *request)
 		id.cctemp = 353;
 		id.sqes = 0x66;
 		id.cqes = 0x44;
-		id.nn = ADV_NVME_NSID_MAX;
+		id.cmic |= ADV_NVME_CMIC_ANA;
+		id.anatt = 10;
+		id.anacap = ADV_NVME_ANACAP_OPTIMIZED;
+		id.anagrpmax = id.nanagrpid = ADV_NVME_ANA_GROUP;
+		id.nn = id.mnan = ADV_NVME_NSID_MAX;
+		id.fuses = ADV_NVME_FUSES_COMPARE;
 		id.oncs = ADV_NVME_ONCS_COMPARE | ADV_NVME_ONCS_DSM | ADV_NVME_ONCS_WRITE_ZEROES;
 		id.vwc = ADV_NVME_VWC_PRESENT | ADV_NVME_VWC_NO_BROADCAST;
 	}
@@ -88,6 +93,7 @@ static uint16_t identify_namespace(struct adv_nvme_request *request)
 	id.nsze = id.ncap = id.nuse = ns->blocks;
 	id.nsfeat = ns->thin ? ADV_NVME_NSFEAT_THIN : 0;
 	id.nsattr = ns->read_only ? ADV_NVME_NSATTR_PROTECTED : 0;
+	id.anagrpid = ADV_NVME_ANA_GROUP;
 	memcpy(id.nguid, ns->uuid, sizeof(id.nguid));
 	id.block_shift = ns->block_shift;
 	adv_nvme_identify_namespace_encode(&id, request->data);
@@ -197,23 +203,23 @@ static void abort_execute(struct adv_nvme_request *request, uint64_t now)
 }
 
 const struct adv_nvme_handler adv_nvme_admin_handlers[] = {
-	{ADV_NVME_GET_LOG_PAGE, adv_nvme_log_start, adv_nvme_log_execute},
-	{ADV_NVME_IDENTIFY, identify_start, identify_execute},
-	{ADV_NVME_ABORT, no_data_start, abort_execute},
-	{ADV_NVME_SET_FEATURES, adv_nvme_set_features_start, adv_nvme_set_features_execute},
-	{ADV_NVME_GET_FEATURES, adv_nvme_get_features_start, adv_nvme_get_features_execute},
-	{ADV_NVME_ASYNC_EVENT_REQUEST, no_data_start, event_request_execute},
-	{ADV_NVME_KEEP_ALIVE, no_data_start, keep_alive_execute},
+	{ADV_NVME_GET_LOG_PAGE, adv_nvme_log_start, adv_nvme_log_execute, false},
+	{ADV_NVME_IDENTIFY, identify_start, identify_execute, false},
+	{ADV_NVME_ABORT, no_data_start, abort_execute, false},
+	{ADV_NVME_SET_FEATURES, adv_nvme_set_features_start, adv_nvme_set_features_execute, false},
+	{ADV_NVME_GET_FEATURES, adv_nvme_get_features_start, adv_nvme_get_features_execute, false},
+	{ADV_NVME_ASYNC_EVENT_REQUEST, no_data_start, event_request_execute, false},
+	{ADV_NVME_KEEP_ALIVE, no_data_start, keep_alive_execute, false},
 	{0},
 };
 
 /* Discovery controllers have fewer commands (NVMe over Fabrics 1.1, section 5.2). */
 const struct adv_nvme_handler adv_nvme_discovery_handlers[] = {
-	{ADV_NVME_GET_LOG_PAGE, adv_nvme_log_start, adv_nvme_log_execute},
-	{ADV_NVME_IDENTIFY, identify_start, identify_execute},
-	{ADV_NVME_SET_FEATURES, adv_nvme_set_features_start, adv_nvme_set_features_execute},
-	{ADV_NVME_GET_FEATURES, adv_nvme_get_features_start, adv_nvme_get_features_execute},
-	{ADV_NVME_ASYNC_EVENT_REQUEST, no_data_start, event_request_execute},
-	{ADV_NVME_KEEP_ALIVE, no_data_start, keep_alive_execute},
+	{ADV_NVME_GET_LOG_PAGE, adv_nvme_log_start, adv_nvme_log_execute, false},
+	{ADV_NVME_IDENTIFY, identify_start, identify_execute, false},
+	{ADV_NVME_SET_FEATURES, adv_nvme_set_features_start, adv_nvme_set_features_execute, false},
+	{ADV_NVME_GET_FEATURES, adv_nvme_get_features_start, adv_nvme_get_features_execute, false},
+	{ADV_NVME_ASYNC_EVENT_REQUEST, no_data_start, event_request_execute, false},
+	{ADV_NVME_KEEP_ALIVE, no_data_start, keep_alive_execute, false},
 	{0},
 };

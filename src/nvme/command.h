@@ -65,9 +65,13 @@ struct adv_nvme_sgl {
 	uint64_t address; /* the host's address, or the offset in the capsule's data */
 };
 
+/* The fuse field: a command by itself, or the first or second one of a pair that executes as one.
+ */
+enum adv_nvme_fuse { ADV_NVME_NOT_FUSED, ADV_NVME_FUSED_FIRST, ADV_NVME_FUSED_SECOND };
+
 struct adv_nvme_command {
 	uint8_t opcode;
-	uint8_t fuse; /* bits 1:0 of the flags */
+	uint8_t fuse; /* bits 1:0 of the flags: enum adv_nvme_fuse, or 3 */
 	uint8_t psdt; /* bits 7:6: 1 for an SGL */
 	uint16_t id;  /* command identifier */
 	uint8_t fabrics_type;

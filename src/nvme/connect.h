@@ -119,6 +119,7 @@ enum adv_nvme_property {
 #define ADV_NVME_CC_DEFAULT	    0x00460000u /* IOSQES 6, IOCQES 4 */
 #define ADV_NVME_CSTS_READY	    0x1u
 #define ADV_NVME_CSTS_FATAL	    0x2u
+#define ADV_NVME_CSTS_SHUTTING_DOWN 0x4u /* shutdown processing occurs */
 #define ADV_NVME_CSTS_SHUT_DOWN	    0x8u /* shutdown processing complete */
 #define ADV_NVME_CSTS_SHUTDOWN_MASK 0xcu
 

@@ -172,10 +172,23 @@ bool adv_nvme_controller_set(struct adv_nvme_controller *c, uint64_t now,
 		fail_io_queues(c);
 	}
 	if (ADV_NVME_CC_SHUTDOWN(cc) && !ADV_NVME_CC_SHUTDOWN(old))
-		c->csts |= ADV_NVME_CSTS_SHUT_DOWN;
+		c->csts |= ADV_NVME_CSTS_SHUTTING_DOWN;
 	else if (!ADV_NVME_CC_SHUTDOWN(cc))
 		c->csts &= ~ADV_NVME_CSTS_SHUTDOWN_MASK;
 	return true;
+}
+
+bool adv_nvme_controller_shutting_down(const struct adv_nvme_controller *c)
+{
+	return (c->csts & ADV_NVME_CSTS_SHUTDOWN_MASK) == ADV_NVME_CSTS_SHUTTING_DOWN;
+}
+
+void adv_nvme_controller_shut_down(struct adv_nvme_controller *c)
+{
+	if (!adv_nvme_controller_shutting_down(c))
+		return;
+	c->csts &= ~ADV_NVME_CSTS_SHUTDOWN_MASK;
+	c->csts |= ADV_NVME_CSTS_SHUT_DOWN;
 }
 
 void adv_nvme_controller_set_kato(struct adv_nvme_controller *c, uint64_t now, uint32_t kato)
@@ -204,14 +217,17 @@ void adv_nvme_controller_expire(struct adv_nvme_controller *c)
 
 void adv_nvme_controller_namespace_changed(struct adv_nvme_controller *c, uint32_t nsid)
 {
-	for (unsigned i = 0; i < c->changed_count && i < ADV_NVME_LIST_MAX; i++) {
-		if (c->changed[i] == nsid)
-			nsid = 0;
-	}
-	if (nsid && c->changed_count < ADV_NVME_LIST_MAX)
-		c->changed[c->changed_count] = nsid;
-	if (nsid && c->changed_count <= ADV_NVME_LIST_MAX)
+	unsigned at = 0;
+
+	/* The list is in rising order. */
+	while (at < c->changed_count && c->changed[at] < nsid)
+		at++;
+	if (at == c->changed_count || c->changed[at] != nsid) {
+		memmove(&c->changed[at + 1], &c->changed[at],
+			(c->changed_count - at) * sizeof(c->changed[0]));
+		c->changed[at] = nsid;
 		c->changed_count++;
+	}
 	c->events_pending |= ADV_NVME_PENDING_NAMESPACE;
 	adv_nvme_controller_report_events(c);
 }

@@ -22,6 +22,10 @@ bool adv_nvme_controller_get(const struct adv_nvme_controller *c,
 /* Writes a property: only CC can be written. False: as above. */
 bool adv_nvme_controller_set(struct adv_nvme_controller *c, uint64_t now,
 			     const struct adv_nvme_property_access *access);
+/* True if the host has requested a shutdown that is not complete. */
+bool adv_nvme_controller_shutting_down(const struct adv_nvme_controller *c);
+/* Completes a shutdown. */
+void adv_nvme_controller_shut_down(struct adv_nvme_controller *c);
 bool adv_nvme_controller_ready(const struct adv_nvme_controller *c);
 
 /* Sets the keep alive timeout in ms, rounded up to the granularity, and starts the timer. */

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "nvme/controller.h"
+#include "nvme/namespace.h"
+#include "nvme/outbox.h"
 #include "nvme/respond.h"
 #include "nvme/status.h"
 #include "nvme/subsystem.h"
@@ -140,20 +142,46 @@ static void property_get_execute(struct adv_nvme_request *request, uint64_t now)
 	adv_nvme_request_complete(request, status);
 }
 
+/* Flushes the next namespace of a controller that shuts down. If that fails, the command fails and
+ * the shutdown stays incomplete. False: all are flushed. */
+static bool flush_next(struct adv_nvme_request *request)
+{
+	struct adv_nvme_subsystem *subsystem = request->queue->controller->subsystem;
+
+	if (request->namespace)
+		adv_nvme_namespace_put(request->namespace);
+	request->namespace = NULL;
+	while (!request->namespace && request->range < ADV_NVME_NSID_MAX)
+		request->namespace = adv_nvme_namespace_find(subsystem, ++request->range);
+	if (!request->namespace)
+		return false;
+	adv_nvme_namespace_get(request->namespace);
+	request->io.kind = ADV_NVME_IO_FLUSH;
+	request->io.backend = request->namespace->backend;
+	adv_nvme_request_act(request, ADV_NVME_ACTION_SUBMIT);
+	return true;
+}
+
+/* Runs for the command, and again after each flush of a shutdown. */
 static void property_set_execute(struct adv_nvme_request *request, uint64_t now)
 {
+	struct adv_nvme_controller *c = request->queue->controller;
 	struct adv_nvme_property_access access;
-	uint16_t status = ADV_NVME_INVALID_FIELD | ADV_NVME_DNR;
 
 	adv_nvme_property_decode(&request->command, &access);
-	if (adv_nvme_controller_set(request->queue->controller, now, &access))
-		status = ADV_NVME_SUCCESS;
-	adv_nvme_request_complete(request, status);
+	if (request->range == 0 && !adv_nvme_controller_set(c, now, &access)) {
+		adv_nvme_request_complete(request, ADV_NVME_INVALID_FIELD | ADV_NVME_DNR);
+		return;
+	}
+	if (adv_nvme_controller_shutting_down(c) && flush_next(request))
+		return;
+	adv_nvme_controller_shut_down(c);
+	adv_nvme_request_complete(request, ADV_NVME_SUCCESS);
 }
 
 const struct adv_nvme_handler adv_nvme_fabrics_handlers[] = {
-	{ADV_NVME_CONNECT, connect_start, connect_execute},
-	{ADV_NVME_PROPERTY_GET, property_start, property_get_execute},
-	{ADV_NVME_PROPERTY_SET, property_start, property_set_execute},
+	{ADV_NVME_CONNECT, connect_start, connect_execute, false},
+	{ADV_NVME_PROPERTY_GET, property_start, property_get_execute, false},
+	{ADV_NVME_PROPERTY_SET, property_start, property_set_execute, true},
 	{0},
 };

@@ -30,6 +30,10 @@ void adv_nvme_identify_controller_encode(const struct adv_nvme_identify_controll
 	adv_put_le16(out + 266, c->wctemp);
 	adv_put_le16(out + 268, c->cctemp);
 	adv_put_le16(out + 320, c->kas);
+	out[342] = c->anatt;
+	out[343] = c->anacap;
+	adv_put_le32(out + 344, c->anagrpmax);
+	adv_put_le32(out + 348, c->nanagrpid);
 	out[512] = c->sqes;
 	out[513] = c->cqes;
 	adv_put_le16(out + 514, c->maxcmd);
@@ -38,6 +42,7 @@ void adv_nvme_identify_controller_encode(const struct adv_nvme_identify_controll
 	adv_put_le16(out + 522, c->fuses);
 	out[525] = c->vwc;
 	adv_put_le32(out + 536, c->sgls);
+	adv_put_le32(out + 540, c->mnan);
 	memcpy(out + 768, c->subnqn, strnlen(c->subnqn, ADV_NVME_NQN_MAX));
 	adv_put_le32(out + 1792, c->ioccsz);
 	adv_put_le32(out + 1796, c->iorcsz);
@@ -70,6 +75,10 @@ void adv_nvme_identify_controller_decode(const uint8_t in[ADV_NVME_IDENTIFY_LEN]
 	c->wctemp = adv_get_le16(in + 266);
 	c->cctemp = adv_get_le16(in + 268);
 	c->kas = adv_get_le16(in + 320);
+	c->anatt = in[342];
+	c->anacap = in[343];
+	c->anagrpmax = adv_get_le32(in + 344);
+	c->nanagrpid = adv_get_le32(in + 348);
 	c->sqes = in[512];
 	c->cqes = in[513];
 	c->maxcmd = adv_get_le16(in + 514);
@@ -78,6 +87,7 @@ void adv_nvme_identify_controller_decode(const uint8_t in[ADV_NVME_IDENTIFY_LEN]
 	c->fuses = adv_get_le16(in + 522);
 	c->vwc = in[525];
 	c->sgls = adv_get_le32(in + 536);
+	c->mnan = adv_get_le32(in + 540);
 	memcpy(c->subnqn, in + 768, ADV_NVME_NQN_MAX);
 	c->ioccsz = adv_get_le32(in + 1792);
 	c->iorcsz = adv_get_le32(in + 1796);
@@ -97,6 +107,7 @@ void adv_nvme_identify_namespace_encode(const struct adv_nvme_identify_namespace
 	/* NLBAF (byte 25) and FLBAS (byte 26) are 0: one format, which is in use. */
 	out[30] = n->nmic;
 	out[33] = n->dlfeat;
+	adv_put_le32(out + 92, n->anagrpid);
 	out[99] = n->nsattr;
 	memcpy(out + 104, n->nguid, sizeof(n->nguid));
 	adv_put_le16(out + 128, n->metadata);
@@ -115,6 +126,7 @@ void adv_nvme_identify_namespace_decode(const uint8_t in[ADV_NVME_IDENTIFY_LEN],
 	n->nsfeat = in[24];
 	n->nmic = in[30];
 	n->dlfeat = in[33];
+	n->anagrpid = adv_get_le32(in + 92);
 	n->nsattr = in[99];
 	memcpy(n->nguid, in + 104, sizeof(n->nguid));
 	n->metadata = adv_get_le16(format);

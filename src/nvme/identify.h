@@ -48,6 +48,9 @@ enum adv_nvme_controller_type { ADV_NVME_IO_CONTROLLER = 1, ADV_NVME_DISCOVERY_C
 #define ADV_NVME_CTRATT_HOSTID	   0x1	/* host identifiers of 128 bits */
 #define ADV_NVME_LPA_EXTENDED	   0x04 /* Get Log Page has an offset and a long length */
 #define ADV_NVME_CMIC_CONTROLLERS  0x02 /* the subsystem has several controllers */
+#define ADV_NVME_CMIC_ANA	   0x08 /* asymmetric namespace access reporting */
+#define ADV_NVME_ANACAP_OPTIMIZED  0x01
+#define ADV_NVME_FUSES_COMPARE	   0x0001 /* fused Compare and Write */
 
 struct adv_nvme_identify_controller {
 	uint16_t vid;
@@ -69,6 +72,9 @@ struct adv_nvme_identify_controller {
 	uint8_t elpe;		 /* 0's based */
 	uint16_t wctemp, cctemp; /* K */
 	uint16_t kas;		 /* 100 ms */
+	uint8_t anatt;		 /* s */
+	uint8_t anacap;
+	uint32_t anagrpmax, nanagrpid;
 	uint8_t sqes, cqes;
 	uint16_t maxcmd;
 	uint32_t nn;
@@ -76,6 +82,7 @@ struct adv_nvme_identify_controller {
 	uint16_t fuses;
 	uint8_t vwc;
 	uint32_t sgls;
+	uint32_t mnan; /* most namespaces */
 	char subnqn[ADV_NVME_NQN_LEN];
 	uint32_t ioccsz; /* 16 bytes */
 	uint32_t iorcsz; /* 16 bytes */
@@ -99,6 +106,7 @@ struct adv_nvme_identify_namespace {
 	uint8_t nmic;
 	uint8_t dlfeat;
 	uint8_t nsattr;
+	uint32_t anagrpid;
 	uint8_t nguid[ADV_NVME_UUID_LEN];
 	uint8_t block_shift; /* log2 of the block's bytes: LBADS of the format in use */
 	uint16_t metadata;   /* bytes of metadata of each block */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "nvme/controller.h"
+#include "nvme/fused.h"
 #include "nvme/respond.h"
 #include "nvme/namespace.h"
 #include "nvme/order.h"
@@ -100,7 +101,8 @@ static uint16_t flush_start(struct adv_nvme_request *request)
 static void io_execute(struct adv_nvme_request *request, uint64_t now)
 {
 	request->io.data = request->data;
-	adv_nvme_order_submit(request);
+	if (!adv_nvme_fused_ready(request))
+		adv_nvme_order_submit(request);
 }
 
 /* --- Dataset Management --- */
@@ -163,11 +165,11 @@ static void dataset_execute(struct adv_nvme_request *request, uint64_t now)
 }
 
 const struct adv_nvme_handler adv_nvme_io_handlers[] = {
-	{ADV_NVME_FLUSH, flush_start, io_execute},
-	{ADV_NVME_WRITE, write_start, io_execute},
-	{ADV_NVME_READ, read_start, io_execute},
-	{ADV_NVME_COMPARE, compare_start, io_execute},
-	{ADV_NVME_WRITE_ZEROES, zero_start, io_execute},
-	{ADV_NVME_DATASET_MANAGEMENT, dataset_start, dataset_execute},
+	{ADV_NVME_FLUSH, flush_start, io_execute, false},
+	{ADV_NVME_WRITE, write_start, io_execute, false},
+	{ADV_NVME_READ, read_start, io_execute, false},
+	{ADV_NVME_COMPARE, compare_start, io_execute, false},
+	{ADV_NVME_WRITE_ZEROES, zero_start, io_execute, false},
+	{ADV_NVME_DATASET_MANAGEMENT, dataset_start, dataset_execute, true},
 	{0},
 };

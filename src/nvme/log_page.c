@@ -110,6 +110,19 @@ void adv_nvme_smart_decode(const uint8_t in[ADV_NVME_SMART_LEN], struct adv_nvme
 	s->error_entries = adv_get_le64(in + AT_ERROR_ENTRIES);
 }
 
+void adv_nvme_ana_encode(const struct adv_nvme_ana_group *group, uint8_t *out)
+{
+	uint8_t *at = out + ADV_NVME_ANA_HEADER;
+
+	memset(out, 0, ADV_NVME_ANA_LEN(group->count));
+	adv_put_le16(out + 8, 1); /* groups */
+	adv_put_le32(at, group->id);
+	adv_put_le32(at + 4, group->count);
+	at[16] = group->state;
+	for (uint32_t i = 0; i < group->count; i++)
+		adv_put_le32(at + ADV_NVME_ANA_GROUP_LEN + 4 * (size_t)i, group->nsids[i]);
+}
+
 void adv_nvme_discovery_header_encode(const struct adv_nvme_discovery_header *h,
 				      uint8_t out[ADV_NVME_DISCOVERY_LEN])
 {

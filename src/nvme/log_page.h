@@ -18,6 +18,7 @@ enum adv_nvme_log_id {
 	ADV_NVME_LOG_SMART = 0x02,
 	ADV_NVME_LOG_FIRMWARE = 0x03,
 	ADV_NVME_LOG_CHANGED_NAMESPACES = 0x04,
+	ADV_NVME_LOG_ANA = 0x0c,
 	ADV_NVME_LOG_DISCOVERY = 0x70,
 };
 
@@ -82,6 +83,23 @@ void adv_nvme_smart_decode(const uint8_t in[ADV_NVME_SMART_LEN], struct adv_nvme
 
 #define ADV_NVME_FIRMWARE_LOG_LEN 512
 #define ADV_NVME_CHANGED_LEN	  4096
+
+/* The log of asymmetric namespace access (ANA) with one group (section 5.14.1.12). */
+#define ADV_NVME_ANA_HEADER	16
+#define ADV_NVME_ANA_GROUP_LEN	32
+#define ADV_NVME_ANA_LEN(count) (ADV_NVME_ANA_HEADER + ADV_NVME_ANA_GROUP_LEN + 4 * (size_t)(count))
+
+enum adv_nvme_ana_state { ADV_NVME_ANA_OPTIMIZED = 1 };
+
+struct adv_nvme_ana_group {
+	uint32_t id;
+	uint8_t state;
+	uint32_t count; /* of nsids */
+	const uint32_t *nsids;
+};
+
+/* Writes ADV_NVME_ANA_LEN(group->count) bytes. */
+void adv_nvme_ana_encode(const struct adv_nvme_ana_group *group, uint8_t *out);
 
 /* The discovery log: a header and entries, of 1,024 bytes each. */
 #define ADV_NVME_DISCOVERY_LEN 1024

@@ -66,10 +66,25 @@ static bool changed_page(struct adv_nvme_controller *c, struct page *page)
 {
 	if (!page_create(page, ADV_NVME_CHANGED_LEN))
 		return false;
-	if (c->changed_count > ADV_NVME_LIST_MAX)
-		adv_put_le32(page->data, ADV_NVME_ALL_NAMESPACES);
-	else
-		adv_nvme_identify_list_encode(c->changed, c->changed_count, page->data);
+	adv_nvme_identify_list_encode(c->changed, c->changed_count, page->data);
+	return true;
+}
+
+/* One group with all namespaces, whose paths are all optimized. It never changes. */
+static bool ana_page(struct adv_nvme_controller *c, struct page *page)
+{
+	const struct adv_nvme_subsystem *s = c->subsystem;
+	uint32_t nsids[ADV_NVME_NSID_MAX];
+	struct adv_nvme_ana_group group = {
+		.id = ADV_NVME_ANA_GROUP, .state = ADV_NVME_ANA_OPTIMIZED, .nsids = nsids};
+
+	for (uint32_t i = 1; i <= ADV_NVME_NSID_MAX; i++) {
+		if (s->namespaces[i])
+			nsids[group.count++] = i;
+	}
+	if (!page_create(page, ADV_NVME_ANA_LEN(group.count)))
+		return false;
+	adv_nvme_ana_encode(&group, page->data);
 	return true;
 }
 
@@ -156,6 +171,7 @@ static const struct {
 	{ADV_NVME_LOG_SMART, false, smart_page},
 	{ADV_NVME_LOG_FIRMWARE, false, firmware_page},
 	{ADV_NVME_LOG_CHANGED_NAMESPACES, false, changed_page},
+	{ADV_NVME_LOG_ANA, false, ana_page},
 	{ADV_NVME_LOG_DISCOVERY, true, discovery_page},
 };
 

@@ -2,10 +2,12 @@
 #include "nvme/order.h"
 #include "nvme/outbox.h"
 
-static bool changes_data(const struct adv_nvme_io *io)
+static bool is_ordered(const struct adv_nvme_request *request)
 {
-	return io->kind == ADV_NVME_IO_WRITE || io->kind == ADV_NVME_IO_ZERO ||
-	       io->kind == ADV_NVME_IO_DEALLOCATE;
+	enum adv_nvme_io_kind kind = request->io.kind;
+
+	return kind == ADV_NVME_IO_WRITE || kind == ADV_NVME_IO_ZERO ||
+	       kind == ADV_NVME_IO_DEALLOCATE || request->partner;
 }
 
 static bool overlap(const struct adv_nvme_io *a, const struct adv_nvme_io *b)
@@ -30,7 +32,7 @@ void adv_nvme_order_submit(struct adv_nvme_request *request)
 {
 	struct adv_nvme_namespace *ns = request->namespace;
 
-	if (changes_data(&request->io)) {
+	if (is_ordered(request)) {
 		if (overlaps_one(&ns->writing, NULL, &request->io) ||
 		    overlaps_one(&ns->waiting, NULL, &request->io)) {
 			request->state = ADV_NVME_REQUEST_HELD;
@@ -56,10 +58,16 @@ static void submit_waiting(struct adv_nvme_namespace *ns)
 
 void adv_nvme_order_executed(struct adv_nvme_request *request)
 {
-	if (!changes_data(&request->io))
+	if (adv_list_empty(&request->order))
 		return;
 	adv_list_del(&request->order);
 	submit_waiting(request->namespace);
+}
+
+void adv_nvme_order_hand_over(struct adv_nvme_request *from, struct adv_nvme_request *to)
+{
+	adv_list_add(&from->order, &to->order);
+	adv_list_del(&from->order);
 }
 
 void adv_nvme_order_cancel(struct adv_nvme_request *request)

@@ -3,8 +3,8 @@
  * The order of overlapping writes to a namespace. NVMe leaves it to the host. But a host that has
  * lost its connection repeats its writes on a new one, while the backend may still execute the
  * first copies. A first copy that finishes last would undo a later, acknowledged write. So a
- * request that changes blocks waits for all earlier ones that change blocks of the same range, of
- * any queue.
+ * request that changes blocks, or the Compare of a fused Compare and Write, waits for all earlier
+ * ones that change blocks of the same range, of any queue.
  */
 #ifndef ADV_NVME_ORDER_H
 #define ADV_NVME_ORDER_H
@@ -15,6 +15,9 @@
 void adv_nvme_order_submit(struct adv_nvme_request *request);
 /* Ends an executed request, and submits those that waited for it. */
 void adv_nvme_order_executed(struct adv_nvme_request *request);
+/* Passes the range of `from`, which has executed, to `to`, which has the same range: no other
+ * request gets between them. */
+void adv_nvme_order_hand_over(struct adv_nvme_request *from, struct adv_nvme_request *to);
 /* Removes a request that waits. */
 void adv_nvme_order_cancel(struct adv_nvme_request *request);
 

@@ -51,6 +51,9 @@ void adv_nvme_request_free(struct adv_nvme_request *request)
 	if (request->namespace)
 		adv_nvme_namespace_put(request->namespace);
 	request->namespace = NULL;
+	if (request->partner)
+		request->partner->partner = NULL;
+	request->partner = NULL;
 	request->state = ADV_NVME_REQUEST_FREE;
 	adv_list_add_tail(&queue->free, &request->link);
 	queue->busy--;

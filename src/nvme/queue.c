@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "nvme/controller.h"
+#include "nvme/fused.h"
 #include "nvme/order.h"
 #include "nvme/respond.h"
 #include "nvme/outbox.h"
@@ -155,7 +156,7 @@ static uint16_t start_command(struct adv_nvme_request *request, uint8_t *capsule
 {
 	uint16_t status;
 
-	if (request->command.fuse != 0)
+	if (!adv_nvme_fused_allowed(request))
 		return ADV_NVME_INVALID_FIELD | ADV_NVME_DNR;
 	/* Linux leaves PSDT out of commands without data that its users pass through. */
 	if (request->command.psdt > 2)
@@ -168,20 +169,48 @@ static uint16_t start_command(struct adv_nvme_request *request, uint8_t *capsule
 	return status;
 }
 
-bool adv_nvme_queue_rx(struct adv_nvme_queue *queue, uint64_t now, uint8_t *capsule, size_t len,
-		       void *receive)
+/* Gets the buffer of a command and its data, or executes it. */
+static void proceed(struct adv_nvme_request *request, uint64_t now)
 {
-	struct adv_nvme_request *request;
-	uint16_t status;
-
-	if (queue->closed || queue->failing)
-		return false;
-	if (adv_list_empty(&queue->free) || len < ADV_NVME_COMMAND_LEN ||
-	    len > adv_nvme_target_capsule_len(queue->target)) {
-		adv_nvme_queue_fail(queue);
-		return false;
+	if (request->data_length == 0 || request->data) {
+		request->handler->execute(request, now);
+	} else {
+		request->buffer_length = request->data_length;
+		adv_nvme_request_act(request, ADV_NVME_ACTION_BUFFER);
 	}
-	request = adv_container_of(queue->free.next, struct adv_nvme_request, link);
+}
+
+/* Continues with a command that has been started with `status`. */
+static void proceed_started(struct adv_nvme_request *request, uint64_t now, uint16_t status)
+{
+	struct adv_nvme_request *first;
+
+	switch (adv_nvme_fused_started(request, status)) {
+	case ADV_NVME_FUSED_HELD:
+		break;
+	case ADV_NVME_FUSED_BOTH:
+		/* Buffers are provided in the order of their requests, so no pair waits for a
+		 * second one while others hold their first. */
+		first = request->partner;
+		proceed(first, now);
+		proceed(request, now);
+		break;
+	case ADV_NVME_FUSED_ALONE:
+		if (status != ADV_NVME_SUCCESS)
+			adv_nvme_request_complete(request, status);
+		else
+			proceed(request, now);
+		break;
+	}
+}
+
+/* Makes a request of a capsule. */
+static struct adv_nvme_request *take_request(struct adv_nvme_queue *queue, const uint8_t *capsule,
+					     size_t len, void *receive)
+{
+	struct adv_nvme_request *request =
+		adv_container_of(queue->free.next, struct adv_nvme_request, link);
+
 	adv_list_del(&request->link);
 	queue->busy++;
 	request->receive = receive;
@@ -190,19 +219,28 @@ bool adv_nvme_queue_rx(struct adv_nvme_queue *queue, uint64_t now, uint8_t *caps
 	request->buffer_length = request->data_length = request->write_length = 0;
 	request->result = 0;
 	request->range = 0;
+	request->fused_failed = false;
 	memset(&request->io, 0, sizeof(request->io));
 	adv_nvme_command_decode(capsule, len, &request->command);
 	request->remote = request->command.sgl;
 	request->invalidate = request->remote.id == ADV_NVME_SGL_KEYED_INVALIDATE;
-	status = start_command(request, capsule, len);
-	if (status != ADV_NVME_SUCCESS) {
-		adv_nvme_request_complete(request, status);
-	} else if (request->data_length == 0 || request->data) {
-		request->handler->execute(request, now);
-	} else {
-		request->buffer_length = request->data_length;
-		adv_nvme_request_act(request, ADV_NVME_ACTION_BUFFER);
+	return request;
+}
+
+bool adv_nvme_queue_rx(struct adv_nvme_queue *queue, uint64_t now, uint8_t *capsule, size_t len,
+		       void *receive)
+{
+	struct adv_nvme_request *request;
+
+	if (queue->closed || queue->failing)
+		return false;
+	if (adv_list_empty(&queue->free) || len < ADV_NVME_COMMAND_LEN ||
+	    len > adv_nvme_target_capsule_len(queue->target)) {
+		adv_nvme_queue_fail(queue);
+		return false;
 	}
+	request = take_request(queue, capsule, len, receive);
+	proceed_started(request, now, start_command(request, capsule, len));
 	return true;
 }
 
@@ -232,19 +270,22 @@ void adv_nvme_request_fetched(struct adv_nvme_request *request, uint64_t now, bo
 {
 	if (ends_with_queue(request))
 		return;
-	if (ok)
+	if (ok) {
 		request->handler->execute(request, now);
-	else
+	} else {
 		adv_nvme_request_complete(request, ADV_NVME_DATA_TRANSFER_ERROR);
+		adv_nvme_fused_failed(request);
+	}
 }
 
 void adv_nvme_request_executed(struct adv_nvme_request *request, uint64_t now, uint16_t status)
 {
+	if (adv_nvme_fused_executed(request, status))
+		return;
 	adv_nvme_order_executed(request);
 	if (ends_with_queue(request))
 		return;
-	/* Dataset Management executes its ranges one after the other. */
-	if (status == ADV_NVME_SUCCESS && request->io.kind == ADV_NVME_IO_DEALLOCATE)
+	if (status == ADV_NVME_SUCCESS && request->handler->repeats)
 		request->handler->execute(request, now);
 	else
 		adv_nvme_request_complete(request, status);
@@ -268,6 +309,8 @@ static void end_request(struct adv_nvme_request *request, struct adv_nvme_contro
 	case ADV_NVME_REQUEST_HELD:
 		adv_nvme_order_cancel(request);
 		break;
+	case ADV_NVME_REQUEST_FUSED:
+		break;
 	case ADV_NVME_REQUEST_QUEUED:
 		if (request->action == ADV_NVME_ACTION_RELEASE)
 			return;
@@ -286,6 +329,7 @@ void adv_nvme_queue_closed(struct adv_nvme_queue *queue, uint64_t now)
 	if (queue->closed)
 		return;
 	queue->closed = true;
+	queue->fused_first = NULL;
 	adv_list_del(&queue->link);
 	for (unsigned i = 0; i < queue->size; i++)
 		end_request(&queue->requests[i], queue->controller);

@@ -8,6 +8,7 @@
 #define ADV_NVME_VERSION     0x00010400u /* 1.4 */
 #define ADV_NVME_NSID_MAX    1024u
 #define ADV_NVME_AER_MAX     4u
+#define ADV_NVME_ANA_GROUP   1u
 #define ADV_NVME_ERRORS	     64u /* entries of the error log */
 #define ADV_NVME_KAS	     10u /* granularity of the keep alive timer, 100 ms */
 #define ADV_NVME_NOT_A_FIELD 0xffff
@@ -88,8 +89,8 @@ struct adv_nvme_controller {
 	uint8_t events_masked;	/* reported; the host has not read the log page yet */
 	struct adv_list event_requests;
 	unsigned event_request_count;
-	uint32_t changed[ADV_NVME_LIST_MAX]; /* changed namespaces */
-	unsigned changed_count;		     /* ADV_NVME_LIST_MAX + 1: more than the list holds */
+	uint32_t changed[ADV_NVME_NSID_MAX]; /* changed namespaces, in rising order */
+	unsigned changed_count;
 
 	struct adv_nvme_error errors[ADV_NVME_ERRORS]; /* a ring by count */
 	uint64_t error_count;
@@ -101,6 +102,7 @@ enum adv_nvme_request_state {
 	ADV_NVME_REQUEST_OUT,	 /* the binding works on request->action */
 	ADV_NVME_REQUEST_PARKED, /* an asynchronous event request */
 	ADV_NVME_REQUEST_HELD,	 /* waits for an overlapping write */
+	ADV_NVME_REQUEST_FUSED,	 /* waits for the other one of two fused commands */
 };
 
 struct adv_nvme_queue {
@@ -122,18 +124,21 @@ struct adv_nvme_queue {
 	uint8_t adrfam;
 	char local_address[ADV_NVME_TRADDR_LEN + 1];
 	struct adv_nvme_controller *controller;
+	struct adv_nvme_request *fused_first; /* the first of two fused commands; NULL: none */
 	struct adv_list free;
 	unsigned busy; /* requests that are not free */
 	struct adv_nvme_request requests[];
 };
 
 /* A command: `start` checks it and sets request->data_length (0: no data); a status other than
- * success ends it. When its data is here, or the buffer for it, `execute` runs. Data that is longer
- * than a page of 4 KiB is that of I/O commands, for which the SGL must have the very length. */
+ * success ends it. When its data is here, or the buffer for it, `execute` runs; if `repeats`, again
+ * after each request to the backend that has succeeded. Data that is longer than a page of 4 KiB is
+ * that of I/O commands, for which the SGL must have the very length. */
 struct adv_nvme_handler {
 	uint8_t opcode; /* or fabrics type */
 	uint16_t (*start)(struct adv_nvme_request *request);
 	void (*execute)(struct adv_nvme_request *request, uint64_t now);
+	bool repeats;
 };
 
 /* The tables of fabrics.c, admin.c and io.c; the entry after the last one has no `start`. */

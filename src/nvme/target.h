@@ -176,7 +176,10 @@ struct adv_nvme_request {
 	const struct adv_nvme_handler *handler;
 	struct adv_nvme_namespace *namespace;
 	uint64_t result;
-	uint32_t range; /* index in the ranges of Dataset Management */
+	uint32_t range;			  /* step of a command that executes several requests */
+	struct adv_nvme_request *partner; /* the other one of two fused commands */
+	uint16_t fused_status;		  /* of the start of a command that waits for the second */
+	bool fused_failed;		  /* the partner has failed */
 };
 
 /* Returns the next action with its queue, and its request except for CLOSE and FREE. After RELEASE

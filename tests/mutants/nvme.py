@@ -3,6 +3,7 @@
 
 CONTROLLER = "src/nvme/controller.c"
 FABRICS = "src/nvme/fabrics.c"
+FUSED = "src/nvme/fused.c"
 HOST_QUEUE = "src/nvme/host_queue.c"
 IO = "src/nvme/io.c"
 ORDER = "src/nvme/order.c"
@@ -29,4 +30,14 @@ NVME = [
      "(kato + unit - 1) / unit * unit", "kato / unit * unit"),
     ("nvme-read-only", "a read-only namespace is written", IO,
      "request->namespace->read_only)", "false)"),
+    ("nvme-fused-order", "another write gets between a fused Compare and its Write", FUSED,
+     "adv_nvme_order_hand_over(request, second);", "adv_nvme_order_executed(request);"),
+    ("nvme-fused-compare", "a fused Write executes though its Compare failed", FUSED,
+     "	if (status == ADV_NVME_SUCCESS) {\n		adv_nvme_order_hand", "	if (true) {\n		adv_nvme_order_hand"),
+    ("nvme-fused-range", "fused commands may have different ranges", FUSED,
+     "first->io.offset != second->io.offset", "false"),
+    ("nvme-shutdown-flush", "a shutdown is complete before the namespaces are flushed", FABRICS,
+     "adv_nvme_controller_shutting_down(c) && flush_next(request)", "false"),
+    ("nvme-changed-twice", "a namespace is in the list of changed ones twice", CONTROLLER,
+     "if (at == c->changed_count || c->changed[at] != nsid)", "if (true)"),
 ]

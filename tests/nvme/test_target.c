@@ -476,6 +476,48 @@ static void test_shutdown_and_reset(void **state)
 	lab_close(&admin);
 }
 
+/* A shutdown flushes each namespace before it is complete; if that fails, it stays incomplete. */
+static void test_shutdown_flushes(void **state)
+{
+	struct lab *lab = *state;
+	struct lab_queue admin, io;
+	struct adv_nvme_namespace_config ns = {.nsid = 9, .blocks = 8, .block_shift = 12};
+	uint32_t on = ADV_NVME_CC_DEFAULT | ADV_NVME_CC_ENABLE, nsid;
+	struct adv_nvme_property_access access = {.offset = ADV_NVME_CC,
+						  .value = on | ADV_NVME_CC_SHUTDOWN_NORMAL};
+	struct adv_nvme_command c = {.psdt = 1};
+	unsigned before;
+
+	ns.backend = lab->disk;
+	lab_ready(lab, &admin, &io, 0);
+	assert_int_equal(adv_nvme_subsystem_add_namespace(lab->subsystem, 0, &ns, &nsid), 0);
+	adv_nvme_property_encode(&access, true, &c);
+	lab->hold_backend = true;
+	before = admin.responses;
+	lab_send(&admin, &c);
+	assert_int_equal(admin.responses, before);
+	assert_int_equal(lab_get(&admin, ADV_NVME_CSTS, false),
+			 ADV_NVME_CSTS_READY | ADV_NVME_CSTS_SHUTTING_DOWN);
+	assert_int_equal(adv_nvme_subsystem_remove_namespace(lab->subsystem, 0, 1), 0);
+	assert_null(adv_nvme_target_next_released(lab->target));
+	lab_continue(lab, 0);
+	assert_ptr_equal(adv_nvme_target_next_released(lab->target), lab->disk);
+	assert_int_equal(lab->held_count, 1);
+	lab_continue(lab, 0);
+	assert_int_equal(lab->flushes, 2);
+	assert_int_equal(admin.last.status, 0);
+	assert_int_equal(lab_get(&admin, ADV_NVME_CSTS, false),
+			 ADV_NVME_CSTS_READY | ADV_NVME_CSTS_SHUT_DOWN);
+	lab->hold_backend = false;
+	lab_set_cc(&admin, on);
+	lab->backend_status = ADV_NVME_WRITE_FAULT;
+	assert_int_equal(lab_do(&admin, &c), ADV_NVME_WRITE_FAULT);
+	assert_int_equal(lab_get(&admin, ADV_NVME_CSTS, false),
+			 ADV_NVME_CSTS_READY | ADV_NVME_CSTS_SHUTTING_DOWN);
+	lab_close(&io);
+	lab_close(&admin);
+}
+
 static void test_namespaces(void **state)
 {
 	struct lab *lab = *state;
@@ -517,7 +559,7 @@ int main(void)
 		TEST(test_keep_alive),	       TEST(test_error_log),
 		TEST(test_too_many_commands),  TEST(test_stale_write),
 		TEST(test_loss_at_each_step),  TEST(test_shutdown_and_reset),
-		TEST(test_namespaces),
+		TEST(test_shutdown_flushes),   TEST(test_namespaces),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

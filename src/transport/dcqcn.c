@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "transport/dcqcn.h"
+#include "transport/congestion_control.h"
 
 #include <string.h>
 
@@ -142,3 +143,43 @@ void adv_dcqcn_expire(struct adv_dcqcn *d, const struct adv_cc_params *p, uint64
 		increase_rate(d, p, line);
 	}
 }
+
+/* ---- the operations of a flow ---- */
+
+_Static_assert(sizeof(struct adv_dcqcn) <= sizeof(((struct adv_cc *)NULL)->state), "it fits");
+
+static struct adv_dcqcn *state_of(struct adv_cc *cc)
+{
+	return (struct adv_dcqcn *)(void *)cc->state;
+}
+
+static void handle_cnp(struct adv_cc *cc, const struct adv_cc_link *link, uint64_t now)
+{
+	adv_dcqcn_on_cnp(state_of(cc), link->params, link->line, now);
+	cc->rate = state_of(cc)->rate;
+}
+
+static void count_sent(struct adv_cc *cc, const struct adv_cc_link *link, uint64_t bytes)
+{
+	adv_dcqcn_on_sent(state_of(cc), link->params, link->line, bytes);
+	cc->rate = state_of(cc)->rate;
+}
+
+static uint64_t next_change(const struct adv_cc *cc)
+{
+	return adv_dcqcn_next((const struct adv_dcqcn *)(const void *)cc->state);
+}
+
+static void perform_change(struct adv_cc *cc, const struct adv_cc_link *link, uint64_t at)
+{
+	adv_dcqcn_expire(state_of(cc), link->params, link->line, at);
+	cc->rate = state_of(cc)->rate;
+}
+
+const struct adv_cc_ops adv_cc_dcqcn = {
+	.name = "dcqcn",
+	.on_cnp = handle_cnp,
+	.on_sent = count_sent,
+	.next = next_change,
+	.expire = perform_change,
+};

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "transport/ah.h"
+#include "transport/congestion_control.h"
 #include "transport/cq.h"
 #include "transport/domain.h"
 #include "transport/mcast.h"
@@ -40,6 +41,7 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 	e->unreliable_mbps = config->unreliable_mbps;
 	e->cc = config->cc ? *config->cc : adv_cc_default();
 	/* RFC 3168, 5: a sender that does not react to marks must not be ECN-capable. */
+	e->cc_ops = adv_cc_ops_of(e->cc.algorithm);
 	e->tx_ecn = e->cc.algorithm == ADV_CC_NONE ? ADV_ECN_NOT_ECT : ADV_ECN_ECT0;
 	e->pace_burst = config->pace_burst;
 	e->line_mbps = DEFAULT_LINE_MBPS;

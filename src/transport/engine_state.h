@@ -85,7 +85,8 @@ struct adv_engine {
 	uint8_t timeout_ticks;
 	struct adv_pacer unreliable_pacer; /* rate of UC and UD together */
 	struct adv_cc_config cc;
-	enum adv_ecn tx_ecn; /* ECN field of packets */
+	const struct adv_cc_ops *cc_ops; /* of cc.algorithm; NULL: none */
+	enum adv_ecn tx_ecn;		 /* ECN field of packets */
 	uint32_t line_mbps;
 	uint32_t pace_burst; /* bytes */
 	bool local_credit;

@@ -65,7 +65,7 @@ void adv_flow_marked(struct adv_qp *qp, uint64_t now, const struct adv_bth *bth)
 	const struct adv_cc_config *cc = &qp->engine->cc;
 	struct adv_flow *f;
 
-	if (cc->algorithm == ADV_CC_NONE || !is_likely(qp, bth))
+	if (!qp->engine->cc_ops || !is_likely(qp, bth))
 		return;
 	f = flow_of(qp);
 	if (!f || now < f->cnp_after)
@@ -107,49 +107,59 @@ void adv_flow_send_cnp(struct adv_qp *qp, struct adv_tx_batch *batch)
 
 /* ---- reaction point ---- */
 
-static uint64_t line_rate_of(const struct adv_engine *e)
+static struct adv_cc_link link_of(const struct adv_engine *e)
 {
 	uint32_t max = e->cc.params.rpg_max_rate;
 
-	return (max ? max : e->line_mbps) * KBPS;
+	return (struct adv_cc_link){.params = &e->cc.params,
+				    .line = (max ? max : e->line_mbps) * KBPS};
+}
+
+/* Returns the time of the next change of the rate without a packet; UINT64_MAX: none. */
+static uint64_t next_change(const struct adv_qp *qp)
+{
+	const struct adv_cc_ops *ops = qp->engine->cc_ops;
+
+	return ops && ops->next ? ops->next(&qp->flow->cc) : UINT64_MAX;
 }
 
 uint64_t adv_flow_rate(struct adv_qp *qp, uint64_t now)
 {
-	const struct adv_cc_params *p = &qp->engine->cc.params;
-	uint64_t line = line_rate_of(qp->engine);
+	struct adv_cc_link link = link_of(qp->engine);
 	struct adv_flow *f = qp->flow;
 	uint64_t at;
 
 	if (!f)
 		return 0;
-	while ((at = adv_dcqcn_next(&f->dcqcn)) <= now) {
-		uint64_t before = f->dcqcn.rate;
+	while ((at = next_change(qp)) <= now) {
+		uint64_t before = f->cc.rate;
 
-		adv_dcqcn_expire(&f->dcqcn, p, line, at);
-		if (f->dcqcn.rate && f->dcqcn.rate != before)
-			adv_pacer_change(&f->pacer, before, f->dcqcn.rate, at);
+		qp->engine->cc_ops->expire(&f->cc, &link, at);
+		if (f->cc.rate && f->cc.rate != before)
+			adv_pacer_change(&f->pacer, before, f->cc.rate, at);
 	}
-	return f->dcqcn.rate;
+	return f->cc.rate;
 }
 
 void adv_flow_on_cnp(struct adv_qp *qp, uint64_t now)
 {
 	struct adv_engine *e = qp->engine;
+	struct adv_cc_link link = link_of(e);
+	bool obeyed = e->cc_ops && e->cc_ops->on_cnp;
 	struct adv_flow *f;
 	uint64_t before;
 
-	f = e->cc.algorithm == ADV_CC_NONE ? NULL : flow_of(qp);
+	f = obeyed ? flow_of(qp) : NULL;
 	if (!f) {
-		e->counters.out_of_memory += e->cc.algorithm != ADV_CC_NONE;
+		e->counters.out_of_memory += obeyed;
 		adv_qp_count(qp, &e->counters.rp_cnp_ignored);
 		return;
 	}
 	adv_qp_count(qp, &e->counters.rp_cnp_handled);
 	before = adv_flow_rate(qp, now);
-	adv_dcqcn_on_cnp(&f->dcqcn, &e->cc.params, line_rate_of(e), now);
+	e->cc_ops->on_cnp(&f->cc, &link, now);
 	if (before)
-		adv_pacer_change(&f->pacer, before, f->dcqcn.rate, now);
+		adv_pacer_change(&f->pacer, before, f->cc.rate, now);
 }
 
 /* Charges the packets of the batch from index `from` on to the QP's rate. */
@@ -157,15 +167,17 @@ static void charge_packets(struct adv_qp *qp, const struct adv_tx_batch *batch, 
 			   uint64_t now)
 {
 	struct adv_engine *e = qp->engine;
+	struct adv_cc_link link = link_of(e);
 	struct adv_flow *f = qp->flow;
-	uint64_t rate = f->dcqcn.rate, bytes = 0;
+	uint64_t rate = f->cc.rate, bytes = 0;
 
 	for (unsigned i = from; i < batch->count; i++)
 		bytes += adv_outgoing_frame_bytes(&batch->packet[i]);
 	adv_pacer_charge(&f->pacer, bytes, rate, e->pace_burst, now);
-	adv_dcqcn_on_sent(&f->dcqcn, &e->cc.params, line_rate_of(e), bytes);
-	if (f->dcqcn.rate && f->dcqcn.rate != rate)
-		adv_pacer_change(&f->pacer, rate, f->dcqcn.rate, now);
+	if (e->cc_ops->on_sent)
+		e->cc_ops->on_sent(&f->cc, &link, bytes);
+	if (f->cc.rate && f->cc.rate != rate)
+		adv_pacer_change(&f->pacer, rate, f->cc.rate, now);
 }
 
 /*
@@ -174,7 +186,7 @@ static void charge_packets(struct adv_qp *qp, const struct adv_tx_batch *batch, 
  */
 static void ask_for_acks(struct adv_qp *qp, unsigned group)
 {
-	uint64_t interval = adv_pacer_ns((uint64_t)ACK_PACKETS * qp->mtu, qp->flow->dcqcn.rate);
+	uint64_t interval = adv_pacer_ns((uint64_t)ACK_PACKETS * qp->mtu, qp->flow->cc.rate);
 
 	if (qp->attr.timeout && interval > (1024ull << qp->attr.timeout) &&
 	    qp->req.since_ackreq + group < ACK_PACKETS)
@@ -210,8 +222,8 @@ static uint64_t next_service_time(const struct adv_qp *qp)
 {
 	uint32_t burst = qp->engine->pace_burst;
 	const struct adv_flow *f = qp->flow;
-	uint64_t wake = adv_pacer_wake(&f->pacer, f->dcqcn.rate, burst);
-	uint64_t change = adv_dcqcn_next(&f->dcqcn);
+	uint64_t wake = adv_pacer_wake(&f->pacer, f->cc.rate, burst);
+	uint64_t change = next_change(qp);
 
 	return !burst && change < wake ? change : wake;
 }

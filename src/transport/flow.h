@@ -10,7 +10,7 @@
 #ifndef ADV_TRANSPORT_FLOW_H
 #define ADV_TRANSPORT_FLOW_H
 
-#include "transport/dcqcn.h"
+#include "transport/congestion_control.h"
 #include "transport/pacer.h"
 #include "transport/qp_state.h"
 
@@ -18,8 +18,8 @@ struct adv_flow {
 	struct adv_path cnp_path; /* path of the QP, but with the DSCP of CNPs */
 	uint64_t cnp_after;	  /* earliest time of the next CNP */
 	bool cnp_due;
-	bool turn; /* in the QP's next turn, requests go before responses */
-	struct adv_dcqcn dcqcn;
+	bool turn;	  /* in the QP's next turn, requests go before responses */
+	struct adv_cc cc; /* state of the engine's algorithm */
 	struct adv_pacer pacer;
 	struct adv_qp *qp;
 	struct adv_timer pace_timer; /* expires when the rate allows the next packet */

@@ -9,6 +9,9 @@
 #include "rdmacm/event.h"
 
 #include <errno.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +19,7 @@
 #include "rdmacm/channel.h"
 #include "rdmacm/establish.h"
 #include "base/export.h"
+#include "base/log.h"
 #include "rdmacm/id.h"
 #include "rdmacm/newer.h"
 #include "rdmacm/qp.h"
@@ -306,6 +310,42 @@ static bool process_event(struct adv_rdma_event *e, const struct adv_ucma_messag
 	return true;
 }
 
+static bool is_failure(const struct rdma_cm_event *event)
+{
+	switch ((int)event->event) {
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_REJECTED:
+	case RDMA_CM_EVENT_MULTICAST_ERROR:
+	case ADV_EVENT_ADDRINFO_ERROR:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Logs an event that reports a failure, and the command that explains it. */
+static void log_failure(const struct rdma_cm_event *event)
+{
+	const struct sockaddr_storage *peer = &event->id->route.addr.dst_storage;
+	const char *name = rdma_event_str(event->event);
+	char host[INET6_ADDRSTRLEN + IF_NAMESIZE + 1], port[8];
+
+	if (!is_failure(event) || !adv_log_enabled(ADV_LOG_WARN))
+		return;
+	/* It fails for an address that is not known yet, and for one of InfiniBand. */
+	if (getnameinfo((const struct sockaddr *)(const void *)peer, sizeof(*peer), host,
+			sizeof(host), port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV) == 0)
+		adv_warn("connection manager: %s, status %d, peer %s, port %s; see: adverb explain "
+			 "%s/%d",
+			 name, event->status, host, port, name, event->status);
+	else
+		adv_warn("connection manager: %s, status %d; see: adverb explain %s/%d", name,
+			 event->status, name, event->status);
+}
+
 /* Takes one event after adv_rdma_channel_wait() returned `token`. 0 or errno (EAGAIN: there is no
  * event). */
 static int take_event(struct adv_rdma_channel *ch, int token, struct rdma_cm_event **event)
@@ -325,6 +365,7 @@ static int take_event(struct adv_rdma_channel *ch, int token, struct rdma_cm_eve
 	if (!err && !process_event(e, &m))
 		err = EAGAIN;
 	if (!err) {
+		log_failure(&e->event);
 		*event = &e->event;
 		return 0;
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Event channels and events of ids, with a daemon that the test controls. */
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "fake.h"
+#include "log_file.h"
 #include "rdmacm/newer.h"
 
 #define FIRST_CHANNEL 0
@@ -308,6 +310,40 @@ static void migrating_moves_events(void **state)
 	assert_int_equal(fake_count(ADV_UCMA_CMD_DESTROY_CHANNEL), 1);
 }
 
+/* The daemon sends an event. Returns what is logged when the program gets it. */
+static const char *log_of(enum rdma_cm_event_type type, int status)
+{
+	struct adv_ucma_message m = fake_event(fake_last_id(), type, status);
+
+	fake_push(FIRST_CHANNEL, &m);
+	rdma_ack_cm_event(expect(type, status));
+	return log_file_read();
+}
+
+static void failures_are_logged(void **state)
+{
+	struct sockaddr_in *peer = (struct sockaddr_in *)(void *)&id->route.addr.dst_storage;
+	struct sockaddr_in6 *peer6 = (struct sockaddr_in6 *)(void *)peer;
+	const char *text = log_of(RDMA_CM_EVENT_ADDR_ERROR, -19);
+
+	assert_non_null(strstr(text, " warn: connection manager: RDMA_CM_EVENT_ADDR_ERROR, status "
+				     "-19; see: adverb explain RDMA_CM_EVENT_ADDR_ERROR/-19\n"));
+	*peer = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(7471)};
+	inet_pton(AF_INET, "10.0.0.2", &peer->sin_addr);
+	text = log_of(RDMA_CM_EVENT_REJECTED, 8);
+	assert_non_null(strstr(text, "RDMA_CM_EVENT_REJECTED, status 8, peer 10.0.0.2, port 7471; "
+				     "see: adverb explain RDMA_CM_EVENT_REJECTED/8\n"));
+	*peer6 = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons(1)};
+	inet_pton(AF_INET6, "fd00::2", &peer6->sin6_addr);
+	text = log_of(RDMA_CM_EVENT_UNREACHABLE, -111);
+	assert_non_null(
+		strstr(text, "RDMA_CM_EVENT_UNREACHABLE, status -111, peer fd00::2, port 1;"));
+	assert_non_null(strstr(log_of(RDMA_CM_EVENT_ROUTE_ERROR, -110), "ROUTE_ERROR/-110"));
+	assert_non_null(strstr(log_of(RDMA_CM_EVENT_CONNECT_ERROR, -22), "CONNECT_ERROR/-22"));
+	assert_string_equal(log_of(RDMA_CM_EVENT_DISCONNECTED, 0), "");
+	assert_string_equal(log_of(RDMA_CM_EVENT_TIMEWAIT_EXIT, 0), "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -323,7 +359,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_channel_goes_while_a_thread_waits, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(migrating_moves_events, setup, teardown),
+		cmocka_unit_test_setup_teardown(failures_are_logged, setup, teardown),
 	};
+	int failed;
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	log_file_open();
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	log_file_remove();
+	return failed;
 }

@@ -19,16 +19,11 @@ void adv_check_freed_watch(const struct adv_check_mr *mr)
 		atomic_store(&highest, mr->addr + mr->length);
 }
 
-bool adv_check_may_overlap_region(uintptr_t addr, size_t length)
+bool adv_check_may_be_registered(uintptr_t addr, size_t length)
 {
 	return addr < atomic_load_explicit(&highest, memory_order_relaxed) &&
 	       addr + length > atomic_load_explicit(&lowest, memory_order_relaxed) &&
 	       !adv_check_is_inside();
-}
-
-bool adv_check_may_be_registered(uintptr_t addr)
-{
-	return adv_check_may_overlap_region(addr, 1);
 }
 
 static bool overlaps(const struct adv_check_mr *mr, uintptr_t addr, size_t length)
@@ -97,15 +92,20 @@ static void find_freed(struct adv_check_call *call, const struct adv_check_mr *m
 		       w->is_recv ? "receive" : "send", (unsigned long long)w->wr_id, owner->name);
 }
 
+bool adv_check_freeing(uintptr_t addr, size_t length)
+{
+	return length && adv_check_may_be_registered(addr, length) && adv_check_lock_soon();
+}
+
 void adv_check_freed(const char *name, uintptr_t addr, size_t length)
 {
-	struct adv_check_call call;
+	struct adv_check_call call = {.name = name};
 
-	adv_check_call_begin(&call, name);
+	adv_check_keep_errno();
 	adv_list_for_each(struct adv_check_object, o, adv_check_objects(ADV_CHECK_MR), link) {
 		const struct adv_check_mr *mr = (struct adv_check_mr *)o;
 
-		if (overlaps(mr, addr, length)) {
+		if (name && overlaps(mr, addr, length)) {
 			find_freed(&call, mr, addr, length);
 			break;
 		}

@@ -12,12 +12,16 @@
 /* A region was registered: from now on adv_check_may_be_registered() is true for its memory. */
 void adv_check_freed_watch(const struct adv_check_mr *mr);
 
-/* True if the address may be inside a region. Any thread, without the lock; cheap. */
-bool adv_check_may_be_registered(uintptr_t addr);
-/* As above, for any byte of a range. */
-bool adv_check_may_overlap_region(uintptr_t addr, size_t length);
+/* True if a byte of the range may be inside a region. Any thread, without the lock; cheap. */
+bool adv_check_may_be_registered(uintptr_t addr, size_t length);
 
-/* The program calls `name`, such as "free", which gives back this memory. Acquires the lock. */
+/*
+ * A call that gives back memory begins. If the memory may be registered, the function acquires the
+ * lock, so that no buffer is read while it goes, and returns true. Then the caller makes the call,
+ * and calls adv_check_freed(). It releases the lock, and reports the memory unless name, such as
+ * "free", is NULL because the memory stayed.
+ */
+bool adv_check_freeing(uintptr_t addr, size_t length);
 void adv_check_freed(const char *name, uintptr_t addr, size_t length);
 
 #endif

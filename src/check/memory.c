@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -36,6 +37,19 @@ static bool are_readable(uintptr_t addr, size_t length)
 		if (!is_readable(page))
 			return false;
 	return end >= addr;
+}
+
+bool adv_check_memory_is_unmapped(uintptr_t addr, size_t length)
+{
+	const uintptr_t end = addr + length;
+	unsigned char resident[256];
+
+	for (uintptr_t at = addr & ~(uintptr_t)(PAGE - 1), next; at < end; at = next) {
+		next = end - at > sizeof(resident) * PAGE ? at + sizeof(resident) * PAGE : end;
+		if (mincore((void *)at, next - at, resident) < 0 && errno == ENOMEM)
+			return true;
+	}
+	return end < addr;
 }
 
 static uint64_t fold(uint64_t a, uint64_t b)

@@ -57,11 +57,16 @@ static void check_indices(struct adv_check_call *call, const struct adv_check_qp
 {
 	const struct ibv_global_route *grh = &c->attr->ah_attr.grh;
 	const unsigned port = c->attr->port_num, pkey = c->attr->pkey_index;
+	const unsigned path_port = c->attr->ah_attr.port_num;
 
 	if (c->mask & IBV_QP_PORT && (port < 1 || port > c->port.ports))
 		adv_check_fault(call, ADV_RULE_PORT_NUMBER, &qp->base,
 				"port_num %u: the device has %u, and ports count from 1", port,
 				c->port.ports);
+	if (c->mask & IBV_QP_AV && (path_port < 1 || path_port > c->port.ports))
+		adv_check_fault(call, ADV_RULE_PORT_NUMBER, &qp->base,
+				"ah_attr.port_num %u: the device has %u, and ports count from 1",
+				path_port, c->port.ports);
 	if (c->mask & IBV_QP_PKEY_INDEX && pkey >= c->port.pkeys)
 		adv_check_fault(call, ADV_RULE_PKEY_INDEX, &qp->base,
 				"pkey_index %u: the P_Key table has %u entries (pkey_tbl_len)",

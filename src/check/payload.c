@@ -190,6 +190,17 @@ void adv_check_payload_posted(const struct adv_check_queue *queue, struct adv_ch
 		w->has_mark = hash_request(w, &w->mark);
 }
 
+static bool is_unmapped(const struct adv_check_work *w)
+{
+	for (int i = 0; i < w->num_sge; i++) {
+		uintptr_t addr = memory_of(&w->sge[i]);
+
+		if (addr && adv_check_memory_is_unmapped(addr, w->sge[i].length))
+			return true;
+	}
+	return false;
+}
+
 static void find_unmapped(struct adv_check_call *call, const struct adv_check_qp *qp,
 			  const struct adv_check_work *w)
 {
@@ -229,10 +240,12 @@ static void compare_send(struct adv_check_call *call, const struct adv_check_qp 
 
 	if (!w->has_mark || w->freed)
 		return;
-	if (!hash_request(w, &now))
+	if (hash_request(w, &now)) {
+		if (now != w->mark)
+			find_changed_send(qp, w, title, adv_check_call_stack(call));
+	} else if (is_unmapped(w)) {
 		find_unmapped(call, qp, w);
-	else if (now != w->mark)
-		find_changed_send(qp, w, title, adv_check_call_stack(call));
+	}
 }
 
 void adv_check_payload_sent(struct adv_check_call *call, const struct adv_check_qp *qp,

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/sys.h"
@@ -38,6 +39,19 @@ void adv_check_lock(void)
 	saved_errno = errno;
 	inside = true;
 	pthread_mutex_lock(&lock);
+}
+
+bool adv_check_lock_soon(void)
+{
+	struct timespec end;
+
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_nsec += 100000000;
+	end.tv_sec += end.tv_nsec / 1000000000;
+	end.tv_nsec %= 1000000000;
+	saved_errno = errno;
+	inside = pthread_mutex_clocklock(&lock, CLOCK_MONOTONIC, &end) == 0;
+	return inside;
 }
 
 void adv_check_keep_errno(void)

@@ -25,6 +25,10 @@ struct adv_check_finding {
 
 /* Acquires the lock of all state of the sanitizer. Never call it with the lock held. */
 void adv_check_lock(void);
+/* As adv_check_lock(), but waits at most a tenth of a second. False: the lock was not acquired. For
+ * calls that an allocator of the program may make while it holds a lock of its own: the holder of
+ * this lock may wait for that one. */
+bool adv_check_lock_soon(void);
 /* Releases the lock, and sends the findings that were kept meanwhile. errno becomes what it was at
  * adv_check_lock(). */
 void adv_check_unlock(void);

@@ -14,6 +14,16 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"the error state.",
 			"Register all the memory that the SGE covers, or shorten the SGE.",
 		},
+	[ADV_RULE_LOCAL_WRITE_MISSING] =
+		{
+			"local-write-missing",
+			"a request fills memory of a region without IBV_ACCESS_LOCAL_WRITE",
+			"A receive, a READ or an atomic writes into the memory of its SGEs.",
+			"ibv_reg_mr(3); IBTA chapter 10",
+			"The request completes with IBV_WC_LOC_PROT_ERR when the data arrive, and "
+			"the queue pair enters the error state.",
+			"Register the region with IBV_ACCESS_LOCAL_WRITE.",
+		},
 	[ADV_RULE_SEND_BUFFER_CHANGED] =
 		{
 			"send-buffer-changed",

@@ -7,6 +7,7 @@
 /* In the order of the table in rules.c and of the sections in docs/check.md. */
 enum adv_check_rule {
 	ADV_RULE_SGE_OUTSIDE_REGION,
+	ADV_RULE_LOCAL_WRITE_MISSING,
 	ADV_RULE_SEND_BUFFER_CHANGED,
 	ADV_RULE_RECEIVE_BUFFER_CHANGED,
 	ADV_RULE_RECEIVE_BUFFER_REUSED,

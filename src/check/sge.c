@@ -28,6 +28,27 @@ static void check_range(struct adv_check_call *call, const struct adv_check_obje
 		(unsigned long long)mr->iova, mr->base.name);
 }
 
+static bool fills_memory(const struct adv_check_work *w)
+{
+	return w->is_recv || adv_check_opcode_reads(w->opcode);
+}
+
+static void find_no_access(struct adv_check_call *call, const struct adv_check_object *queue,
+			   const struct adv_check_work *w, int i, const struct adv_check_mr *mr)
+{
+	const struct adv_check_finding f = {
+		.rule = ADV_RULE_LOCAL_WRITE_MISSING,
+		.fault = adv_check_call_stack(call),
+		.more = {{"the region was registered here", &mr->base.created}},
+		.about = &mr->base,
+	};
+
+	adv_check_find(&f,
+		       "%s(%s): wr_id %llu, SGE %d: the request fills memory of %s, which was "
+		       "registered without IBV_ACCESS_LOCAL_WRITE",
+		       call->name, queue->name, (unsigned long long)w->wr_id, i, mr->base.name);
+}
+
 void adv_check_sges(struct adv_check_call *call, const struct adv_check_object *queue,
 		    const struct adv_check_work *w)
 {
@@ -38,5 +59,8 @@ void adv_check_sges(struct adv_check_call *call, const struct adv_check_object *
 
 		if (mr && w->sge[i].length > 0 && !lies_inside(&w->sge[i], mr))
 			check_range(call, queue, w, i, mr);
+		if (mr && w->sge[i].length > 0 && fills_memory(w) &&
+		    !(mr->access & IBV_ACCESS_LOCAL_WRITE))
+			find_no_access(call, queue, w, i, mr);
 	}
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Rules on the SGEs of a request that is being posted: sge-outside-region. */
+/* Rules on the SGEs of a request that is being posted: sge-outside-region,
+ * local-write-missing. */
 #ifndef ADV_CHECK_SGE_H
 #define ADV_CHECK_SGE_H
 

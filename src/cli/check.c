@@ -179,6 +179,8 @@ static void start_program(const struct options *o, const char *path)
 				"program nor in " ADV_LIBRARY_DIR ": build or install them\n");
 		exit(EXIT_OURS);
 	}
+	/* A refused call is mostly a mistake, too, and not each has a rule. */
+	(void)setenv("ADVERB_LOG", "warn", 0);
 	while (o->program[count])
 		count++;
 	argv = calloc((size_t)count + 3, sizeof(*argv));

@@ -72,6 +72,12 @@ class Command(unittest.TestCase):
         _, output = check(self.compile("stripped", "-s"))
         self.assertRegex(output, rf"adverb check: {RULE}:[^#]*#0 \S+/stripped\+0x")
 
+    def test_refused_calls_say_why(self):
+        program = self.compile("refused", source="port_number.c")
+        self.assertIn("warn: ibv_modify_qp(", check(program)[1])
+        self.assertNotIn("warn: ", check("env", "ADVERB_LOG=error", program)[1])
+        self.assertNotIn("warn: ", check("--", ADVERB, "run", "--log", "error", program)[1])
+
     def test_memory_is_bounded_by_outstanding_work(self):
         _, output = check(self.compile("steady", source="steady.c"))
         self.assertIn("findings: 0", output)

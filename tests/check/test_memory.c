@@ -105,6 +105,23 @@ static void test_unreadable(void **state)
 	fclose(file);
 }
 
+static void test_unmapped(void **state)
+{
+	const size_t length = 600 * (size_t)PAGE;
+	uint8_t *p = mmap(NULL, length, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	assert_int_equal(mprotect(p, PAGE, PROT_NONE), 0);
+	assert_false(adv_check_memory_is_unmapped((uintptr_t)p, length));
+	assert_false(adv_check_memory_is_unmapped((uintptr_t)p + 5, length - 5));
+	assert_int_equal(munmap(p + 500 * PAGE, PAGE), 0);
+	assert_true(adv_check_memory_is_unmapped((uintptr_t)p, length));
+	assert_false(adv_check_memory_is_unmapped((uintptr_t)p, 500 * PAGE));
+	assert_true(adv_check_memory_is_unmapped((uintptr_t)p + 500 * PAGE - 1, 2));
+	assert_true(adv_check_memory_is_unmapped(UINTPTR_MAX - 100, 200));
+	munmap(p, length);
+}
+
 static void test_end_of_address_space(void **state)
 {
 	uint64_t hash = 1;
@@ -120,6 +137,7 @@ int main(void)
 		cmocka_unit_test(test_order_and_length_count),
 		cmocka_unit_test(test_continues),
 		cmocka_unit_test(test_unreadable),
+		cmocka_unit_test(test_unmapped),
 		cmocka_unit_test(test_end_of_address_space),
 	};
 

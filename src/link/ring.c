@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A record consists of a word, the properties of the packet if they differ from those of the
- * previous packet, and the packet. The writer first clears the word of the next record, and writes
- * the record's own word last. So the reader polls one cache line only: the one that it will read.
+ * previous packet, and the packet. An ACK may precede the packet, so that both share a cache line:
+ * two programs that answer each other send an ACK and an answer each time. The writer first clears
+ * the word of the next record, and writes the record's own word last. So the reader polls one cache
+ * line only: the one that it will read.
  */
 #include "link/ring.h"
 
@@ -25,6 +27,7 @@
 #define TAKEN	     0x02000000u
 #define RECALLED     0x04000000u
 #define DONE	     0x08000000u
+#define LED	     0x10000000u /* a packet of ADV_RING_LEAD_LEN bytes precedes the packet */
 #define BACK_TO_ZERO 0x40000000u /* not a record; the next record is at the start */
 #define VALID	     0x80000000u
 
@@ -291,13 +294,17 @@ bool adv_ring_recall(struct adv_ring_writer *w, const struct adv_path *path, uin
 
 /* ---- packets ---- */
 
-bool adv_ring_put(struct adv_ring_writer *w, const struct adv_tx_packet *pkt)
+/* Writes a packet behind another one, or alone if lead is NULL. */
+static inline __attribute__((always_inline)) bool put_record(struct adv_ring_writer *w,
+							     const struct adv_tx_packet *lead,
+							     const struct adv_tx_packet *pkt)
 {
-	bool away = goes_away(w, pkt);
+	bool away = !lead && goes_away(w, pkt);
 	uint32_t len =
 		away ? away_len(pkt->iov_count) : pkt->header_len + pkt->payload_len + pkt->pad;
-	uint32_t word = VALID | len | pkt->more << MORE_SHIFT | (away ? AWAY : 0);
-	uint32_t need = record_len(len);
+	uint32_t word =
+		VALID | len | pkt->more << MORE_SHIFT | (away ? AWAY : 0) | (lead ? LED : 0);
+	uint32_t lead_len = lead ? ADV_RING_LEAD_LEN : 0, need = record_len(lead_len + len);
 	uint32_t offset;
 	uint8_t *p;
 
@@ -305,7 +312,7 @@ bool adv_ring_put(struct adv_ring_writer *w, const struct adv_tx_packet *pkt)
 		return false;
 	if (!has_same_meta(&w->meta, pkt)) {
 		word |= WITH_META;
-		need = record_len((uint32_t)sizeof(w->meta) + len);
+		need = record_len((uint32_t)sizeof(w->meta) + lead_len + len);
 	}
 	if (pkt->icrc_flip)
 		word |= BAD_ICRC;
@@ -324,6 +331,10 @@ bool adv_ring_put(struct adv_ring_writer *w, const struct adv_tx_packet *pkt)
 		memcpy(p, &w->meta, sizeof(w->meta));
 		p += sizeof(w->meta);
 	}
+	if (lead) {
+		memcpy(p, lead->header, ADV_RING_LEAD_LEN);
+		p += ADV_RING_LEAD_LEN;
+	}
 	if (away)
 		write_away(p, pkt);
 	else
@@ -333,6 +344,17 @@ bool adv_ring_put(struct adv_ring_writer *w, const struct adv_tx_packet *pkt)
 	 * line then. */
 	__builtin_prefetch(word_at(w->memory, (uint32_t)((w->head + LINE) & (w->size - 1))), 1);
 	return true;
+}
+
+bool adv_ring_put(struct adv_ring_writer *w, const struct adv_tx_packet *pkt)
+{
+	return put_record(w, NULL, pkt);
+}
+
+bool adv_ring_put_led(struct adv_ring_writer *w, const struct adv_tx_packet *lead,
+		      const struct adv_tx_packet *pkt)
+{
+	return put_record(w, lead, pkt);
 }
 
 bool adv_ring_must_wake(struct adv_ring_writer *w, adv_bell_name *bell)
@@ -517,6 +539,18 @@ static void count_packet(struct adv_link_counters *counters, uint32_t word,
 		counters->rx_icrc_errors++;
 }
 
+/* Passes the packet that precedes the record's other packet to fn. */
+static void take_lead(struct adv_ring_reader *r, const uint8_t *p, adv_link_rx_fn *fn, void *user,
+		      struct adv_link_counters *counters)
+{
+	_Alignas(8) uint8_t headers[ADV_RING_LEAD_LEN];
+	struct adv_rx_packet pkt = {.meta = &r->meta, .data = headers, .len = ADV_RING_LEAD_LEN};
+
+	memcpy(headers, p, ADV_RING_LEAD_LEN);
+	count_packet(counters, 0, &pkt);
+	fn(user, &pkt);
+}
+
 /* Passes the record of this word to fn. Returns its length, or 0 if it is not valid. */
 static uint32_t take_record(struct adv_ring_reader *r, uint32_t word, adv_link_rx_fn *fn,
 			    void *user, struct adv_link_counters *counters)
@@ -525,7 +559,8 @@ static uint32_t take_record(struct adv_ring_reader *r, uint32_t word, adv_link_r
 	const uint8_t *p = r->memory->bytes + offset + WORD_LEN;
 	uint32_t len = word & LEN_MASK;
 	uint32_t meta_len = word & WITH_META ? (uint32_t)sizeof(r->meta) : 0;
-	uint32_t need = record_len(meta_len + len);
+	uint32_t lead_len = word & LED ? ADV_RING_LEAD_LEN : 0;
+	uint32_t need = record_len(meta_len + lead_len + len);
 	_Alignas(8) uint8_t headers[ADV_HEADERS_MAX];
 	struct adv_rx_packet pkt = {
 		.meta = &r->meta,
@@ -534,13 +569,18 @@ static uint32_t take_record(struct adv_ring_reader *r, uint32_t word, adv_link_r
 		.more = word >> MORE_SHIFT & (ADV_LONG_PACKETS - 1),
 	};
 
-	if (len < ADV_BTH_LEN || len > PACKET_MAX || len % 4 != 0 || need > r->size - offset)
+	if (len < ADV_BTH_LEN || len > PACKET_MAX || len % 4 != 0 || need > r->size - offset ||
+	    ((word & LED) && (word & (AWAY | BAD_ICRC))))
 		return 0;
 	if (meta_len) {
 		memcpy(&r->meta, p, sizeof(r->meta));
 		if (!r->check(r->user, &r->meta))
 			return 0;
 		p += meta_len;
+	}
+	if (lead_len) {
+		take_lead(r, p, fn, user, counters);
+		p += lead_len;
 	}
 	if (word & AWAY) {
 		if (!take_away(r, word, p, &pkt, headers, fn, user))
@@ -557,7 +597,7 @@ static uint32_t take_record(struct adv_ring_reader *r, uint32_t word, adv_link_r
 			word_at(r->memory, (uint32_t)((r->tail + need) & (r->size - 1))));
 	if (len > sizeof(headers))
 		pkt.body = p;
-	copy_headers(headers, p, len, meta_len == 0);
+	copy_headers(headers, p, len, meta_len + lead_len == 0);
 	if (pkt.more && r->peer)
 		pass_long(r, &pkt, len, ADV_COPY_RING, fn, user);
 	else
@@ -598,7 +638,7 @@ unsigned adv_ring_get(struct adv_ring_reader *r, unsigned budget, adv_link_rx_fn
 			taken = rest_of_memory(r);
 		} else {
 			taken = take_record(r, word, fn, user, counters);
-			packets++;
+			packets += word & LED ? 2 : 1;
 		}
 		if (taken == 0) {
 			r->broken = true;

@@ -173,9 +173,10 @@ static void shm_way(struct adv_link *link, const struct adv_tx_packet *pkt,
 		l->udp->ops->way(l->udp, pkt, way);
 }
 
-static void put_packet(struct shm_link *l, struct shm_peer *p, const struct adv_tx_packet *pkt)
+static inline void count_put(struct shm_link *l, struct shm_peer *p,
+			     const struct adv_tx_packet *pkt, bool ok)
 {
-	if (!adv_ring_put(&p->writer, pkt)) {
+	if (!ok) {
 		l->link.counters.tx_dropped++;
 		return;
 	}
@@ -183,6 +184,24 @@ static void put_packet(struct shm_link *l, struct shm_peer *p, const struct adv_
 	l->link.counters.tx_packets += 1 + pkt->more;
 	l->link.counters.tx_bytes += pkt->header_len + pkt->payload_len + pkt->pad + ADV_ICRC_LEN +
 				     pkt->more * ADV_LINK_MORE_BYTES;
+}
+
+/* Puts the packet into the peer's ring. Returns true if the next packet of the batch went with it:
+ * mostly an ACK and the program's answer. */
+static inline bool put_packet(struct shm_link *l, struct shm_peer *p,
+			      const struct adv_tx_packet *pkt, const struct adv_tx_packet *end)
+{
+	const struct adv_tx_packet *next = pkt + 1;
+	bool ok;
+
+	if (next == end || next->dest_qpn != pkt->dest_qpn || !adv_ring_may_lead(pkt, next)) {
+		count_put(l, p, pkt, adv_ring_put(&p->writer, pkt));
+		return false;
+	}
+	ok = adv_ring_put_led(&p->writer, pkt, next);
+	count_put(l, p, pkt, ok);
+	count_put(l, p, next, ok);
+	return true;
 }
 
 static void wake_readers(struct shm_link *l)
@@ -220,7 +239,7 @@ static __attribute__((noinline)) unsigned fill_rings(struct shm_link *l, struct 
 		struct shm_peer *p = route_packet(l, pkt);
 
 		if (p)
-			put_packet(l, p, pkt);
+			i += put_packet(l, p, pkt, batch->packet + batch->count);
 		else if (pkt->more) /* a process left since shm_long_payload(): rare */
 			l->link.counters.tx_dropped++;
 		else if (others++ != i)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Two links of one machine, with and without shared memory. */
-#include "harness.h"
+#include "shm_pair.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,41 +9,9 @@
 #include <unistd.h>
 
 #include "link/ring.h"
-#include "link/shm.h"
 #include "netns.h"
-#include "wire/slot.h"
-
-#define RING_SIZE (64u << 10)
-#define SLOT_A	  301
-#define SLOT_B	  ((unsigned)ADV_SLOTS - 1)
-#define QPN_A	  (adv_slot_qpn(SLOT_A) + 7)
-#define QPN_B	  (adv_slot_qpn(SLOT_B) + 9)
-
-struct pair {
-	struct adv_link *a;
-	struct adv_link *b;
-	struct adv_path to_b;
-	struct adv_path to_a;
-};
 
 static struct adv_tx_batch batch;
-static uint64_t now = 1;
-
-static uint64_t clock_of_test(void)
-{
-	return now;
-}
-
-static struct adv_link *open_shm(const char *address, uint32_t qpn_first)
-{
-	const struct adv_udp_address own[] = {{gid_of("127.0.0.1"), 1}, {gid_of("::1"), 1}};
-	struct adv_link *udp = open_link_for(address, qpn_first, ADV_SLOT_QPNS), *link;
-
-	assert_int_equal(adv_udp_set_addresses(udp, own, 2), 0);
-	link = adv_shm_create(udp, clock_of_test);
-	assert_non_null(link);
-	return link;
-}
 
 static int memory_of(size_t len, int seals)
 {
@@ -53,232 +21,6 @@ static int memory_of(size_t len, int seals)
 	assert_int_equal(ftruncate(fd, (off_t)len), 0);
 	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
 	return fd;
-}
-
-/* Attaches new memory to both links. Returns the memory's descriptor, which belongs to the caller.
- */
-static int share_memory(struct pair *p)
-{
-	int fd = adv_shm_pair_make(RING_SIZE);
-	struct adv_shm_pair of_a = {dup(fd), RING_SIZE, 0, 0};
-	struct adv_shm_pair of_b = {dup(fd), RING_SIZE, 1, 0};
-
-	assert_int_equal(adv_shm_attach(p->a, SLOT_B, &of_a), 0);
-	assert_int_equal(adv_shm_attach(p->b, SLOT_A, &of_b), 0);
-	return fd;
-}
-
-static void attach_both(struct pair *p)
-{
-	close(share_memory(p));
-}
-
-static int make_links(void **state)
-{
-	struct pair *p = calloc(1, sizeof(*p));
-
-	p->a = open_shm("127.0.0.1", adv_slot_qpn(SLOT_A));
-	p->b = open_shm("127.0.0.2", adv_slot_qpn(SLOT_B));
-	path_between(&p->to_b, "127.0.0.1", "127.0.0.2", 0xc001);
-	path_between(&p->to_a, "127.0.0.2", "127.0.0.1", 0xc001);
-	*state = p;
-	return 0;
-}
-
-static int end(void **state)
-{
-	struct pair *p = *state;
-
-	if (p->a)
-		close_link(p->a);
-	close_link(p->b);
-	free(p);
-	return 0;
-}
-
-/* ---- long packets ---- */
-
-/* Attaches memory to both links, which may read each other's memory: this process's. */
-static void attach_readable(struct pair *p)
-{
-	int fd = adv_shm_pair_make(RING_SIZE);
-	struct adv_shm_pair of_a = {dup(fd), RING_SIZE, 0, getpid()};
-	struct adv_shm_pair of_b = {fd, RING_SIZE, 1, getpid()};
-
-	assert_int_equal(adv_shm_attach(p->a, SLOT_B, &of_a), 0);
-	assert_int_equal(adv_shm_attach(p->b, SLOT_A, &of_b), 0);
-}
-
-static uint8_t sent[ADV_LONG_MAX], arrived[ADV_LONG_MAX];
-
-/* What arrived: long packets, and of these the ones with their payload at the sender. */
-static struct {
-	unsigned count, away, unread;
-	uint32_t length;
-	bool leave; /* do not read payload */
-} longs;
-
-static void take_long(void *user, const struct adv_rx_packet *pkt)
-{
-	struct iovec to[2] = {{arrived, 1000}, {arrived + 1000, 0}};
-
-	if (!pkt->more)
-		return;
-	longs.count++;
-	longs.length = pkt->len - ADV_BTH_LEN;
-	if (!pkt->source) {
-		memcpy(arrived, adv_rx_payload(pkt, ADV_BTH_LEN), longs.length);
-		return;
-	}
-	longs.away++;
-	assert_int_equal(pkt->source->length, longs.length);
-	to[1].iov_len = longs.length - 1000;
-	if (!longs.leave && !pkt->source->pull(pkt->source, to, 2))
-		longs.unread++;
-}
-
-static void send_long(struct pair *p, uint32_t length)
-{
-	batch.count = batch.iov_used = 0;
-	add_packet(&batch, &p->to_b, QPN_B, 1, 100);
-	batch.iov[0] = (struct iovec){sent, length / 4};
-	batch.iov[1] = (struct iovec){sent + length / 4, length - length / 4};
-	batch.packet[0].header_len = ADV_BTH_LEN;
-	batch.packet[0].iov = batch.iov;
-	batch.packet[0].iov_count = 2;
-	batch.packet[0].payload_len = length;
-	batch.packet[0].pad = 0;
-	batch.packet[0].more = length / 4096 - 1;
-	for (uint32_t i = 0; i < length; i++)
-		sent[i] = (uint8_t)(sent[i] + i * 11 + 3);
-	memset(arrived, 0, sizeof(arrived));
-	assert_true(p->a->ops->send(p->a, &batch));
-}
-
-static uint32_t permitted(struct pair *p, uint32_t length)
-{
-	return p->a->ops->long_payload(p->a, &p->to_b, QPN_B, length);
-}
-
-static void receive_long(struct pair *p)
-{
-	p->b->ops->receive(p->b, 64, take_long, NULL);
-}
-
-/* Sends one packet, so that both links know each other. */
-static void meet(struct pair *p)
-{
-	memset(&longs, 0, sizeof(longs));
-	assert_int_equal(permitted(p, 1 << 20), 0);
-	now += 10000000;
-	batch.count = batch.iov_used = 0;
-	add_packet(&batch, &p->to_b, QPN_B, 1, 100);
-	assert_true(p->a->ops->send(p->a, &batch));
-	receive_long(p);
-}
-
-static void test_long(void **state)
-{
-	struct pair *p = *state;
-	uint64_t before;
-
-	attach_readable(p);
-	meet(p);
-	before = adv_link_count(p->b).rx_packets;
-	assert_int_equal(permitted(p, ADV_RING_AWAY_MIN), ADV_LONG_MAX);
-	assert_int_equal(permitted(p, ADV_RING_AWAY_MIN - 1), RING_SIZE / 8);
-	send_long(p, ADV_LONG_MAX);
-	receive_long(p);
-	send_long(p, 8192);
-	assert_int_equal(longs.away, 1);
-	assert_memory_equal(arrived, (uint8_t[64]){0}, 64);
-	receive_long(p);
-	assert_int_equal(longs.away, 1);
-	assert_int_equal(longs.count, 2);
-	assert_int_equal(longs.length, 8192);
-	assert_memory_equal(arrived, sent, 8192);
-	assert_int_equal(adv_link_count(p->b).rx_packets - before, 66);
-	assert_int_equal(adv_link_count(p->a).tx_packets, adv_link_count(p->b).rx_packets);
-	assert_int_equal(adv_link_count(p->a).tx_bytes, adv_link_count(p->b).rx_bytes);
-	send_long(p, ADV_LONG_MAX);
-	receive_long(p);
-	assert_memory_equal(arrived, sent, ADV_LONG_MAX);
-	assert_int_equal(longs.unread, 0);
-}
-
-/* Without permission to read, payload goes through the ring. */
-static void test_long_copied(void **state)
-{
-	struct pair *p = *state;
-
-	attach_both(p);
-	meet(p);
-	assert_int_equal(permitted(p, 1 << 20), RING_SIZE / 8);
-	send_long(p, RING_SIZE / 8);
-	receive_long(p);
-	assert_int_equal(longs.count, 1);
-	assert_int_equal(longs.away, 0);
-	assert_memory_equal(arrived, sent, RING_SIZE / 8);
-}
-
-/* If payload cannot be read, the writer returns to the ring. */
-static void test_long_unreadable(void **state)
-{
-	struct pair *p = *state;
-
-	attach_readable(p);
-	meet(p);
-	send_long(p, 65536);
-	batch.count = 1;
-	batch.packet[0].iov = &(struct iovec){(void *)4096, 65536};
-	batch.packet[0].iov_count = 1;
-	assert_true(p->a->ops->send(p->a, &batch));
-	receive_long(p);
-	assert_int_equal(longs.away, 2);
-	assert_int_equal(longs.unread, 1);
-	assert_int_equal(permitted(p, 1 << 20), RING_SIZE / 8);
-	assert_false(adv_link_count(p->b).rx_malformed);
-}
-
-static void test_long_recalled(void **state)
-{
-	struct pair *p = *state;
-
-	attach_readable(p);
-	meet(p);
-	send_long(p, 65536);
-	p->a->ops->recall(p->a, NULL, sent + 65535, 1);
-	send_long(p, 65536);
-	receive_long(p);
-	assert_int_equal(longs.away, 2);
-	assert_int_equal(longs.unread, 1);
-	assert_memory_equal(arrived, sent, 65536);
-	send_long(p, 65536);
-	p->a->ops->recall(p->a, &p->to_b, NULL, 0);
-	receive_long(p);
-	assert_int_equal(longs.unread, 2);
-	/* A recalled packet does not end the reading of others. */
-	assert_int_equal(permitted(p, 1 << 20), ADV_LONG_MAX);
-	/* Payload that the engine did not want is finished, too. */
-	longs.leave = true;
-	send_long(p, 65536);
-	receive_long(p);
-	p->a->ops->recall(p->a, &p->to_b, NULL, 0);
-}
-
-/* A fault plan decides about single packets. */
-static void test_long_not_accepted(void **state)
-{
-	struct pair *p = *state;
-
-	p->b->ops->accept_long(p->b, false);
-	attach_readable(p);
-	meet(p);
-	assert_int_equal(permitted(p, 1 << 20), 0);
-	p->b->ops->accept_long(p->b, true);
-	assert_int_equal(permitted(p, 1 << 20), ADV_LONG_MAX);
-	p->b->ops->accept_long(p->b, false);
-	assert_int_equal(permitted(p, 1 << 20), 0);
 }
 
 static void send_one(struct adv_link *link, struct adv_path *path, uint32_t qpn, uint32_t psn)
@@ -307,7 +49,7 @@ static void test_both_ways(void **state)
 	struct store *store;
 
 	assert_false(adv_shm_attached(p->a, SLOT_B));
-	attach_both(p);
+	shm_pair_attach(p);
 	assert_true(adv_shm_attached(p->a, SLOT_B));
 	for (unsigned i = 0; i < 20; i++)
 		send_one(p->a, &p->to_b, QPN_B, i);
@@ -332,7 +74,7 @@ static void test_mixed_batch(void **state)
 	struct pair *p = *state;
 	struct store *store;
 
-	attach_both(p);
+	shm_pair_attach(p);
 	batch.count = batch.iov_used = 0;
 	for (unsigned i = 0; i < 30; i++)
 		add_packet(&batch, i % 3 ? &p->to_b : &p->to_a, i % 3 ? QPN_B : QPN_A, i, 100);
@@ -358,14 +100,14 @@ static void test_settling(void **state)
 
 	for (unsigned i = 0; i < 5; i++)
 		send_one(p->a, &p->to_b, QPN_B, i);
-	attach_both(p);
-	now += 1999999;
+	shm_pair_attach(p);
+	shm_pair_now += 1999999;
 	send_one(p->a, &p->to_b, QPN_B, 5);
-	now += 1999999;
+	shm_pair_now += 1999999;
 	send_one(p->a, &p->to_b, QPN_B, 6);
 	receive_all(p->b, store, 7);
 	check_all(store, QPN_B, 7);
-	now += 2000000;
+	shm_pair_now += 2000000;
 	send_one(p->a, &p->to_b, QPN_B, 7);
 	assert_int_equal(receive_once(p->b, store), 1);
 	check_all(store, QPN_B, 8);
@@ -379,8 +121,8 @@ static void test_settling_late(void **state)
 
 	for (unsigned i = 0; i < 5; i++)
 		send_one(p->a, &p->to_b, QPN_B, i);
-	attach_both(p);
-	now += 3000000000;
+	shm_pair_attach(p);
+	shm_pair_now += 3000000000;
 	send_one(p->a, &p->to_b, QPN_B, 5);
 	receive_all(p->b, store, 6);
 	check_all(store, QPN_B, 6);
@@ -402,12 +144,12 @@ static void test_reader_comes_soon(void **state)
 
 	attach(p->a, SLOT_B, fd, 0);
 	send_one(p->a, &p->to_b, QPN_B, 0);
-	now += 99999999;
+	shm_pair_now += 99999999;
 	send_one(p->a, &p->to_b, QPN_B, 1);
 	assert_int_equal(receive_once(p->b, store), 0);
 	attach(p->b, SLOT_A, fd, 1);
 	close(fd);
-	now += 1000000000;
+	shm_pair_now += 1000000000;
 	send_one(p->a, &p->to_b, QPN_B, 2);
 	assert_int_equal(receive_once(p->b, store), 3);
 	check_all(store, QPN_B, 3);
@@ -424,17 +166,17 @@ static void test_reader_comes_late(void **state)
 	attach(p->a, SLOT_B, fd, 0);
 	for (unsigned i = 0; i < 3; i++)
 		send_one(p->a, &p->to_b, QPN_B, 1000);
-	now += 100000000;
+	shm_pair_now += 100000000;
 	send_one(p->a, &p->to_b, QPN_B, 0);
-	now += 100000000;
+	shm_pair_now += 100000000;
 	send_one(p->a, &p->to_b, QPN_B, 1);
 	receive_all(p->b, store, 2);
 	attach(p->b, SLOT_A, fd, 1);
 	close(fd);
-	now += 1999999;
+	shm_pair_now += 1999999;
 	send_one(p->a, &p->to_b, QPN_B, 2);
 	receive_all(p->b, store, 3);
-	now += 2000000;
+	shm_pair_now += 2000000;
 	send_one(p->a, &p->to_b, QPN_B, 3);
 	assert_int_equal(receive_once(p->b, store), 1);
 	check_all(store, QPN_B, 4);
@@ -446,7 +188,7 @@ static void test_peer_leaves(void **state)
 	struct store *store = fresh_store();
 	unsigned descriptors = open_descriptors();
 
-	attach_both(p);
+	shm_pair_attach(p);
 	for (unsigned i = 0; i < 3; i++)
 		send_one(p->a, &p->to_b, QPN_B, i);
 	close_link(p->a);
@@ -487,7 +229,7 @@ static void count_psn_77(void *user, const struct adv_rx_packet *pkt)
 
 static void attach_endless(struct pair *p)
 {
-	int fd = share_memory(p);
+	int fd = shm_pair_share(p);
 
 	make_endless(p, fd);
 	close(fd);
@@ -518,7 +260,7 @@ static void test_no_heritage(void **state)
 
 	attach_endless(p);
 	adv_shm_detach(p->b, SLOT_A);
-	attach_both(p);
+	shm_pair_attach(p);
 	send_one(p->a, &p->to_b, QPN_B, 0);
 	for (int i = 0; i < 100; i++)
 		p->b->ops->receive(p->b, 64, count_psn_77, &packets);
@@ -533,7 +275,7 @@ static void test_full(void **state)
 	struct store *store = fresh_store();
 	unsigned n;
 
-	attach_both(p);
+	shm_pair_attach(p);
 	for (unsigned i = 0; i < 1000; i++)
 		send_one(p->a, &p->to_b, QPN_B, i);
 	n = (unsigned)adv_link_count(p->a).tx_packets;
@@ -554,7 +296,7 @@ static void test_asleep_at_first(void **state)
 {
 	struct pair *p = *state;
 
-	attach_both(p);
+	shm_pair_attach(p);
 	send_one(p->a, &p->to_b, QPN_B, 0);
 	assert_true(has_rung(p->b));
 }
@@ -563,7 +305,7 @@ static void test_bell(void **state)
 {
 	struct pair *p = *state;
 
-	attach_both(p);
+	shm_pair_attach(p);
 	p->b->ops->sleep(p->b, false);
 	send_one(p->a, &p->to_b, QPN_B, 0);
 	assert_false(has_rung(p->b));
@@ -586,7 +328,7 @@ static void test_socket_is_not_forgotten(void **state)
 	struct adv_path own;
 
 	path_between(&own, "127.0.0.2", "127.0.0.2", 0xc002);
-	attach_both(p);
+	shm_pair_attach(p);
 	p->b->busy_polled = true;
 	send_one(p->a, &p->to_b, QPN_B, 0);
 	assert_int_equal(receive_once(p->b, store), 1);
@@ -615,7 +357,7 @@ static void test_enough(void **state)
 	struct pair *p = *state;
 	struct modest m = {p->b, fresh_store()};
 
-	attach_both(p);
+	shm_pair_attach(p);
 	for (unsigned i = 0; i < 3; i++)
 		send_one(p->a, &p->to_b, QPN_B, i);
 	for (unsigned i = 0; i < 4; i++) {
@@ -653,7 +395,7 @@ static void test_foreign_address(void **state)
 	struct adv_path from_afar;
 
 	path_between(&from_afar, "192.0.2.1", "127.0.0.2", 0xc001);
-	attach_both(p);
+	shm_pair_attach(p);
 	send_one(p->a, &from_afar, QPN_B, 0);
 	receive_once(p->b, store);
 	assert_int_equal(store->count, 0);
@@ -661,16 +403,11 @@ static void test_foreign_address(void **state)
 	assert_false(adv_shm_attached(p->b, SLOT_A));
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, make_links, end)
+#define T(name) cmocka_unit_test_setup_teardown(name, shm_pair_make, shm_pair_end)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_long),
-		T(test_long_copied),
-		T(test_long_unreadable),
-		T(test_long_recalled),
-		T(test_long_not_accepted),
 		T(test_both_ways),
 		T(test_mixed_batch),
 		T(test_settling),

@@ -20,6 +20,7 @@
 #include "check/limits.h"
 #include "check/modify.h"
 #include "check/order.h"
+#include "check/peer.h"
 #include "check/queries.h"
 #include "transport/names.h"
 
@@ -102,6 +103,8 @@ static void check_qp_destruction(struct adv_check_call *call, struct adv_check_q
 	if (qp->recv_cq != qp->send_cq)
 		adv_check_note_left(qp->recv_cq);
 	adv_check_qp_unacknowledged(call, qp);
+	if (qp->base.forks == adv_check_forks())
+		adv_check_peer_ends(qp);
 	/* Of a CQ that overruns, cq-too-small has been found. */
 	if (!overfull)
 		adv_check_unread(call, &qp->base);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "base/clock.h"
 #include "check/fault.h"
 #include "check/limits.h"
 #include "check/peer.h"
@@ -168,8 +169,11 @@ static void remember(struct adv_check_qp *qp, const struct adv_check_change *c)
 	struct ibv_qp_attr *known = &qp->attr;
 	const int mask = c->mask;
 
-	if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
+	if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET) {
 		qp->known = 0;
+		qp->reset_at = adv_clock_ns();
+		adv_check_peer_ends(qp);
+	}
 	if (mask & IBV_QP_AV)
 		qp->peer_is_here = c->peer_is_here;
 	if (mask & IBV_QP_QKEY)

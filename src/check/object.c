@@ -75,6 +75,7 @@ static void fill_qp(struct adv_check_qp *qp, struct ibv_qp *ibv,
 	qp->send_cq = ibv->send_cq ? adv_check_cq_of(ibv->send_cq) : NULL;
 	qp->recv_cq = ibv->recv_cq ? adv_check_cq_of(ibv->recv_cq) : NULL;
 	qp->state = IBV_QPS_RESET;
+	qp->reset_at = qp->base.created_at;
 	adv_check_queue_init(&qp->sends, false, false);
 	adv_check_queue_init(&qp->recvs, true, false);
 	adv_table_add(&by_number, &qp->by_number, hash_of(ibv->qp_num));

@@ -81,6 +81,8 @@ struct adv_check_qp {
 	struct ibv_qp_attr attr; /* modify.h */
 	int known;		 /* attributes that `attr` has */
 	bool peer_is_here;	 /* the peer's GID is one of this machine */
+	bool is_entered;	 /* in the file of ends.h */
+	uint64_t reset_at;	 /* when it was created or moved to RESET, ns */
 	bool accepted_empty;	 /* rdma_accept() found no receive posted, at this place: */
 	struct adv_check_stack accepted;
 	bool posters_met; /* two threads have posted to it at the same time */

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Rules on the two ends of a connection within one process: each end's attributes must fit those of
- * the other end. */
+/* Rules on the two ends of a connection: each end's attributes must fit those of the other end. The
+ * other end may belong to this process, or to another checked process of the user (ends.h). All
+ * calls need the lock of report.h. */
 #ifndef ADV_CHECK_PEER_H
 #define ADV_CHECK_PEER_H
 
 #include "check/call.h"
 #include "check/object.h"
 
-/* Compares `qp`, of which the attributes in mask have changed, with its peer, if this process has
- * the peer. Needs the lock of report.h. */
-void adv_check_peer(struct adv_check_call *call, const struct adv_check_qp *qp, int mask);
+/* Compares `qp`, of which the attributes in mask have changed, with its peer, if a checked process
+ * of this machine has the peer. */
+void adv_check_peer(struct adv_check_call *call, struct adv_check_qp *qp, int mask);
+
+/* The queue pair is reset or destroyed: its attributes are no longer compared. */
+void adv_check_peer_ends(struct adv_check_qp *qp);
 
 #endif

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "check/ends.h"
 #include "check/observer.h"
 #include "check/rules.h"
 #include "cli/check_report.h"
@@ -272,6 +273,7 @@ int adv_check_main(int argc, char **argv)
 	struct adv_check_report report = {.out = stderr};
 	struct adv_suppressions *suppressions;
 	struct options o = {0};
+	char ends[ADV_CHECK_ENDS_PATH];
 	struct inbox inbox;
 	int status;
 
@@ -288,6 +290,8 @@ int adv_check_main(int argc, char **argv)
 	report.json = o.json ? adv_json_array() : NULL;
 	status = run_program(&o, &inbox, &report);
 	close_inbox(&inbox);
+	adv_check_ends_path(ends);
+	adv_check_ends_tidy(ends);
 	fprintf(stderr, "adverb check: findings: %u, suppressed: %u\n", report.findings,
 		report.suppressed);
 	if (o.json && !write_json(o.json, report.json))

@@ -3,6 +3,7 @@
 
 CONNECTION = "src/check/connection.c"
 DATAGRAM = "src/check/datagram.c"
+ENDS = "src/check/ends.c"
 ENTRY = "src/check/entry.c"
 EVENTS = "src/check/events.c"
 FAILED = "src/check/failed.c"
@@ -35,9 +36,15 @@ CHECK = [
     ("check-psn-constant", "different first PSNs are found", MODIFY,
      "is_second && first_psn.psn == psn", "is_second && first_psn.psn != psn"),
     ("check-mtu-mismatch", "path MTUs are not compared", PEER,
-     "qp->attr.path_mtu != peer->attr.path_mtu", "false"),
+     "own.attr.path_mtu != peer->attr.path_mtu", "false"),
     ("check-rd-atomic-mismatch", "equal numbers of READs are found", PEER,
      "from->attr.max_rd_atomic > to", "from->attr.max_rd_atomic >= to"),
+    ("check-far-earlier-connection", "attributes of an earlier connection are compared", PEER,
+     "|| other.at < qp->reset_at", ""),
+    ("check-ends-of-the-dead", "ends of processes that have ended are compared", ENDS,
+     "start_of(end->pid) == end->started", "true"),
+    ("check-ends-tidy", "the file of the ends is never removed", ENDS,
+     "if (!used)\n", "if (used)\n"),
     ("check-peer-mismatch", "a peer of another queue pair is not found", PEER,
      "if (mask & IBV_QP_DEST_QPN)", "if (!(mask & IBV_QP_DEST_QPN))"),
     ("check-grh-forgotten", "receives with room for the GRH are found", DATAGRAM,

@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* iWARP's formats against captures of the Linux kernel's siw: each stream is decoded, and encoded
  * again to the same bytes. */
-#include <stdio.h>
-
-#include <pcap/pcap.h>
-
 #include "../wire/test_util.h"
 #include "base/array.h"
 #include "iwarp/fpdu.h"
 #include "iwarp/mpa.h"
 #include "iwarp/rdmap.h"
-#include "wire/bytes.h"
-
-#define STREAMS_MAX 16
-#define STREAM_MAX  (1 << 20)
-#define TCP_SYN	    0x02
+#include "tcp_streams.h"
 
 /* The messages of each opcode are those that tshark counts. */
 static const struct file {
@@ -28,87 +20,6 @@ static const struct file {
 	{"siw-p2p", false, 3, 1, {65, 12, 67, 74}},
 	{"siw-errors", false, 3, 0, {3, 1, 0, 3, 0, 0, 0, 3}},
 };
-
-/* One direction of a TCP connection. */
-struct stream {
-	uint32_t saddr, daddr;
-	uint16_t sport, dport;
-	uint32_t next; /* sequence number */
-	uint8_t *bytes;
-	size_t len;
-};
-
-struct streams {
-	struct stream all[STREAMS_MAX];
-	unsigned count;
-};
-
-static struct stream *find(struct streams *streams, const struct stream *like)
-{
-	unsigned i;
-
-	for (i = 0; i < streams->count; i++) {
-		struct stream *s = &streams->all[i];
-
-		if (s->saddr == like->saddr && s->daddr == like->daddr && s->sport == like->sport &&
-		    s->dport == like->dport)
-			return s;
-	}
-	return NULL;
-}
-
-/* Adds an Ethernet frame to its stream. The captures have no gaps and no retransmissions. */
-static void add_frame(struct streams *streams, const uint8_t *p, size_t len)
-{
-	struct stream like, *s;
-	const uint8_t *tcp;
-	size_t payload;
-
-	if (len < 54 || adv_get_be16(p + 12) != 0x0800 || p[23] != 6)
-		return;
-	tcp = p + 14 + (p[14] & 0xf) * 4;
-	like = (struct stream){.saddr = adv_get_be32(p + 26),
-			       .daddr = adv_get_be32(p + 30),
-			       .sport = adv_get_be16(tcp),
-			       .dport = adv_get_be16(tcp + 2),
-			       .next = adv_get_be32(tcp + 4) + 1};
-	s = find(streams, &like);
-	if (tcp[13] & TCP_SYN) {
-		assert_null(s);
-		assert_in_range(streams->count, 0, STREAMS_MAX - 1);
-		s = &streams->all[streams->count++];
-		*s = like;
-		s->bytes = malloc(STREAM_MAX);
-		assert_non_null(s->bytes);
-		return;
-	}
-	payload = (size_t)(p + 14 + adv_get_be16(p + 16) - tcp) - (tcp[12] >> 4) * 4u;
-	if (payload == 0)
-		return;
-	assert_non_null(s);
-	assert_int_equal(adv_get_be32(tcp + 4), s->next);
-	assert_in_range(s->len + payload, 1, STREAM_MAX);
-	memcpy(s->bytes + s->len, tcp + (tcp[12] >> 4) * 4, payload);
-	s->len += payload;
-	s->next += (uint32_t)payload;
-}
-
-static void read_streams(const char *name, struct streams *streams)
-{
-	char path[512], error[PCAP_ERRBUF_SIZE];
-	struct pcap_pkthdr *header;
-	const u_char *data;
-	pcap_t *pcap;
-
-	snprintf(path, sizeof(path), "%s/%s.pcap", CAPTURES, name);
-	pcap = pcap_open_offline(path, error);
-	if (!pcap)
-		fail_msg("%s", error);
-	streams->count = 0;
-	while (pcap_next_ex(pcap, &header, &data) == 1)
-		add_frame(streams, data, header->caplen);
-	pcap_close(pcap);
-}
 
 /* Checks a Terminate of siw-errors: one connection each had a wrong STag in a WRITE and in a READ,
  * and a WRITE past the end of its region. */
@@ -231,7 +142,7 @@ static void check_file(const struct file *file)
 	unsigned segments[16] = {0}, rejected = 0, i;
 	struct streams streams;
 
-	read_streams(file->name, &streams);
+	streams_read(file->name, &streams);
 	assert_int_equal(streams.count, 2 * file->connections);
 	for (i = 0; i < streams.count; i += 2) {
 		struct stream *a = &streams.all[i], *b = a + 1;
@@ -243,9 +154,8 @@ static void check_file(const struct file *file)
 		rejected += reply.reject;
 		check_fpdus(a->bytes + a_len, a->len - a_len, file->crc, segments);
 		check_fpdus(b->bytes + b_len, b->len - b_len, file->crc, segments);
-		free(a->bytes);
-		free(b->bytes);
 	}
+	streams_free(&streams);
 	assert_int_equal(rejected, file->rejected);
 	for (i = 0; i < ADV_ARRAY_SIZE(file->segments); i++)
 		assert_int_equal(segments[i], file->segments[i]);

@@ -74,8 +74,9 @@ class GuestProcess(harness.Process):
 class Guest:
     """The emulated machine. Create it in a separate network namespace; stop() ends it."""
 
-    def __init__(self, emulator, image, archive, directory):
+    def __init__(self, emulator, image, archive, directory, cpus=1):
         """emulator: (command, environment). directory: for the output of console and emulator."""
+        self.cpus = cpus
         command, environment = emulator
         self.console = pathlib.Path(directory) / "console"
         self.console.write_text("")
@@ -95,8 +96,8 @@ class Guest:
             subprocess.run(shlex.split(command), check=True, timeout=30, stdin=subprocess.DEVNULL)
 
     def hardware(self, image, archive):
-        """Returns the options of the machine: one emulated CPU, one network card, the console in a file."""
-        return ["-accel", "tcg", "-cpu", "max", "-m", "768", "-nodefaults", "-no-user-config",
+        """Returns the options of the machine: emulated CPUs, one network card, the console in a file."""
+        return ["-accel", "tcg", "-cpu", "max", "-smp", str(self.cpus), "-m", "768", "-nodefaults", "-no-user-config",
                 "-display", "none", "-no-reboot", "-serial", f"file:{self.console}",
                 "-netdev", f"tap,id=net,ifname={INTERFACE},script=no,downscript=no",
                 "-device", "virtio-net-pci,netdev=net,romfile=,mac=52:54:00:77:00:02",

@@ -14,11 +14,11 @@ HERE = pathlib.Path(__file__).resolve().parent
 EMULATOR = ["qemu-system-x86"]
 KERNEL = "linux-image-amd64"
 GUEST = ["busybox-static", "iproute2", "ibverbs-providers", "ibverbs-utils", "rdmacm-utils", "perftest",
-         "nvme-cli", "e2fsprogs"]
+         "nvme-cli", "e2fsprogs", "fio"]
 MODULES = ["virtio_pci", "virtio_net", "crc32_generic", "ib_uverbs", "rdma_ucm", "rdma_rxe", "sch_netem",
            "sch_ingress", "cls_u32", "act_mirred", "ifb", "nvme_rdma", "nvmet_rdma", "crc32c_generic",
            "ext4"]
-TOOLS = "tools-2"  # the folder of GUEST: another name when the list changes
+TOOLS = "tools-3"  # the folder of GUEST: another name when the list changes
 LOADER = "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"
 
 
@@ -142,7 +142,7 @@ def _lay_out(root, tools, modules):
                  "usr/lib/x86_64-linux-gnu", "etc/libibverbs.d"):
         if (tools / name).is_dir():
             shutil.copytree(tools / name, root / name, symlinks=True, dirs_exist_ok=True,
-                            ignore=shutil.ignore_patterns("perl*", "gconv", "*.a"))
+                            ignore=shutil.ignore_patterns("perl*", "python*", "gconv", "*.a"))
     busybox = root / "bin/busybox"
     for applet in _run([str(busybox), "--list"]).split():
         if not any((root / folder / applet).exists() for folder in ("bin", "sbin", "usr/bin", "usr/sbin")):

@@ -4,7 +4,7 @@
 import contextlib
 import os
 
-from harness import Failure, case
+from harness import Failure, Skip, case
 
 NQN = "nqn.2026-01.org.adverb:disk"
 HOST_NQN = "nqn.2014-08.org.nvmexpress:uuid:11111111-2222-4333-8444-555555555555"
@@ -38,7 +38,7 @@ def connected(lab, family, options=""):
         lab.guest.wait_until(f"test -b {DEVICE}", CONNECT_SECONDS, DEVICE)
         yield
     finally:
-        lab.guest.run("for c in /sys/class/nvme/nvme*; do echo 1 > $c/delete_controller; done")
+        lab.guest.run("for c in /sys/class/nvme/nvme*; do [ ! -e $c ] || echo 1 > $c/delete_controller; done")
         lab.guest.wait_until(f"! test -e {DEVICE}", CONNECT_SECONDS, f"no {DEVICE}")
 
 
@@ -79,6 +79,50 @@ def register_data(family):
         end(target)
 
 
+def fio(lab, target, size, *options, seconds=300):
+    """Random reads and writes with checksums at depth 32, then all of it read again."""
+    words = ["fio", "--name=verify", f"--filename={target}", f"--size={size}", "--direct=1", "--ioengine=libaio",
+             "--iodepth=32", "--rw=randrw", "--bsrange=4k-64k", "--bs_unaligned=0", "--verify=crc32c",
+             "--verify_fatal=1", "--randseed=7", "--output=/tmp/fio", *options]
+    text = lab.guest.run(f"{' '.join(words)} && cat /tmp/fio", seconds=seconds)
+    if "err= 0" not in text or "WRITE:" not in text or "READ:" not in text:
+        raise Failure(f"fio:\n{text}")
+
+
+def register_fio(family):
+    @case(f"nvme-ipv{family}", "fio")
+    def whole(lab):
+        target = serve(lab, family)
+        with connected(lab, family):
+            fio(lab, DEVICE, "4m")
+        end(target)
+
+    @case(f"nvme-ipv{family}", "fio-lossy")
+    def lossy(lab):
+        """One packet in a thousand is lost, in each direction."""
+        lab.faults = "drop=0.1%"
+        lab.allowed |= {"out_of_seq_request", "rcvd_seq_err"}
+        target = serve(lab, family)
+        with connected(lab, family):
+            fio(lab, DEVICE, "4m")
+        end(target)
+
+
+@case("nvme-ipv4", "queues")
+def queues(lab):
+    """Eight I/O queues: half of them for writes only."""
+    half = 4
+    if lab.guest.cpus < half:
+        raise Skip(f"needs --cpus {half}: the kernel makes no more queues of a kind than it has CPUs")
+    target = serve(lab, "4", "ram:64MiB", ("--workers", "2"))
+    with connected(lab, "4", f",nr_io_queues={half},nr_write_queues={half}"):
+        made = lab.guest.run("cat /sys/class/nvme/nvme*/queue_count").strip()
+        if made != str(1 + 2 * half):
+            raise Failure(f"queues, with that for administration: {made}")
+        fio(lab, DEVICE, "1m", f"--numjobs={half}", "--offset_increment=1m")
+    end(target)
+
+
 @case("nvme-ipv4", "file-system")
 def file_system(lab):
     """A file system on a file of this machine: make, mount, write, trim, unmount, mount again."""
@@ -88,7 +132,12 @@ def file_system(lab):
     with connected(lab, "4"):
         lab.guest.run(f"mkfs.ext4 -q -O ^metadata_csum {DEVICE} && mkdir -p /tmp/mnt && mount -t ext4 {DEVICE} /tmp/mnt",
                       seconds=300)
-        lab.guest.run("cp /bin/busybox /tmp/mnt/ && sync && fstrim /tmp/mnt && umount /tmp/mnt", seconds=300)
+        fio(lab, "/tmp/mnt/fio", "2m")
+        lab.guest.run("cp /bin/busybox /tmp/mnt/ && rm /tmp/mnt/fio && sync && fstrim /tmp/mnt && umount /tmp/mnt",
+                      seconds=300)
+        text = lab.guest.run(f"nvme disconnect -n {NQN}")
+        if "disconnected 1 controller" not in text:
+            raise Failure(f"nvme disconnect:\n{text}")
     with connected(lab, "4"):
         lab.guest.run(f"mount -t ext4 {DEVICE} /tmp/mnt && cmp /bin/busybox /tmp/mnt/busybox && umount /tmp/mnt",
                       seconds=300)
@@ -97,6 +146,66 @@ def file_system(lab):
         raise Failure("no ext4 in the file of the target")
 
 
+BLOCK = 4096
+BLOCKS = 160
+# Writes one block after the other, each with fsync, and notes those that the device has acknowledged.
+WRITER = f"""
+head -c {BLOCK - 8} /dev/zero > /tmp/zeros
+i=0
+while [ $i -lt {BLOCKS} ]; do
+  {{ printf '%08d' $((i + 1)); cat /tmp/zeros; }} > /tmp/block
+  dd if=/tmp/block of={DEVICE} bs={BLOCK} seek=$i oflag=direct conv=notrunc,fsync 2>/dev/null || exit 1
+  i=$((i + 1))
+  echo $i > /tmp/count
+done
+"""
+
+
+def acknowledged(lab):
+    return int(lab.guest.run("cat /tmp/count 2>/dev/null || echo 0").strip() or 0)
+
+
+def demand_blocks(path, count):
+    """Fails unless the file of the target has what the writer wrote into its first `count` blocks."""
+    with open(path, "rb") as disk:
+        for number in range(1, count + 1):
+            block = disk.read(BLOCK)
+            if block[:8] != b"%08d" % number or any(block[8:]):
+                raise Failure(f"{count} blocks were acknowledged, block {number} has {block[:8]!r}")
+
+
+def register_killed(family):
+    @case(f"nvme-ipv{family}", "killed-target")
+    def killed(lab):
+        """The target is killed twice in the middle of writes. What was acknowledged is in its file, and the
+        kernel connects again by its own timer and continues."""
+        lab.harmless_in_log = ("nvme",)
+        path = lab.dir / "disk"
+        lab.system(f"truncate -s 16M '{path}'")
+        target = serve(lab, family, path)
+        with connected(lab, family, ",reconnect_delay=2"):
+            lab.guest.run("rm -f /tmp/count")
+            writer = lab.start_in_guest(["sh", "-c", WRITER])
+            for part in (1, 2):
+                lab.wait_until(lambda least=BLOCKS * part // 4: acknowledged(lab) >= least, 120, "writes")
+                target.kill()
+                demand_blocks(path, acknowledged(lab))
+                lab.system("sleep 3")
+                if not writer.running():
+                    raise Failure(f"a write failed, or all ended before the kill:\n{writer.describe()}")
+                target = serve(lab, family, path)
+            writer.expect(0, 200)
+            lab.guest.run(f"dd if={DEVICE} bs={BLOCK} count={BLOCKS} iflag=direct of=/tmp/back")
+            back = lab.guest.run(f"i=0; while [ $i -lt {BLOCKS} ]; do dd if=/tmp/back bs={BLOCK} skip=$i count=1 "
+                                 "2>/dev/null | head -c 8; echo; i=$((i + 1)); done").split()
+            if back != [f"{number:08d}" for number in range(1, BLOCKS + 1)]:
+                raise Failure(f"read back: {back}")
+        demand_blocks(path, BLOCKS)
+        end(target)
+
+
 for version in ("4", "6"):
     register_discover(version)
     register_data(version)
+    register_fio(version)
+    register_killed(version)

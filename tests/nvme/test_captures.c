@@ -1,101 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The codecs against a capture of the Linux kernel's host and target (nvme-rdma, nvmet-rdma). */
+/* The codecs against captures of the Linux kernel's host and target (nvme-rdma, nvmet-rdma), over
+ * RoCE v2 and over iWARP. */
 #include <stdio.h>
 
 #include <pcap/pcap.h>
 
+#include "../iwarp/tcp_streams.h"
 #include "harness.h"
-#include "nvme/bytes.h"
+#include "iwarp/fpdu.h"
+#include "iwarp/mpa.h"
+#include "iwarp/rdmap.h"
+#include "seen.h"
 #include "wire/cm_message.h"
 #include "wire/frame.h"
 #include "wire/headers.h"
 
-#define SERVER	    2 /* the last byte of the target's address */
-#define MESSAGE_MAX (1u << 17)
-#define CM_IP_LEN   36 /* of annex A11, in front of the private data of a REQ */
+#define SERVER	  2  /* the last byte of the target's address */
+#define CM_IP_LEN 36 /* of annex A11, in front of the private data of a REQ */
 
 enum { SEND_FIRST, SEND_MIDDLE, SEND_LAST, SEND_ONLY = 4, SEND_ONLY_INVALIDATE = 0x17 };
-
-struct seen {
-	unsigned commands, connects, identifies, properties, reads, writes, flushes, in_capsule;
-	unsigned invalidated, completions, failed, requests, replies;
-	uint16_t last_qid;
-	uint8_t message[2][MESSAGE_MAX]; /* of each direction: SENDs of several packets */
-	size_t len[2];
-};
-
-static void see_command(struct seen *s, const uint8_t *data, size_t len)
-{
-	uint8_t again[ADV_NVME_COMMAND_LEN];
-	struct adv_nvme_command c;
-	struct adv_nvme_connect connect;
-
-	assert_true(adv_nvme_command_decode(data, len, &c));
-	adv_nvme_command_encode(&c, again);
-	assert_memory_equal(again, data, sizeof(again));
-	assert_int_equal(c.psdt, 1);
-	s->commands++;
-	if (c.sgl.id == ADV_NVME_SGL_OFFSET) {
-		assert_int_equal(c.sgl.length, len - ADV_NVME_COMMAND_LEN);
-		s->in_capsule++;
-	}
-	if (c.opcode == ADV_NVME_OPCODE_FABRICS && c.fabrics_type == ADV_NVME_CONNECT) {
-		adv_nvme_connect_decode(&c, &connect);
-		assert_int_equal(connect.qid, s->last_qid);
-		assert_int_equal(c.sgl.length, ADV_NVME_CONNECT_LEN);
-		s->connects++;
-	} else if (c.opcode == ADV_NVME_OPCODE_FABRICS) {
-		s->properties++;
-	} else if (c.opcode == ADV_NVME_IDENTIFY && c.sgl.length == ADV_NVME_IDENTIFY_LEN) {
-		s->identifies++;
-	} else if (c.opcode == ADV_NVME_WRITE) {
-		s->writes++;
-	}
-}
-
-static void see_completion(struct seen *s, const uint8_t *data, size_t len)
-{
-	struct adv_nvme_completion c;
-	uint8_t again[ADV_NVME_COMPLETION_LEN];
-
-	assert_true(adv_nvme_completion_decode(data, len, &c));
-	adv_nvme_completion_encode(&c, again);
-	assert_memory_equal(again, data, sizeof(again));
-	s->completions++;
-	if (c.status != ADV_NVME_SUCCESS) {
-		assert_string_not_equal(adv_nvme_status_name(c.status), "unknown status");
-		s->failed++;
-	}
-}
 
 static void see_cm(struct seen *s, const uint8_t *mad, size_t len)
 {
 	struct adv_cm_packet packet;
-	struct adv_nvme_cm_request request;
-	uint16_t crqsize;
 
 	if (!adv_cm_packet_decode(mad, len, &packet))
 		return;
-	if (packet.attribute == ADV_CM_REQ) {
-		assert_int_equal(adv_nvme_cm_request_decode(
-					 packet.req.private_data + CM_IP_LEN,
-					 sizeof(packet.req.private_data) - CM_IP_LEN, &request),
-				 ADV_NVME_CM_OK);
-		assert_int_equal(request.hrqsize, request.hsqsize + 1);
-		assert_int_equal(request.hrqsize, request.qid ? 16 : 32);
-		s->last_qid = request.qid;
-		s->requests++;
-	} else if (packet.attribute == ADV_CM_REP) {
-		assert_true(adv_nvme_cm_accept_decode(packet.rep.private_data,
-						      sizeof(packet.rep.private_data), &crqsize));
-		assert_true(crqsize >= 16);
-		s->replies++;
-	}
+	if (packet.attribute == ADV_CM_REQ)
+		seen_request(s, packet.req.private_data + CM_IP_LEN,
+			     sizeof(packet.req.private_data) - CM_IP_LEN);
+	else if (packet.attribute == ADV_CM_REP)
+		seen_reply(s, packet.rep.private_data, sizeof(packet.rep.private_data));
 }
 
 static void see_packet(struct seen *s, const struct adv_frame *f)
 {
-	bool to_target = f->daddr[3] == SERVER;
 	struct adv_headers h;
 	size_t n = adv_headers_decode(f->transport, f->transport_len, &h), len;
 
@@ -107,21 +46,13 @@ static void see_packet(struct seen *s, const struct adv_frame *f)
 	}
 	if (h.bth.opcode > SEND_ONLY && h.bth.opcode != SEND_ONLY_INVALIDATE)
 		return;
-	if (h.bth.opcode == SEND_FIRST || h.bth.opcode >= SEND_ONLY)
-		s->len[to_target] = 0;
-	assert_true(s->len[to_target] + len <= MESSAGE_MAX);
-	memcpy(s->message[to_target] + s->len[to_target], f->transport + n, len);
-	s->len[to_target] += len;
 	s->invalidated += h.bth.opcode == SEND_ONLY_INVALIDATE;
-	if (h.bth.opcode != SEND_LAST && h.bth.opcode < SEND_ONLY)
-		return;
-	if (to_target)
-		see_command(s, s->message[1], s->len[1]);
-	else
-		see_completion(s, s->message[0], s->len[0]);
+	seen_send(s, f->daddr[3] == SERVER, f->transport + n, len,
+		  h.bth.opcode == SEND_FIRST || h.bth.opcode >= SEND_ONLY,
+		  h.bth.opcode == SEND_LAST || h.bth.opcode >= SEND_ONLY);
 }
 
-static void test_kernel(void **state)
+static void test_roce(void **state)
 {
 	static struct seen s;
 	char error[PCAP_ERRBUF_SIZE];
@@ -138,22 +69,72 @@ static void test_kernel(void **state)
 			see_packet(&s, &f);
 	}
 	pcap_close(pcap);
-	/* Two admin queues (discovery, then the subsystem) and one I/O queue. */
-	assert_int_equal(s.requests, 3);
-	assert_int_equal(s.replies, 3);
-	assert_int_equal(s.connects, 3);
-	assert_int_equal(s.writes, 6);
-	assert_int_equal(s.in_capsule,
-			 6); /* Connect of the I/O queue, 512 bytes, four times 4,096 */
-	assert_true(s.identifies > 5 && s.properties > 10 && s.invalidated > 20);
-	/* The asynchronous event request is never answered. */
-	assert_true(s.completions < s.commands);
-	assert_true(s.completions + 3 > s.commands);
+	seen_check(&s);
+}
+
+static bool sends(uint8_t opcode)
+{
+	return opcode == ADV_RDMAP_SEND || opcode == ADV_RDMAP_SEND_INVALIDATE ||
+	       opcode == ADV_RDMAP_SEND_SE || opcode == ADV_RDMAP_SEND_SE_INVALIDATE;
+}
+
+/* The FPDUs of one direction. */
+static void see_stream(struct seen *s, bool to_target, const uint8_t *p, size_t len, bool crc)
+{
+	enum adv_fpdu_event event = ADV_FPDU_MORE;
+	struct adv_ddp_header h;
+	struct adv_fpdu_rx rx;
+	size_t used;
+
+	adv_fpdu_rx_init(&rx, crc, false);
+	while (len > 0) {
+		event = adv_fpdu_rx_take(&rx, p, len, &used);
+		p += used;
+		len -= used;
+		assert_true(event <= ADV_FPDU_END);
+		if (event != ADV_FPDU_HEADER)
+			continue;
+		assert_int_not_equal(adv_ddp_decode(rx.header, sizeof(rx.header), &h), 0);
+		if (!sends(h.opcode))
+			continue;
+		s->invalidated += h.last && h.invalidate_stag != 0;
+		assert_true(rx.payload_left <= len);
+		seen_send(s, to_target, p, rx.payload_left, h.mo == 0, h.last);
+	}
+}
+
+static void test_iwarp(void **state)
+{
+	static struct seen s;
+	struct streams streams;
+
+	streams_read("nvme-siw", &streams);
+	for (unsigned i = 0; i < streams.count; i += 2) {
+		const struct stream *a = &streams.all[i], *b = a + 1;
+		struct adv_mpa_frame request, reply;
+		size_t a_used, b_used;
+
+		assert_int_equal(a->dport, 4420);
+		assert_int_equal(
+			adv_mpa_decode(a->bytes, a->len, ADV_MPA_REQUEST, &request, &a_used),
+			ADV_MPA_OK);
+		assert_int_equal(adv_mpa_decode(b->bytes, b->len, ADV_MPA_REPLY, &reply, &b_used),
+				 ADV_MPA_OK);
+		seen_request(&s, request.private_data, request.private_len);
+		seen_reply(&s, reply.private_data, reply.private_len);
+		see_stream(&s, true, a->bytes + a_used, a->len - a_used, reply.crc);
+		see_stream(&s, false, b->bytes + b_used, b->len - b_used, reply.crc);
+	}
+	streams_free(&streams);
+	seen_check(&s);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_kernel)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_roce),
+		cmocka_unit_test(test_iwarp),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,8 +93,6 @@ static uint16_t connect_queue(struct adv_nvme_request *request, uint64_t now)
 	wrong = adv_nvme_connect_data_decode(request->data, &data);
 	if (wrong)
 		return refuse(request, true, wrong);
-	if (data.host_nqn[0] == 0)
-		return refuse(request, true, ADV_NVME_CONNECT_AT_HOSTNQN);
 	subsystem = adv_nvme_target_find_subsystem(queue->target, data.subsystem_nqn);
 	if (!subsystem)
 		return refuse(request, true, ADV_NVME_CONNECT_AT_SUBNQN);

@@ -275,19 +275,25 @@ struct adv_nvme_command lab_feature(bool set, uint8_t id, uint32_t value)
 	return command;
 }
 
-uint16_t lab_connect(struct lab_queue *q, const char *nqn, uint16_t cntlid, uint32_t kato)
+uint16_t lab_connect_as(struct lab_queue *q, const char *host_nqn, const char *nqn, uint16_t cntlid,
+			uint32_t kato)
 {
 	struct adv_nvme_connect connect = {.qid = adv_nvme_queue_id(q->queue),
 					   .sqsize = (uint16_t)(adv_nvme_queue_size(q->queue) - 1),
 					   .kato = kato};
 	struct adv_nvme_command command = lab_command(0, 0, ADV_NVME_CONNECT_LEN);
-	struct adv_nvme_connect_data data = {
-		.host_id = {1, 2, 3}, .cntlid = cntlid, .host_nqn = LAB_HOST};
+	struct adv_nvme_connect_data data = {.host_id = {1, 2, 3}, .cntlid = cntlid};
 
+	strncpy(data.host_nqn, host_nqn, ADV_NVME_NQN_MAX);
 	strncpy(data.subsystem_nqn, nqn, ADV_NVME_NQN_MAX);
 	adv_nvme_connect_encode(&connect, &command);
 	adv_nvme_connect_data_encode(&data, q->lab->memory);
 	return lab_do(q, &command);
+}
+
+uint16_t lab_connect(struct lab_queue *q, const char *nqn, uint16_t cntlid, uint32_t kato)
+{
+	return lab_connect_as(q, LAB_HOST, nqn, cntlid, kato);
 }
 
 uint16_t lab_set_cc(struct lab_queue *q, uint32_t cc)

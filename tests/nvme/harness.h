@@ -82,6 +82,8 @@ struct adv_nvme_command lab_feature(bool set, uint8_t id, uint32_t value);
 
 /* The Connect command; cntlid ADV_NVME_ANY_CNTLID for the admin queue. */
 uint16_t lab_connect(struct lab_queue *q, const char *nqn, uint16_t cntlid, uint32_t kato);
+uint16_t lab_connect_as(struct lab_queue *q, const char *host_nqn, const char *nqn, uint16_t cntlid,
+			uint32_t kato);
 uint16_t lab_set_cc(struct lab_queue *q, uint32_t cc);
 uint64_t lab_get(struct lab_queue *q, uint32_t offset, bool wide);
 /* An enabled controller with one I/O queue; returns its id. */

@@ -210,6 +210,22 @@ static void test_refused_connects(void **state)
 	assert_true(other.closed && other.freed);
 }
 
+/* SPDK's tools leave the name of the host empty, unless they are given one. */
+static void test_host_without_name(void **state)
+{
+	struct lab *lab = *state;
+	struct lab_queue q;
+
+	assert_int_equal(lab_open(lab, &q, 0, 32), ADV_NVME_CM_OK);
+	assert_int_equal(lab_connect_as(&q, "", LAB_NQN, 0xffff, 0), 0);
+	lab_close(&q);
+	assert_int_equal(adv_nvme_subsystem_allow(lab->subsystem, LAB_HOST), 0);
+	assert_int_equal(lab_open(lab, &q, 0, 32), ADV_NVME_CM_OK);
+	assert_int_equal(lab_connect_as(&q, "", LAB_NQN, 0xffff, 0),
+			 ADV_NVME_CONNECT_HOST | ADV_NVME_DNR);
+	lab_close(&q);
+}
+
 static void test_discovery(void **state)
 {
 	struct lab *lab = *state;
@@ -555,6 +571,7 @@ int main(void)
 		TEST(test_bring_up),	       TEST(test_data),
 		TEST(test_dataset_management), TEST(test_refused_io),
 		TEST(test_refused_connects),   TEST(test_discovery),
+		TEST(test_host_without_name),  TEST(test_discovery),
 		TEST(test_features),	       TEST(test_events),
 		TEST(test_keep_alive),	       TEST(test_error_log),
 		TEST(test_too_many_commands),  TEST(test_stale_write),

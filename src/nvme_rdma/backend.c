@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include "nvme_rdma/backend_internal.h"
 
 #define RAM "ram:"
+enum { LEAST = 4096 }; /* bytes */
 
 static void make_uuid_v4(uint8_t uuid[ADV_NVME_UUID_LEN])
 {
@@ -26,25 +28,33 @@ static void make_uuid_v4(uint8_t uuid[ADV_NVME_UUID_LEN])
 	uuid[8] = (uint8_t)((uuid[8] & 0x3f) | 0x80);
 }
 
-static bool open_ram(struct adv_nvme_backend *b, const char *text)
+static bool fail(char why[ADV_NVME_BACKEND_WHY], const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static bool fail(char why[ADV_NVME_BACKEND_WHY], const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(why, ADV_NVME_BACKEND_WHY, format, args);
+	va_end(args);
+	return false;
+}
+
+static bool open_ram(struct adv_nvme_backend *b, const char *text, char *why)
 {
 	const char *size = text + strlen(RAM);
-	char why[ADV_UNITS_WHY];
+	char reason[ADV_UNITS_WHY];
 
-	if (!adv_units_parse(ADV_UNIT_BYTES, size, strlen(size), &b->size, why)) {
-		fprintf(stderr, "'%s': %s\n", text, why);
-		return false;
-	}
-	if (b->size < 4096) {
-		fprintf(stderr, "'%s' has less than 4 KiB\n", text);
-		return false;
-	}
+	if (!adv_units_parse(ADV_UNIT_BYTES, size, strlen(size), &b->size, reason))
+		return fail(why, "'%s': %s", text, reason);
+	if (b->size < LEAST)
+		return fail(why, "'%s' has less than 4 KiB", text);
 	b->memory = mmap(NULL, b->size, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (b->memory == MAP_FAILED) {
 		b->memory = NULL;
-		fprintf(stderr, "'%s': %s\n", text, strerror(errno));
-		return false;
+		return fail(why, "'%s': %s", text, strerror(errno));
 	}
 	if (getrandom(b->uuid, sizeof(b->uuid), 0) != (ssize_t)sizeof(b->uuid))
 		memset(b->uuid, 0x5a, sizeof(b->uuid));
@@ -65,51 +75,65 @@ static void uuid_of_file(struct adv_nvme_backend *b, const struct stat *st)
 	adv_put_le64(b->uuid + 8, adv_siphash_words(high, id, 2));
 }
 
-static bool open_file(struct adv_nvme_backend *b, const char *text, bool read_only)
+/* Opens the same file again with O_DIRECT. Whether it works there is known after a read. */
+static int open_direct(int fd, bool read_only)
 {
+	char path[32], *page = aligned_alloc(ADV_NVME_DIRECT_ALIGN, ADV_NVME_DIRECT_ALIGN);
+	int direct;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	direct = open(path, (read_only ? O_RDONLY : O_RDWR) | O_DIRECT | O_CLOEXEC);
+	if (direct >= 0 && (!page || pread(direct, page, ADV_NVME_DIRECT_ALIGN, 0) < 0)) {
+		close(direct);
+		direct = -1;
+	}
+	free(page);
+	return direct;
+}
+
+static bool open_file(struct adv_nvme_backend *b, const struct adv_nvme_backend_config *config,
+		      char *why)
+{
+	const char *path = config->path;
 	struct stat st;
 
-	b->fd = open(text, (read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC);
-	if (b->fd < 0 || fstat(b->fd, &st) != 0) {
-		fprintf(stderr, "cannot open '%s': %s\n", text, strerror(errno));
-		return false;
-	}
+	/* O_NONBLOCK: a FIFO does not block here. With io_uring the flag has an effect on files. */
+	b->fd = open(path, (config->read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK);
+	if (b->fd < 0 || fstat(b->fd, &st) != 0 || fcntl(b->fd, F_SETFL, 0) != 0)
+		return fail(why, "cannot open '%s': %s", path, strerror(errno));
 	if (S_ISBLK(st.st_mode)) {
 		b->block_device = true;
-		if (ioctl(b->fd, BLKGETSIZE64, &b->size) != 0) {
-			fprintf(stderr, "cannot read the size of '%s': %s\n", text,
-				strerror(errno));
-			return false;
-		}
+		if (ioctl(b->fd, BLKGETSIZE64, &b->size) != 0)
+			return fail(why, "cannot read the size of '%s': %s", path, strerror(errno));
 	} else if (S_ISREG(st.st_mode)) {
 		b->size = (uint64_t)st.st_size;
 	} else {
-		fprintf(stderr, "'%s' is neither a regular file nor a block device\n", text);
-		return false;
+		return fail(why, "'%s' is neither a regular file nor a block device", path);
 	}
-	if (b->size < 4096) {
-		fprintf(stderr, "'%s' has less than 4 KiB; truncate -s SIZE makes it larger\n",
-			text);
-		return false;
-	}
+	if (b->size < LEAST)
+		return fail(why, "'%s' has less than 4 KiB; truncate -s SIZE makes it larger",
+			    path);
+	if (config->direct)
+		b->direct_fd = open_direct(b->fd, config->read_only);
 	uuid_of_file(b, &st);
 	return true;
 }
 
-struct adv_nvme_backend *adv_nvme_backend_open(const char *text, bool read_only)
+struct adv_nvme_backend *adv_nvme_backend_open(const struct adv_nvme_backend_config *config,
+					       char why[ADV_NVME_BACKEND_WHY])
 {
 	struct adv_nvme_backend *b = calloc(1, sizeof(*b));
 	bool ok;
 
 	if (!b) {
-		fprintf(stderr, "'%s': no memory\n", text);
+		fail(why, "'%s': no memory", config->path);
 		return NULL;
 	}
-	b->fd = -1;
-	if (strncmp(text, RAM, strlen(RAM)) == 0)
-		ok = open_ram(b, text);
+	b->fd = b->direct_fd = -1;
+	if (strncmp(config->path, RAM, strlen(RAM)) == 0)
+		ok = open_ram(b, config->path, why);
 	else
-		ok = open_file(b, text, read_only);
+		ok = open_file(b, config, why);
 	if (!ok) {
 		adv_nvme_backend_close(b);
 		return NULL;
@@ -124,6 +148,8 @@ void adv_nvme_backend_close(struct adv_nvme_backend *b)
 		munmap(b->memory, b->size);
 	if (b->fd >= 0)
 		close(b->fd);
+	if (b->direct_fd >= 0)
+		close(b->direct_fd);
 	free(b);
 }
 
@@ -135,6 +161,11 @@ uint64_t adv_nvme_backend_size(const struct adv_nvme_backend *b)
 bool adv_nvme_backend_thin(const struct adv_nvme_backend *b)
 {
 	return !b->block_device;
+}
+
+bool adv_nvme_backend_direct(const struct adv_nvme_backend *b)
+{
+	return b->direct_fd >= 0;
 }
 
 void adv_nvme_backend_uuid(const struct adv_nvme_backend *b, uint8_t uuid[ADV_NVME_UUID_LEN])

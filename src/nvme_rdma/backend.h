@@ -11,28 +11,39 @@
 
 #include "nvme/target.h"
 
+#define ADV_NVME_BACKEND_WHY 512
+
 struct adv_nvme_backend;
 struct adv_nvme_engine;
 
-/*
- * Opens what `text` names: "ram:SIZE" (memory, SIZE as 64MiB or 1GB), or the path of a regular file
- * or block device. A size that is not a multiple of the block is rounded down. NULL: prints the
- * reason to standard error.
- */
-struct adv_nvme_backend *adv_nvme_backend_open(const char *text, bool read_only);
+struct adv_nvme_backend_config {
+	/* "ram:SIZE" (memory, SIZE as 64MiB or 1GB), or the path of a regular file or block device.
+	 * A size that is not a multiple of the block is rounded down. */
+	const char *path;
+	bool read_only;
+	bool direct; /* O_DIRECT for aligned data, if the file system permits it */
+};
+
+/* NULL: `why` is the reason. */
+struct adv_nvme_backend *adv_nvme_backend_open(const struct adv_nvme_backend_config *config,
+					       char why[ADV_NVME_BACKEND_WHY]);
 void adv_nvme_backend_close(struct adv_nvme_backend *b);
 uint64_t adv_nvme_backend_size(const struct adv_nvme_backend *b);
 /* True if deallocated ranges use no space. */
 bool adv_nvme_backend_thin(const struct adv_nvme_backend *b);
+/* True if aligned data does not pass through the page cache. */
+bool adv_nvme_backend_direct(const struct adv_nvme_backend *b);
 /* An identifier that stays the same for the same file; random for memory. */
 void adv_nvme_backend_uuid(const struct adv_nvme_backend *b, uint8_t uuid[ADV_NVME_UUID_LEN]);
 
-/* Makes an engine, whose completions signal the eventfd `wake`. NULL and errno. */
-struct adv_nvme_engine *adv_nvme_engine_create(int wake);
+/* Makes an engine. `wake` is an eventfd, which is signalled if adv_nvme_engine_next() has work.
+ * `uring` false: by system calls that block, a part of a request at a time. NULL and errno. */
+struct adv_nvme_engine *adv_nvme_engine_create(int wake, bool uring);
 /* Nothing is in execution. */
 void adv_nvme_engine_destroy(struct adv_nvme_engine *e);
 
-/* Starts a request. True: it has ended with *status. False: adv_nvme_engine_next() returns it. */
+/* Starts a request, and uses request->user until its end. True: it has ended with *status. False:
+ * adv_nvme_engine_next() returns it. */
 bool adv_nvme_engine_start(struct adv_nvme_engine *e, struct adv_nvme_request *request,
 			   uint16_t *status);
 /* Gives the started requests to the kernel. */

@@ -5,6 +5,8 @@
 #define ADV_NVME_RDMA_COMMAND_H
 
 int adv_nvme_serve_main(int argc, char **argv);
+int adv_nvme_add_main(int argc, char **argv);
+int adv_nvme_remove_main(int argc, char **argv);
 int adv_nvme_discover_main(int argc, char **argv);
 int adv_nvme_list_main(int argc, char **argv);
 int adv_nvme_identify_main(int argc, char **argv);

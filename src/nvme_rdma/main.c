@@ -16,6 +16,8 @@ static const struct {
 	const char *summary;
 } commands[] = {
 	{"serve", adv_nvme_serve_main, "Serve files, block devices or memory"},
+	{"add", adv_nvme_add_main, "Add a namespace to a running target"},
+	{"remove", adv_nvme_remove_main, "Remove a namespace of a running target"},
 	{"discover", adv_nvme_discover_main, "List the subsystems of a target"},
 	{"list", adv_nvme_list_main, "List the namespaces of a target"},
 	{"identify", adv_nvme_identify_main, "Show a controller and a namespace"},

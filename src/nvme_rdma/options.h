@@ -8,20 +8,48 @@
 
 #include <argp.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "nvme_rdma/server.h"
-
+#define ADV_NVME_PORT	   "4420"
 #define ADV_NVME_LIST_ARGS 1024 /* of a repeated option */
 
+struct adv_nvme_list {
+	const char *at[ADV_NVME_LIST_ARGS];
+	unsigned count;
+};
+
+/* Of a namespace. */
+struct adv_nvme_namespace_options {
+	bool read_only;
+	bool buffered;
+	uint8_t block_shift;
+};
+
+/* With a file, NULL, 0 and empty lists leave the file's values; and it has the subsystems. */
 struct adv_nvme_serve_options {
-	struct adv_nvme_server_config config;
-	const char *listen[ADV_NVME_LIST_ARGS];
-	const char *namespaces[ADV_NVME_LIST_ARGS];
-	const char *hosts[ADV_NVME_LIST_ARGS];
+	const char *file; /* NULL: the options are the configuration */
+	const char *control;
+	const char *nqn;
+	unsigned workers;
+	size_t buffer_bytes;
+	struct adv_nvme_list listen, referrals, namespaces, hosts;
+	struct adv_nvme_namespace_options options; /* of all namespaces */
 };
 
 extern const struct argp adv_nvme_serve_argp; /* struct adv_nvme_serve_options */
+
+/* Of a change to a running target. */
+struct adv_nvme_change_options {
+	const char *control;
+	const char *nqn;
+	const char *path; /* of add */
+	uint32_t nsid;	  /* 0: the lowest free one */
+	struct adv_nvme_namespace_options options;
+};
+
+extern const struct argp adv_nvme_add_argp; /* both: struct adv_nvme_change_options */
+extern const struct argp adv_nvme_remove_argp;
 
 /* Options of the commands of the host. */
 struct adv_nvme_host_options {

@@ -15,7 +15,9 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "nvme_rdma/address.h"
-#include "nvme_rdma/backend.h"
+#include "nvme_rdma/control.h"
+#include "nvme_rdma/options.h"
+#include "nvme_rdma/subsystems.h"
 #include "nvme_rdma/worker.h"
 
 enum { BACKLOG = 1024, PRIVATE_MAX = 256, CLOSE_MS = 5000 };
@@ -28,13 +30,13 @@ struct listener {
 };
 
 struct server {
-	const struct adv_nvme_server_config *config;
+	const struct adv_nvme_config *config;
 	struct adv_nvme_shared shared;
-	struct adv_nvme_subsystem *subsystem;
-	struct adv_nvme_backend **backends;
-	unsigned backend_count;
+	struct adv_nvme_subsystems subsystems;
+	struct adv_nvme_control control;
 	struct rdma_event_channel *channel;
 	struct adv_list listeners;
+	char port[8];		   /* the first one */
 	struct ibv_context *verbs; /* the device of the workers */
 	unsigned next_worker;
 	int signals;
@@ -42,63 +44,36 @@ struct server {
 
 /* --- configuration --- */
 
-static bool add_namespaces(struct server *s)
-{
-	const struct adv_nvme_server_config *config = s->config;
-
-	for (unsigned i = 0; i < config->namespace_count; i++) {
-		struct adv_nvme_backend *b =
-			adv_nvme_backend_open(config->namespaces[i], config->read_only);
-		struct adv_nvme_namespace_config ns = {.block_shift = (uint8_t)config->block_shift,
-						       .read_only = config->read_only};
-		uint32_t nsid;
-		int err;
-
-		if (!b)
-			return false;
-		s->backends[s->backend_count++] = b;
-		ns.blocks = adv_nvme_backend_size(b) >> config->block_shift;
-		ns.thin = adv_nvme_backend_thin(b);
-		ns.backend = b;
-		adv_nvme_backend_uuid(b, ns.uuid);
-		err = adv_nvme_subsystem_add_namespace(s->subsystem, adv_clock_ns(), &ns, &nsid);
-		if (err) {
-			fprintf(stderr, "namespace '%s': %s\n", config->namespaces[i],
-				strerror(err));
-			return false;
-		}
-		printf("namespace %u: %s, %llu blocks of %u bytes%s\n", nsid, config->namespaces[i],
-		       (unsigned long long)ns.blocks, 1u << config->block_shift,
-		       config->read_only ? ", read only" : "");
-	}
-	return true;
-}
-
 static bool make_target(struct server *s)
 {
 	struct adv_nvme_target_config config = {0};
-	int err;
+	char why[ADV_NVME_BACKEND_WHY] = "no memory";
 
 	s->shared.target = adv_nvme_target_create(&config);
-	if (!s->shared.target) {
-		fprintf(stderr, "no memory\n");
-		return false;
-	}
-	err = adv_nvme_target_add_subsystem(s->shared.target, s->config->nqn, "adverb",
-					    &s->subsystem);
-	if (err) {
-		fprintf(stderr, "'%s' is not an NVMe qualified name (nqn.YYYY-MM.DOMAIN:NAME)\n",
-			s->config->nqn);
-		return false;
-	}
-	for (unsigned i = 0; i < s->config->host_count; i++) {
-		if (adv_nvme_subsystem_allow(s->subsystem, s->config->hosts[i]) != 0) {
-			fprintf(stderr, "'%s' is not the qualified name of a host\n",
-				s->config->hosts[i]);
+	if (s->shared.target &&
+	    adv_nvme_subsystems_create(&s->subsystems, &s->shared, s->config, why))
+		return true;
+	fprintf(stderr, "%s\n", why);
+	return false;
+}
+
+static uint8_t family_of(const struct adv_nvme_address *a)
+{
+	return a->sa.ss_family == AF_INET6 ? ADV_NVME_IPV6 : ADV_NVME_IPV4;
+}
+
+static bool add_referrals(struct server *s)
+{
+	const struct adv_nvme_texts *referrals = &s->config->referrals;
+	struct adv_nvme_address a;
+
+	for (size_t i = 0; i < referrals->count; i++) {
+		if (!adv_nvme_address_parse(referrals->at[i], ADV_NVME_PORT, false, &a) ||
+		    adv_nvme_target_add_referral(s->shared.target, family_of(&a), a.host, a.port) !=
+			    0)
 			return false;
-		}
 	}
-	return add_namespaces(s);
+	return true;
 }
 
 /* --- listening --- */
@@ -123,10 +98,10 @@ static bool listen_at(struct server *s, const char *text)
 			strerror(errno));
 		return false;
 	}
-	if (adv_nvme_target_add_port(s->shared.target,
-				     a.sa.ss_family == AF_INET6 ? ADV_NVME_IPV6 : ADV_NVME_IPV4,
-				     a.host, a.port) != 0)
+	if (adv_nvme_target_add_port(s->shared.target, family_of(&a), a.host, a.port) != 0)
 		return false;
+	if (!s->port[0])
+		strcpy(s->port, a.port);
 	printf("listening at %s port %s\n", a.host, a.port);
 	return true;
 }
@@ -138,8 +113,8 @@ static bool start_listening(struct server *s)
 		fprintf(stderr, "no RDMA device: %s\n", strerror(errno));
 		return false;
 	}
-	for (unsigned i = 0; i < s->config->listen_count; i++) {
-		if (!listen_at(s, s->config->listen[i]))
+	for (size_t i = 0; i < s->config->listen.count; i++) {
+		if (!listen_at(s, s->config->listen.at[i]))
 			return false;
 	}
 	return true;
@@ -270,18 +245,33 @@ static int run_timers(struct server *s)
 	return deadline - now < 1000ull * MS ? (int)((deadline - now) / MS) + 1 : 1000;
 }
 
+/* Without a control socket the target runs, but its namespaces cannot be changed. */
+static void open_control(struct server *s)
+{
+	const char *name = s->config->control ? s->config->control : s->port;
+	char why[ADV_NVME_BACKEND_WHY];
+
+	if (!adv_nvme_control_open(&s->control, name, &s->subsystems, why))
+		fprintf(stderr, "no control socket '%s': %s\n", name, why);
+}
+
 static void run(struct server *s)
 {
-	struct pollfd fds[2] = {{.fd = s->channel->fd, .events = POLLIN},
-				{.fd = s->signals, .events = POLLIN}};
+	struct pollfd fds[3 + ADV_NVME_CONTROL_CLIENTS] = {{.fd = s->channel->fd, .events = POLLIN},
+							   {.fd = s->signals, .events = POLLIN}};
 	int timeout = -1;
 
 	for (;;) {
-		if (poll(fds, 2, timeout) < 0 && errno != EINTR)
+		unsigned count = 2 + adv_nvme_control_fds(&s->control, fds + 2);
+
+		if (poll(fds, count, timeout) < 0 && errno != EINTR)
 			return;
 		if (fds[1].revents)
 			return;
 		handle_events(s);
+		if (adv_nvme_control_run(&s->control))
+			fflush(stdout);
+		adv_nvme_subsystems_release(&s->subsystems);
 		timeout = run_timers(s);
 	}
 }
@@ -318,6 +308,7 @@ static void clean_up(struct server *s)
 {
 	struct adv_nvme_target_counts counts = {0};
 
+	adv_nvme_control_close(&s->control);
 	if (s->channel)
 		close_connections(s);
 	if (s->shared.target)
@@ -333,16 +324,14 @@ static void clean_up(struct server *s)
 		rdma_destroy_event_channel(s->channel);
 	if (s->shared.target)
 		adv_nvme_target_destroy(s->shared.target);
-	for (unsigned i = 0; i < s->backend_count; i++)
-		adv_nvme_backend_close(s->backends[i]);
-	free(s->backends);
+	adv_nvme_subsystems_destroy(&s->subsystems);
 	pthread_mutex_destroy(&s->shared.lock);
 	close(s->signals);
 }
 
-int adv_nvme_serve(const struct adv_nvme_server_config *config)
+int adv_nvme_serve(const struct adv_nvme_config *config)
 {
-	struct server s = {.config = config, .signals = -1};
+	struct server s = {.config = config, .signals = -1, .control.listener = -1};
 	sigset_t signals;
 	int status = EXIT_FAILURE;
 
@@ -350,15 +339,18 @@ int adv_nvme_serve(const struct adv_nvme_server_config *config)
 	adv_list_init(&s.listeners);
 	s.shared.spin_ns = SPIN_NS;
 	s.shared.buffer_bytes = config->buffer_bytes;
-	s.backends = calloc(config->namespace_count + 1, sizeof(struct adv_nvme_backend *));
+	/* A write beyond RLIMIT_FSIZE is an error of the request. */
+	signal(SIGXFSZ, SIG_IGN);
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
 	/* Before the first thread: all of them leave the signals to the descriptor. */
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
 	s.signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (s.backends && s.signals >= 0 && make_target(&s) && start_listening(&s)) {
-		printf("subsystem %s\n", config->nqn);
+	if (s.signals >= 0 && make_target(&s) && add_referrals(&s) && start_listening(&s)) {
+		open_control(&s);
+		for (size_t i = 0; i < config->subsystem_count; i++)
+			printf("subsystem %s\n", config->subsystems[i].nqn);
 		fflush(stdout);
 		run(&s);
 		status = EXIT_SUCCESS;

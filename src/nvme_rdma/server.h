@@ -3,28 +3,10 @@
 #ifndef ADV_NVME_RDMA_SERVER_H
 #define ADV_NVME_RDMA_SERVER_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "nvme_rdma/config.h"
 
-#include "base/list.h"
-
-#define ADV_NVME_PORT "4420"
-
-struct adv_nvme_server_config {
-	const char **listen; /* ADDRESS or ADDRESS:PORT; IPv6 as [ADDRESS]:PORT */
-	unsigned listen_count;
-	const char **namespaces; /* as adv_nvme_backend_open() */
-	unsigned namespace_count;
-	const char **hosts; /* NQNs that may connect */
-	unsigned host_count;
-	const char *nqn;
-	bool read_only;
-	unsigned workers;
-	unsigned block_shift;
-	size_t buffer_bytes; /* of each worker */
-};
-
-/* Runs the server until SIGINT or SIGTERM. Returns the exit status; prints reasons. */
-int adv_nvme_serve(const struct adv_nvme_server_config *config);
+/* Runs the server until SIGINT or SIGTERM, with a configuration in which all is given; without a
+ * name the control socket has that of the first port. Returns the exit status; prints reasons. */
+int adv_nvme_serve(const struct adv_nvme_config *config);
 
 #endif

@@ -170,7 +170,7 @@ static const char *make_objects(struct adv_nvme_worker *w)
 					     adv_nvme_target_transfer_max(w->shared->target));
 	if (!w->buffers)
 		return "buffers (is the limit of locked memory too low?)";
-	w->engine = adv_nvme_engine_create(w->wake);
+	w->engine = adv_nvme_engine_create(w->wake, true);
 	return w->engine ? NULL : "engine";
 }
 

@@ -71,6 +71,88 @@ def copy(lab):
     end(target)
 
 
+CONFIG = """
+# Two subsystems, of which the second one is for a named host.
+[target]
+listen = 127.0.0.1
+referral = 192.0.2.7:4421
+workers = 2
+
+[subsystem nqn.2026-01.test:one]
+serial = ONE
+[namespace]
+path = ram:1MiB
+nsid = 7
+read-only = yes
+
+[subsystem {nqn}]
+allow-host = nqn.2026-01.test:friend
+[namespace]
+path = {disk}
+block-size = 512
+"""
+
+
+@case("nvme", "config")
+def configured(lab):
+    """Several subsystems and a referral from a file; a file with an error names its line."""
+    disk, path = lab.dir / "disk", lab.dir / "target.ini"
+    lab.system(f"truncate -s 1M '{disk}'")
+    path.write_text(CONFIG.format(disk=disk, nqn=NQN))
+    target = lab.start_server([lab.build / "adverb-nvme", "serve", "-c", path], f"subsystem {NQN}")
+    for friend, wanted in (("nqn.2026-01.test:friend", ["one", "disk", None]), ("nqn.2026-01.test:other", ["one", None])):
+        found = json.loads(lab.run(host(lab, "discover", "-o", "json", "-q", friend)))["records"]
+        names = [None if "referral" in r["subtype"] else r["subnqn"].split(":")[1] for r in found]
+        if sorted(names, key=str) != sorted(wanted, key=str):
+            raise Failure(f"{friend} discovers {found}")
+        if not any(r["traddr"] == "192.0.2.7" and r["trsvcid"] == "4421" for r in found):
+            raise Failure(f"no referral: {found}")
+    shown = json.loads(lab.run(host(lab, "identify", "-n", "nqn.2026-01.test:one", "-N", "7", "-o", "json")))
+    if (shown["sn"], shown["nsattr"]) != ("ONE", 1):
+        raise Failure(f"identify: {shown}")
+    lab.run(host(lab, "verify", "-b", "512", "-q", "nqn.2026-01.test:friend"))
+    end(target)
+    path.write_text("[target]\nworkers = many\n")
+    refused = lab.run([lab.build / "adverb-nvme", "serve", "-c", path], status=1)
+    if "target.ini: line 2: " not in refused:
+        raise Failure(f"a wrong file: {refused}")
+
+
+@case("nvme", "add-remove")
+def add_and_remove(lab):
+    """Namespaces come and go while a host works; refused changes say why."""
+    disk = lab.dir / "disk"
+    lab.system(f"truncate -s 1M '{disk}'")
+    target = serve(lab, "-n", "ram:16MiB")
+    busy = lab.start(host(lab, "bench", "-T", "2", "--rwmixwrite", "50"))
+
+    def change(verb, *options, status=0):
+        return lab.run([lab.build / "adverb-nvme", verb, *options], status=status)
+
+    for nsid in (2, 3, 2):
+        if change("add", disk) != f"namespace {nsid} added\n":
+            raise Failure("another number of the namespace")
+        lab.run(host(lab, "verify", "-N", str(nsid)))
+        if nsid == 2:
+            change("add", "-N", "9", "-r", "ram:1MiB")
+            change("remove", "-N", "9")
+        elif change("remove", "-N", "2") != "namespace 2 removed\n":
+            raise Failure("it is not removed")
+    listed = json.loads(lab.run(host(lab, "list", "-o", "json")))
+    if [row["nsid"] for row in listed] != [1, 2, 3]:
+        raise Failure(f"listed: {listed}")
+    for verb, options, wanted in (
+            ("add", ("-N", "3", "ram:1MiB"), "namespace 3 exists"), ("add", ("ram:1kB",), "less than 4 KiB"),
+            ("add", (lab.dir,), "neither a regular file"), ("add", (lab.dir / "none",), "No such file"),
+            ("add", ("-s", "nqn.2026-01.test:none", "ram:1MiB"), "no subsystem"),
+            ("remove", ("-N", "8"), "no namespace 8"), ("remove", ("-N", "1", "--control", "x"), "no target")):
+        text = change(verb, *options, status=1)
+        if wanted not in text:
+            raise Failure(f"no '{wanted}' in: {text}")
+    busy.expect(0, 30)
+    end(target)
+
+
 @case("nvme", "refused")
 def refused_hosts(lab):
     """A host that is not allowed, an unknown subsystem, a port without a target."""

@@ -8,6 +8,9 @@ HOST_QUEUE = "src/nvme/host_queue.c"
 IO = "src/nvme/io.c"
 ORDER = "src/nvme/order.c"
 QUEUE = "src/nvme/queue.c"
+CONFIG = "src/nvme_rdma/config_read.c"
+CONTROL = "src/nvme_rdma/control.c"
+TASK = "src/nvme_rdma/task.c"
 
 NVME = [
     ("nvme-stale-write", "a write does not wait for an earlier one on its blocks", ORDER,
@@ -37,7 +40,19 @@ NVME = [
     ("nvme-fused-range", "fused commands may have different ranges", FUSED,
      "first->io.offset != second->io.offset", "false"),
     ("nvme-shutdown-flush", "a shutdown is complete before the namespaces are flushed", FABRICS,
-     "adv_nvme_controller_shutting_down(c) && flush_next(request)", "false"),
+     "adv_nvme_controller_shutting_down(c) && flush_next(request)", "request->range && flush_next(request)"),
+    ("nvme-control-user", "any user may change a target", CONTROL,
+     "(peer.uid == geteuid() || peer.uid == 0)", "true"),
+    ("nvme-control-silent", "silent clients keep others out", CONTROL,
+     "close(c->clients[0]);", "close(fd);\n\t\t\tcontinue;"),
+    ("nvme-truncated", "a read behind the end of a truncated file succeeds", TASK,
+     "result < 0 || (result == 0 && (task->phase == TRANSFER || task->phase == ZERO))", "result < 0"),
+    ("nvme-no-punch", "Write Zeroes does nothing if the file system cannot punch holes", TASK,
+     "if (io->kind == ADV_NVME_IO_DEALLOCATE)\n\t\t\treturn true;", "return true;"),
+    ("nvme-direct-unaligned", "O_DIRECT is used for data that is not aligned", TASK,
+     "b->direct_fd >= 0 && all % ADV_NVME_DIRECT_ALIGN == 0", "b->direct_fd >= 0"),
+    ("nvme-config-twice", "a key may be given twice", CONFIG,
+     "!keys[i].repeats && (r->seen & 1u << i)", "false"),
     ("nvme-changed-twice", "a namespace is in the list of changed ones twice", CONTROLLER,
      "if (at == c->changed_count || c->changed[at] != nsid)", "if (true)"),
 ]

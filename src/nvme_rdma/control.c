@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "nvme_rdma/control.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { REPLY_SECONDS = 30 };
+
+/* --- both ends --- */
+
+/* Sets an abstract name. False: it is too long. */
+static bool set_address(const char *name, struct sockaddr_un *sa, socklen_t *len)
+{
+	int n;
+
+	memset(sa, 0, sizeof(*sa));
+	sa->sun_family = AF_UNIX;
+	if (strlen(name) > ADV_NVME_CONTROL_NAME)
+		return false;
+	n = snprintf(sa->sun_path + 1, sizeof(sa->sun_path) - 1, "adverb-nvme/%s", name);
+	*len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+	return true;
+}
+
+/* True if the peer is of the same user, or root. */
+static bool peer_is_allowed(int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
+	       (peer.uid == geteuid() || peer.uid == 0);
+}
+
+/* --- the target's end --- */
+
+bool adv_nvme_control_open(struct adv_nvme_control *c, const char *name,
+			   struct adv_nvme_subsystems *subsystems, char why[ADV_NVME_BACKEND_WHY])
+{
+	struct sockaddr_un sa;
+	socklen_t len;
+
+	c->subsystems = subsystems;
+	c->count = 0;
+	c->listener = -1;
+	if (!set_address(name, &sa, &len)) {
+		snprintf(why, ADV_NVME_BACKEND_WHY, "its name has more than %u characters",
+			 ADV_NVME_CONTROL_NAME);
+		return false;
+	}
+	c->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (c->listener >= 0 && bind(c->listener, (struct sockaddr *)&sa, len) == 0 &&
+	    listen(c->listener, ADV_NVME_CONTROL_CLIENTS) == 0)
+		return true;
+	snprintf(why, ADV_NVME_BACKEND_WHY, "%s",
+		 errno == EADDRINUSE ? "another target has the same name (--control NAME)"
+				     : strerror(errno));
+	adv_nvme_control_close(c);
+	return false;
+}
+
+void adv_nvme_control_close(struct adv_nvme_control *c)
+{
+	while (c->count)
+		close(c->clients[--c->count]);
+	if (c->listener >= 0)
+		close(c->listener);
+	c->listener = -1;
+}
+
+unsigned adv_nvme_control_fds(const struct adv_nvme_control *c, struct pollfd *fds)
+{
+	unsigned count = 0;
+
+	if (c->listener < 0)
+		return 0;
+	fds[count++] = (struct pollfd){.fd = c->listener, .events = POLLIN};
+	for (unsigned i = 0; i < c->count; i++)
+		fds[count++] = (struct pollfd){.fd = c->clients[i], .events = POLLIN};
+	return count;
+}
+
+/* Of too many clients the one that has been silent for the longest time is closed. */
+static void accept_clients(struct adv_nvme_control *c)
+{
+	int fd;
+
+	while ((fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+		if (!peer_is_allowed(fd)) {
+			close(fd);
+			continue;
+		}
+		if (c->count == ADV_NVME_CONTROL_CLIENTS) {
+			close(c->clients[0]);
+			memmove(c->clients, c->clients + 1, --c->count * sizeof(c->clients[0]));
+		}
+		c->clients[c->count++] = fd;
+	}
+}
+
+/* Reads and answers a request. True: the client has ended. */
+static bool serve_client(struct adv_nvme_control *c, int fd, bool *changed)
+{
+	static char text[ADV_NVME_CONTROL_MESSAGE + 1];
+	char reply[ADV_NVME_CONTROL_REPLY];
+	ssize_t n = recv(fd, text, sizeof(text), MSG_DONTWAIT);
+
+	if (n < 0)
+		return errno != EAGAIN && errno != EINTR;
+	if (n > (ssize_t)ADV_NVME_CONTROL_MESSAGE)
+		snprintf(reply, sizeof(reply), "the request is too long");
+	else if (n > 0)
+		adv_nvme_control_handle(c->subsystems, text, (size_t)n, reply);
+	*changed |= n > 0;
+	/* A client that does not read its reply gets none. */
+	if (n > 0 && send(fd, reply, strlen(reply), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		return true;
+	return true;
+}
+
+bool adv_nvme_control_run(struct adv_nvme_control *c)
+{
+	bool changed = false;
+
+	if (c->listener < 0)
+		return false;
+	accept_clients(c);
+	for (unsigned i = 0; i < c->count;) {
+		if (!serve_client(c, c->clients[i], &changed)) {
+			i++;
+			continue;
+		}
+		close(c->clients[i]);
+		memmove(c->clients + i, c->clients + i + 1,
+			(--c->count - i) * sizeof(c->clients[0]));
+	}
+	return changed;
+}
+
+/* --- requests --- */
+
+/* Separates the first line. False: it is the only one, or longer than any verb. */
+static bool take_verb(const char **text, size_t *len, char verb[8])
+{
+	const char *end = memchr(*text, '\n', *len < 8 ? *len : 8);
+
+	if (!end)
+		return false;
+	memcpy(verb, *text, (size_t)(end - *text));
+	verb[end - *text] = 0;
+	*len -= (size_t)(end + 1 - *text);
+	*text = end + 1;
+	return true;
+}
+
+/* Executes a request whose configuration has one namespace. */
+static void execute(struct adv_nvme_subsystems *s, const char *verb,
+		    const struct adv_nvme_subsystem_settings *settings,
+		    char reply[ADV_NVME_CONTROL_REPLY])
+{
+	const struct adv_nvme_namespace_settings *n = settings->namespaces;
+	char why[ADV_NVME_BACKEND_WHY] = "";
+	uint32_t nsid = 0;
+
+	if (strcmp(verb, "add") == 0 && n->path)
+		nsid = adv_nvme_subsystems_add(s, settings->nqn, n, why);
+	else if (strcmp(verb, "remove") == 0 && n->nsid && !n->path)
+		nsid = adv_nvme_subsystems_remove(s, settings->nqn, n->nsid, why) ? n->nsid : 0;
+	else
+		snprintf(why, sizeof(why), "the request is incomplete");
+	if (nsid)
+		snprintf(reply, ADV_NVME_CONTROL_REPLY, "ok %u", nsid);
+	else
+		snprintf(reply, ADV_NVME_CONTROL_REPLY, "%s", why);
+}
+
+void adv_nvme_control_handle(struct adv_nvme_subsystems *s, const char *text, size_t len,
+			     char reply[ADV_NVME_CONTROL_REPLY])
+{
+	char why[ADV_NVME_CONFIG_WHY], verb[8];
+	struct adv_nvme_config config;
+
+	if (!take_verb(&text, &len, verb)) {
+		snprintf(reply, ADV_NVME_CONTROL_REPLY, "the request is neither add nor remove");
+		return;
+	}
+	if (!adv_nvme_config_parse(text, len, &config, why)) {
+		snprintf(reply, ADV_NVME_CONTROL_REPLY, "%s", why);
+		return;
+	}
+	if (config.subsystem_count == 1 && config.subsystems[0].namespace_count == 1)
+		execute(s, verb, &config.subsystems[0], reply);
+	else
+		snprintf(reply, ADV_NVME_CONTROL_REPLY, "the request does not have one namespace");
+	adv_nvme_config_free(&config);
+}
+
+/* --- the client's end --- */
+
+/* Sends and receives. False: `why`. */
+static bool exchange(int fd, const char *text, char reply[ADV_NVME_CONTROL_REPLY],
+		     char why[ADV_NVME_CONTROL_REPLY])
+{
+	struct timeval limit = {.tv_sec = REPLY_SECONDS};
+	ssize_t n;
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	n = send(fd, text, strlen(text), MSG_NOSIGNAL);
+	if (n >= 0)
+		n = recv(fd, reply, ADV_NVME_CONTROL_REPLY - 1, 0);
+	if (n > 0) {
+		reply[n] = 0;
+		return true;
+	}
+	snprintf(why, ADV_NVME_CONTROL_REPLY, "the target does not reply%s%s", n < 0 ? ": " : "",
+		 n < 0 ? strerror(errno) : "");
+	return false;
+}
+
+bool adv_nvme_control_request(const char *name, const char *text, uint32_t *nsid,
+			      char why[ADV_NVME_CONTROL_REPLY])
+{
+	char reply[ADV_NVME_CONTROL_REPLY];
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct sockaddr_un sa;
+	socklen_t len;
+	bool ok = false;
+
+	if (fd < 0 || !set_address(name, &sa, &len) ||
+	    connect(fd, (struct sockaddr *)&sa, len) != 0)
+		snprintf(why, ADV_NVME_CONTROL_REPLY,
+			 "no target with the control name '%.64s' runs in this network namespace",
+			 name);
+	else if (!peer_is_allowed(fd))
+		snprintf(why, ADV_NVME_CONTROL_REPLY, "the target belongs to another user");
+	else
+		ok = exchange(fd, text, reply, why);
+	if (fd >= 0)
+		close(fd);
+	if (ok && sscanf(reply, "ok %u", nsid) != 1) {
+		snprintf(why, ADV_NVME_CONTROL_REPLY, "%s", reply);
+		ok = false;
+	}
+	return ok;
+}

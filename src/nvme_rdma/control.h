@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The control socket of a running target: adds and removes namespaces. It is a Unix socket of
+ * messages with a name in the abstract namespace of this network namespace. The peer must be a
+ * process of the same user, or root; both ends check that (SO_PEERCRED, unix(7)).
+ *
+ * A request is one message: "add" or "remove" in the first line, then a configuration (config.h)
+ * with one subsystem and one namespace. The reply is one message: "ok N" (the nsid), or the reason.
+ */
+#ifndef ADV_NVME_RDMA_CONTROL_H
+#define ADV_NVME_RDMA_CONTROL_H
+
+#include <poll.h>
+
+#include "nvme_rdma/subsystems.h"
+
+#define ADV_NVME_CONTROL_CLIENTS 8u
+#define ADV_NVME_CONTROL_MESSAGE 8192u
+#define ADV_NVME_CONTROL_REPLY	 640u
+#define ADV_NVME_CONTROL_NAME	 64u /* most characters of a name */
+
+struct adv_nvme_control {
+	struct adv_nvme_subsystems *subsystems;
+	int listener; /* -1: none */
+	int clients[ADV_NVME_CONTROL_CLIENTS];
+	unsigned count;
+};
+
+/* Makes the socket. False: `why`; the control socket then is absent, which the other functions
+ * permit. */
+bool adv_nvme_control_open(struct adv_nvme_control *c, const char *name,
+			   struct adv_nvme_subsystems *subsystems, char why[ADV_NVME_BACKEND_WHY]);
+void adv_nvme_control_close(struct adv_nvme_control *c);
+/* Fills fds with what to wait for; returns their number, at most 1 + ADV_NVME_CONTROL_CLIENTS. */
+unsigned adv_nvme_control_fds(const struct adv_nvme_control *c, struct pollfd *fds);
+/* Accepts clients and handles their requests, without blocking. True: namespaces may have changed.
+ */
+bool adv_nvme_control_run(struct adv_nvme_control *c);
+
+/* Executes a request: text[0..len) is any bytes. Writes the reply. */
+void adv_nvme_control_handle(struct adv_nvme_subsystems *s, const char *text, size_t len,
+			     char reply[ADV_NVME_CONTROL_REPLY]);
+
+/* Sends a request to the target with this name. Returns true and the nsid; false: `why`. */
+bool adv_nvme_control_request(const char *name, const char *text, uint32_t *nsid,
+			      char why[ADV_NVME_CONTROL_REPLY]);
+
+#endif

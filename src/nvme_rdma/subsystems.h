@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The subsystems of a server with their backends: made of a configuration, and changed while the
+ * server runs. One thread uses them; the shared lock is held during calls to the target.
+ */
+#ifndef ADV_NVME_RDMA_SUBSYSTEMS_H
+#define ADV_NVME_RDMA_SUBSYSTEMS_H
+
+#include "nvme_rdma/backend.h"
+#include "nvme_rdma/config.h"
+#include "nvme_rdma/worker.h"
+
+struct adv_nvme_subsystems {
+	struct adv_nvme_shared *shared;
+	struct adv_nvme_backend **backends; /* all that are open */
+	size_t count;
+};
+
+/* Makes what the configuration names, in the target, and prints a line for each namespace. False:
+ * `why`. */
+bool adv_nvme_subsystems_create(struct adv_nvme_subsystems *s, struct adv_nvme_shared *shared,
+				const struct adv_nvme_config *config,
+				char why[ADV_NVME_BACKEND_WHY]);
+/* Closes all backends. No command is in execution. */
+void adv_nvme_subsystems_destroy(struct adv_nvme_subsystems *s);
+
+/* Opens a backend and adds a namespace. Returns its nsid; 0: `why`. */
+uint32_t adv_nvme_subsystems_add(struct adv_nvme_subsystems *s, const char *nqn,
+				 const struct adv_nvme_namespace_settings *settings,
+				 char why[ADV_NVME_BACKEND_WHY]);
+/* Removes a namespace. Its backend closes when no command uses it. False: `why`. */
+bool adv_nvme_subsystems_remove(struct adv_nvme_subsystems *s, const char *nqn, uint32_t nsid,
+				char why[ADV_NVME_BACKEND_WHY]);
+/* Closes the backends of removed namespaces that no command uses any more. */
+void adv_nvme_subsystems_release(struct adv_nvme_subsystems *s);
+
+#endif

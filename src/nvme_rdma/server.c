@@ -331,7 +331,8 @@ static void clean_up(struct server *s)
 
 int adv_nvme_serve(const struct adv_nvme_config *config)
 {
-	struct server s = {.config = config, .signals = -1, .control.listener = -1};
+	struct server s = {
+		.config = config, .signals = -1, .control.listener = -1, .subsystems.log = stdout};
 	sigset_t signals;
 	int status = EXIT_FAILURE;
 

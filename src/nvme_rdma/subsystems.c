@@ -2,7 +2,6 @@
 #include "nvme_rdma/subsystems.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,10 +83,12 @@ uint32_t adv_nvme_subsystems_add(struct adv_nvme_subsystems *s, const char *nqn,
 		close_backend(s, b);
 		return 0;
 	}
-	printf("namespace %u: %s, %llu blocks of %u bytes%s%s\n", nsid, settings->path,
-	       (unsigned long long)config.blocks, 1u << settings->block_shift,
-	       settings->read_only ? ", read only" : "",
-	       adv_nvme_backend_direct(b) ? ", O_DIRECT" : "");
+	if (!s->log)
+		return nsid;
+	fprintf(s->log, "namespace %u: %s, %llu blocks of %u bytes%s%s\n", nsid, settings->path,
+		(unsigned long long)config.blocks, 1u << settings->block_shift,
+		settings->read_only ? ", read only" : "",
+		adv_nvme_backend_direct(b) ? ", O_DIRECT" : "");
 	return nsid;
 }
 

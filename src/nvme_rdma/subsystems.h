@@ -6,6 +6,8 @@
 #ifndef ADV_NVME_RDMA_SUBSYSTEMS_H
 #define ADV_NVME_RDMA_SUBSYSTEMS_H
 
+#include <stdio.h>
+
 #include "nvme_rdma/backend.h"
 #include "nvme_rdma/config.h"
 #include "nvme_rdma/worker.h"
@@ -14,10 +16,10 @@ struct adv_nvme_subsystems {
 	struct adv_nvme_shared *shared;
 	struct adv_nvme_backend **backends; /* all that are open */
 	size_t count;
+	FILE *log; /* gets a line for each added namespace; NULL: none */
 };
 
-/* Makes what the configuration names, in the target, and prints a line for each namespace. False:
- * `why`. */
+/* Makes what the configuration names, in the target, False: `why`. */
 bool adv_nvme_subsystems_create(struct adv_nvme_subsystems *s, struct adv_nvme_shared *shared,
 				const struct adv_nvme_config *config,
 				char why[ADV_NVME_BACKEND_WHY]);

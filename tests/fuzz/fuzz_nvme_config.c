@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The input is a configuration, and requests to the control socket of a target, which are separated
+ * by a byte 0xff. Backends are not opened: the links are wrapped. Checks that a configuration keeps
+ * its limits, and that as many backends are open as the target has namespaces.
+ */
+#include <string.h>
+
+#include "fuzz.h"
+#include "nvme_rdma/control.h"
+
+#define NQN "nqn.2026-01.test:disk"
+
+struct adv_nvme_backend *__wrap_adv_nvme_backend_open(const struct adv_nvme_backend_config *config,
+						      char why[ADV_NVME_BACKEND_WHY]);
+void __wrap_adv_nvme_backend_close(struct adv_nvme_backend *b);
+uint64_t __wrap_adv_nvme_backend_size(const struct adv_nvme_backend *b);
+bool __wrap_adv_nvme_backend_direct(const struct adv_nvme_backend *b);
+bool __wrap_adv_nvme_backend_thin(const struct adv_nvme_backend *b);
+void __wrap_adv_nvme_backend_uuid(const struct adv_nvme_backend *b,
+				  uint8_t uuid[ADV_NVME_UUID_LEN]);
+
+static unsigned open_backends;
+
+/* The size is the length of the path in pages; some paths cannot be opened. */
+struct adv_nvme_backend *__wrap_adv_nvme_backend_open(const struct adv_nvme_backend_config *config,
+						      char why[ADV_NVME_BACKEND_WHY])
+{
+	uint64_t *size = malloc(sizeof(*size));
+
+	FUZZ_CHECK(size && config->path[0] && !strpbrk(config->path, "\n"));
+	if (config->path[0] == '!') {
+		snprintf(why, ADV_NVME_BACKEND_WHY, "'%s' cannot be opened", config->path);
+		free(size);
+		return NULL;
+	}
+	*size = strlen(config->path) * 4096;
+	open_backends++;
+	return (struct adv_nvme_backend *)size;
+}
+
+void __wrap_adv_nvme_backend_close(struct adv_nvme_backend *b)
+{
+	open_backends--;
+	free(b);
+}
+
+uint64_t __wrap_adv_nvme_backend_size(const struct adv_nvme_backend *b)
+{
+	return *(const uint64_t *)b;
+}
+
+bool __wrap_adv_nvme_backend_direct(const struct adv_nvme_backend *b)
+{
+	return false;
+}
+
+bool __wrap_adv_nvme_backend_thin(const struct adv_nvme_backend *b)
+{
+	return true;
+}
+
+void __wrap_adv_nvme_backend_uuid(const struct adv_nvme_backend *b, uint8_t uuid[ADV_NVME_UUID_LEN])
+{
+	memset(uuid, 1, ADV_NVME_UUID_LEN);
+}
+
+static void check_config(const struct adv_nvme_config *c)
+{
+	FUZZ_CHECK(c->workers <= ADV_NVME_WORKERS_MAX);
+	FUZZ_CHECK(c->listen.count <= ADV_NVME_CONFIG_COUNT);
+	for (size_t i = 0; i < c->subsystem_count; i++) {
+		const struct adv_nvme_subsystem_settings *s = &c->subsystems[i];
+
+		FUZZ_CHECK(adv_nvme_nqn_valid(s->nqn));
+		FUZZ_CHECK(strlen(s->serial) <= ADV_NVME_SERIAL_LEN);
+		for (size_t k = 0; k < s->namespace_count; k++)
+			FUZZ_CHECK(s->namespaces[k].nsid <= ADV_NVME_LIST_MAX);
+	}
+}
+
+/* Makes the target of a configuration, or one with an empty subsystem. */
+static void make_target(struct adv_nvme_subsystems *s, struct adv_nvme_shared *shared,
+			const uint8_t *data, size_t size)
+{
+	struct adv_nvme_target_config target = {0};
+	struct adv_nvme_subsystem *subsystem;
+	struct adv_nvme_config config;
+	char why[ADV_NVME_BACKEND_WHY];
+
+	shared->target = adv_nvme_target_create(&target);
+	FUZZ_CHECK(shared->target != NULL);
+	s->shared = shared;
+	if (adv_nvme_config_parse((const char *)data, size, &config, why)) {
+		check_config(&config);
+		if (adv_nvme_config_complete(&config, why))
+			adv_nvme_subsystems_create(s, shared, &config, why);
+		adv_nvme_config_free(&config);
+	}
+	if (!adv_nvme_target_find_subsystem(shared->target, NQN))
+		FUZZ_CHECK(adv_nvme_target_add_subsystem(shared->target, NQN, "1", &subsystem) ==
+			   0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct adv_nvme_shared shared = {.lock = PTHREAD_MUTEX_INITIALIZER};
+	char reply[ADV_NVME_CONTROL_REPLY];
+	struct adv_nvme_subsystems s = {0};
+	struct adv_nvme_target_counts counts;
+	const uint8_t *end = size ? memchr(data, 0xff, size) : NULL;
+
+	make_target(&s, &shared, data, end ? (size_t)(end - data) : size);
+	while (end) {
+		size -= (size_t)(end + 1 - data);
+		data = end + 1;
+		end = size ? memchr(data, 0xff, size) : NULL;
+		adv_nvme_control_handle(&s, (const char *)data, end ? (size_t)(end - data) : size,
+					reply);
+		FUZZ_CHECK(memchr(reply, 0, sizeof(reply)) != NULL && reply[0]);
+	}
+	adv_nvme_target_count(shared.target, &counts);
+	FUZZ_CHECK(counts.namespaces == open_backends && s.count == open_backends);
+	adv_nvme_target_destroy(shared.target);
+	adv_nvme_subsystems_destroy(&s);
+	FUZZ_CHECK(open_backends == 0);
+	return 0;
+}

@@ -497,6 +497,12 @@ const struct adv_fabric_host_counters *adv_fabric_host_counters(const struct adv
 	return &f->host[host].counters;
 }
 
+const struct adv_fabric_external_counters *adv_fabric_external_counters(const struct adv_fabric *f,
+									uint32_t host)
+{
+	return &f->host[host].external;
+}
+
 uint64_t adv_fabric_lost(const struct adv_fabric *f)
 {
 	return f->lost;

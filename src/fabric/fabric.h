@@ -233,6 +233,17 @@ struct adv_fabric_host_counters {
 	uint64_t tx_pause;
 };
 
+/* Counts the frames of programs (external.h). */
+struct adv_fabric_external_counters {
+	uint64_t tx_frames;
+	uint64_t rx_frames;
+	uint64_t tx_refused;  /* frames of pull() that have no such destination, no BTH, or are
+				 longer than the MTU permits; they are dropped */
+	uint64_t rx_detached; /* frames for a host that was not attached */
+};
+const struct adv_fabric_external_counters *adv_fabric_external_counters(const struct adv_fabric *f,
+									uint32_t host);
+
 struct adv_switch *adv_fabric_switch(const struct adv_fabric *f, uint32_t sw);
 struct adv_engine *adv_fabric_engine(const struct adv_fabric *f, uint32_t host);
 /* Returns the host's output queues. */

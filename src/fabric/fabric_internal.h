@@ -6,6 +6,7 @@
  * host.c	a NIC around the engine
  * connection.c	queue pairs, transfers
  * after.c	transfers that wait for others
+ * external.c	frames of programs
  * slow.c	the input of slow hosts, and storms
  * deadlock.c	cycles of paused queues
  * ahead.c	prefetches the data of the next events
@@ -76,6 +77,8 @@ struct adv_fabric_host {
 			   enough   packets are queued in `egress` */
 	uint8_t used;	/* priorities of the host's queue pairs */
 	bool repeating; /* an ADV_DUE_REPEAT is due */
+	bool attached;	/* sends and receives frames from outside */
+	uint8_t external_queued[ADV_PRIORITIES]; /* frames of programs in `egress` */
 	uint32_t cq_room;
 	uint32_t cq_used;
 	uint32_t qps;
@@ -83,6 +86,7 @@ struct adv_fabric_host {
 	uint32_t peer_of_room;
 	struct adv_fabric_input *input; /* NULL: the host is as fast as the wire */
 	struct adv_fabric_host_counters counters;
+	struct adv_fabric_external_counters external;
 };
 
 struct adv_fabric_node {
@@ -183,7 +187,15 @@ struct adv_fabric {
 	bool count_received;
 	bool awaited; /* a connection is `awaited` */
 	struct adv_tx_batch batch;
+	const struct adv_fabric_external_ops *external;
+	void *external_user;
 };
+
+/* Returns the value by which ECMP tells flows apart. */
+static inline uint32_t adv_fabric_flow_hash(uint32_t from, uint32_t to, uint16_t sport)
+{
+	return from * 0x9e3779b1u ^ to * 0x85ebca77u ^ sport * 0xc2b2ae3du;
+}
 
 /* ---- due.c ---- */
 
@@ -221,6 +233,15 @@ void adv_fabric_arriving(struct adv_fabric *f, uint32_t connection, uint32_t job
  * transfers that have arrived with it. */
 void adv_fabric_arrive(struct adv_fabric *f, const struct adv_fabric_host *h,
 		       const struct adv_packet *packet);
+
+/* ---- external.c ---- */
+
+/* Queues frames of programs in the NIC of an attached host: of each priority that is not paused,
+ * as many as the NIC needs. */
+void adv_fabric_external_pull(struct adv_fabric *f, struct adv_fabric_host *h);
+/* Passes a received frame to the host's program. */
+void adv_fabric_external_rx(struct adv_fabric *f, struct adv_fabric_host *h,
+			    const struct adv_packet *p);
 
 /* ---- slow.c ---- */
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* A host: the engine, and a NIC that dequeues packets from the engine one by one when the wire is
  * free. Packets of a paused priority stay in the engine. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/external.h"
 #include "fabric/fabric_internal.h"
 
 /* If a host uses several priorities, its NIC queues packets of each of them: at most HIGH, and at
@@ -139,11 +141,6 @@ void adv_fabric_host_timer(struct adv_fabric *f, struct adv_fabric_host *h, uint
 
 /* ---- send ---- */
 
-static uint32_t flow_hash(uint32_t from, uint32_t to, uint16_t sport)
-{
-	return from * 0x9e3779b1u ^ to * 0x85ebca77u ^ sport * 0xc2b2ae3du;
-}
-
 /* True for an ACK or a NAK of a reliable service. */
 static bool is_ack(const struct adv_tx_packet *pkt)
 {
@@ -163,7 +160,7 @@ static void queue_packet(struct adv_fabric *f, struct adv_fabric_host *h,
 		p->bytes = ADV_FRAME_MIN;
 	p->from = h->index;
 	p->to = host_of(&path->dgid);
-	p->flow = flow_hash(p->from, p->to, path->sport);
+	p->flow = adv_fabric_flow_hash(p->from, p->to, path->sport);
 	p->kind = ADV_PACKET_DATA;
 	p->tclass = (uint8_t)(path->tclass | pkt->ecn);
 	p->priority = f->config.priority_of_dscp[path->tclass >> 2];
@@ -188,7 +185,7 @@ static uint8_t satisfied_priorities(const struct adv_fabric_host *h)
 	for (unsigned p = 0; p < ADV_PRIORITIES; p++) {
 		uint32_t least = h->held & (1u << p) ? LOW : HIGH;
 
-		if (h->egress.queue[p].count >= least)
+		if (h->egress.queue[p].count - h->external_queued[p] >= least)
 			result |= (uint8_t)(1u << p);
 	}
 	return result;
@@ -199,7 +196,7 @@ static uint8_t satisfied_priorities(const struct adv_fabric_host *h)
  * weight. */
 static void pull_packets(struct adv_fabric *f, struct adv_fabric_host *h)
 {
-	bool choice = h->used & (h->used - 1);
+	bool choice = h->used & (h->used - 1) || (h->attached && h->used);
 
 	while (choice || !adv_egress_ready(&h->egress)) {
 		unsigned n;
@@ -223,9 +220,13 @@ void adv_fabric_host_send(struct adv_fabric *f, struct adv_fabric_host *h)
 		return;
 	p = h->to_tell ? adv_fabric_input_pause(f, h) : NULL;
 	if (!p) {
+		if (h->attached)
+			adv_fabric_external_pull(f, h);
 		pull_packets(f, h);
 		set_timer(f, h);
 		p = adv_egress_pop(&h->egress);
+		if (p && p->external)
+			h->external_queued[p->priority]--;
 	}
 	if (p)
 		adv_fabric_put(f, h->wire, p);
@@ -274,6 +275,11 @@ static void take_in(struct adv_fabric *f, struct adv_fabric_host *h, struct adv_
 
 	h->counters.rx_frames++;
 	h->counters.rx_bytes += p->bytes;
+	if (p->external) {
+		adv_fabric_external_rx(f, h, p);
+		adv_packet_give_back(&f->pool, p);
+		return;
+	}
 	if (f->count_received && p->payload_len)
 		adv_fabric_count(f, h, p);
 	adv_engine_rx(h->engine, f->now / ADV_PS_PER_NS, &pkt);
@@ -313,4 +319,24 @@ void adv_fabric_host_progress(struct adv_fabric *f, struct adv_fabric_host *h)
 		adv_fabric_completions(f, h);
 	set_timer(f, h);
 	adv_fabric_host_send(f, h);
+}
+
+/* ---- programs ---- */
+
+void adv_fabric_attach(struct adv_fabric *f, uint32_t host)
+{
+	assert(f->external && host < f->config.topology->hosts);
+	f->host[host].attached = true;
+	adv_fabric_ready(f, host);
+}
+
+void adv_fabric_detach(struct adv_fabric *f, uint32_t host)
+{
+	assert(host < f->config.topology->hosts);
+	f->host[host].attached = false;
+}
+
+void adv_fabric_ready(struct adv_fabric *f, uint32_t host)
+{
+	adv_fabric_host_send(f, &f->host[host]);
 }

@@ -11,6 +11,11 @@ struct adv_packet_chunk {
 	struct adv_packet packet[CHUNK];
 };
 
+/* An unused body. */
+struct adv_packet_body {
+	struct adv_packet_body *next;
+};
+
 struct adv_packet *adv_packet_take(struct adv_packet_pool *pool)
 {
 	struct adv_packet *p;
@@ -27,29 +32,76 @@ struct adv_packet *adv_packet_take(struct adv_packet_pool *pool)
 		pool->room += CHUNK;
 		for (unsigned i = CHUNK; i-- > 0;) {
 			c->packet[i].next = pool->unused;
+			c->packet[i].external = false;
 			pool->unused = &c->packet[i];
 		}
 	}
 	p = pool->unused;
 	pool->unused = p->next;
 	pool->out++;
+	p->external = false;
 	return p;
+}
+
+bool adv_packet_take_body(struct adv_packet_pool *pool, struct adv_packet *packet)
+{
+	struct adv_packet_body *body = pool->bodies;
+
+	if (body) {
+		pool->bodies = body->next;
+	} else {
+		body = malloc(ADV_PACKET_BODY);
+		if (!body) {
+			pool->failed = true;
+			adv_packet_give_back(pool, packet);
+			return false;
+		}
+	}
+	packet->external = true;
+	packet->body = (uint8_t *)body;
+	return true;
+}
+
+static void give_back_body(struct adv_packet_pool *pool, struct adv_packet *packet)
+{
+	struct adv_packet_body *body = (struct adv_packet_body *)packet->body;
+
+	packet->external = false;
+	body->next = pool->bodies;
+	pool->bodies = body;
 }
 
 void adv_packet_give_back(struct adv_packet_pool *pool, struct adv_packet *packet)
 {
 	assert(pool->out > 0);
 	pool->out--;
+	if (packet->external)
+		give_back_body(pool, packet);
 	packet->next = pool->unused;
 	pool->unused = packet;
 }
 
+/* Frees the bodies of packets in use. */
+static void free_bodies(struct adv_packet_chunk *c)
+{
+	for (unsigned i = 0; i < CHUNK; i++)
+		if (c->packet[i].external)
+			free(c->packet[i].body);
+}
+
 void adv_packet_pool_free(struct adv_packet_pool *pool)
 {
+	while (pool->bodies) {
+		struct adv_packet_body *body = pool->bodies;
+
+		pool->bodies = body->next;
+		free(body);
+	}
 	while (pool->chunks) {
 		struct adv_packet_chunk *c = pool->chunks;
 
 		pool->chunks = c->next;
+		free_bodies(c);
 		free(c);
 	}
 	*pool = (struct adv_packet_pool){0};

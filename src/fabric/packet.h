@@ -41,18 +41,24 @@ struct adv_packet {
 	uint8_t header_len;
 	uint16_t sport;
 	uint8_t pause_mask; /* PAUSE: priorities whose quanta are valid */
+	bool external;	    /* the frame is of a program (external.h): it has `body` */
 	uint32_t payload_len;
 	const uint8_t *payload; /* valid until the sender's engine receives the acknowledgement */
 	union {
 		uint8_t header[ADV_HEADERS_MAX]; /* DATA */
+		uint8_t *body;			 /* DATA, external: belongs to the frame */
 		uint16_t quanta[ADV_PRIORITIES]; /* PAUSE: 0 ends the pause */
 	};
 } __attribute__((aligned(64)));
 
 _Static_assert(sizeof(struct adv_packet) == 128, "two cache lines");
 
+/* Size of the `body` of a frame, bytes. */
+#define ADV_PACKET_BODY (4096u + ADV_HEADERS_MAX)
+
 struct adv_packet_pool {
 	struct adv_packet *unused;
+	struct adv_packet_body *bodies; /* unused */
 	struct adv_packet_chunk *chunks;
 	uint64_t out;  /* packets in use */
 	uint64_t room; /* allocated packets */
@@ -62,6 +68,9 @@ struct adv_packet_pool {
 /* Allocates a packet; its fields are undefined. NULL: no memory. A pool that is all zero is empty
  * and valid. */
 struct adv_packet *adv_packet_take(struct adv_packet_pool *pool);
+/* Gives the packet a body of ADV_PACKET_BODY bytes, and sets `external`. False: no memory; the
+ * packet went back to the pool. */
+bool adv_packet_take_body(struct adv_packet_pool *pool, struct adv_packet *packet);
 void adv_packet_give_back(struct adv_packet_pool *pool, struct adv_packet *packet);
 /* Frees all memory of the pool, including packets in use. */
 void adv_packet_pool_free(struct adv_packet_pool *pool);

@@ -7,8 +7,11 @@ AFTER = "src/fabric/after.c"
 CONNECTION = "src/fabric/connection.c"
 DEADLOCK = "src/fabric/deadlock.c"
 EGRESS = "src/fabric/egress.c"
+EXTERNAL = "src/fabric/external.c"
 FABRIC_C = "src/fabric/fabric.c"
+FABRIC_INTERNAL = "src/fabric/fabric_internal.h"
 HOST = "src/fabric/host.c"
+PACE = "src/fabric/pace.c"
 PLAN_BUFFER = "src/fabric/plan_buffer.c"
 PLAN_DEADLOCK = "src/fabric/plan_deadlock.c"
 PLAN_ECN = "src/fabric/plan_ecn.c"
@@ -115,8 +118,9 @@ FABRIC = [
      "(a->at == b->at && (int32_t)(a->order - b->order) < 0)",
      "(a->at == b->at && (int32_t)(a->order - b->order) > 0)"),
     ("hold-none", "what waits goes into the NIC's queue without end", HOST,
-     "if (h->egress.queue[p].count >= least)", "if (h->egress.queue[p].count >= 1000 * least)"),
-    ("ecmp-no-port", "ECMP does not look at the UDP source port", HOST,
+     "if (h->egress.queue[p].count - h->external_queued[p] >= least)",
+     "if (h->egress.queue[p].count - h->external_queued[p] >= 1000 * least)"),
+    ("ecmp-no-port", "ECMP does not look at the UDP source port", FABRIC_INTERNAL,
      " ^ sport * 0xc2b2ae3du", ""),
     ("ecmp-no-seed", "all switches pick alike", ROUTE_H,
      "h = (flow ^ seed) * ", "h = (flow ^ (seed & 0)) * "),
@@ -223,4 +227,22 @@ FABRIC = [
      "(unsigned __int128)transfers * MEMORY_TRANSFER;", "(unsigned __int128)(transfers * 0);"),
     ("random-self", "a random destination is never the last host", "src/fabric/scenario_load.c",
      "within && to >= from ? to + 1 : to;", "within && to == from ? to + 1 : to;"),
+    # ---- programs, and the clock ----
+    ("external-paused", "a pause does not stop a program", EXTERNAL,
+     "return wanted & (uint8_t)~h->egress.paused;", "return wanted;"),
+    ("external-queued", "the frames of programs in the NIC are not counted off", HOST,
+     "\t\t\th->external_queued[p->priority]--;\n", "\t\t\t;\n"),
+    ("external-host", "a frame to a host that does not exist is sent", EXTERNAL,
+     "return frame->to < f->config.topology->hosts && ", "return "),
+    ("external-long", "a frame may be longer than the MTU permits", EXTERNAL,
+     "frame->length <= ADV_HEADERS_MAX + f->config.mtu", "frame->length <= ADV_FABRIC_EXTERNAL_MAX"),
+    ("external-short", "a frame may be shorter than a BTH", EXTERNAL,
+     "frame->length >= ADV_BTH_LEN &&", "true &&"),
+    ("external-detached", "a program that has left still receives", EXTERNAL,
+     "\t\th->external.rx_detached++;\n\t\treturn;\n", "\t\th->external.rx_detached++;\n"),
+    ("external-endless", "a program that writes nonsense holds the fabric", EXTERNAL,
+     "while (refused < REFUSED_MAX && ", "while ("),
+    ("pace-floor", "the clock's time is a nanosecond early", PACE, " + unit - 1) / unit", ") / unit"),
+    ("pace-slip", "what was missed is made up for", PACE, "\tp->clock_start = clock;\n\tp->virtual_start = now;\n"
+     "\treturn true;", "\treturn true;"),
 ]

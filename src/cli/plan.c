@@ -7,6 +7,7 @@ static const struct adv_command planners[] = {
 	 adv_plan_headroom_main},
 	{"buffer", "Check what fits into a switch's buffer; dynamic thresholds",
 	 adv_plan_buffer_main},
+	{"dcb", "Write the settings of switches and NICs for a scenario", adv_plan_dcb_main},
 	{"ecn", "Compute K_min and K_max with which ECN acts before PFC", adv_plan_ecn_main},
 	{"deadlock", "Find cyclic buffer dependencies of a routed topology",
 	 adv_plan_deadlock_main},

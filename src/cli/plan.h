@@ -11,6 +11,7 @@
 #include "cli/json.h"
 
 int adv_plan_buffer_main(int argc, char **argv);
+int adv_plan_dcb_main(int argc, char **argv);
 int adv_plan_deadlock_main(int argc, char **argv);
 int adv_plan_ecn_main(int argc, char **argv);
 int adv_plan_ets_main(int argc, char **argv);

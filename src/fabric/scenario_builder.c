@@ -7,8 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define PS_BITS	  (8 * ADV_PS_PER_S)
-#define PS_PER_MM 5 /* of fibre */
+#define PS_BITS (8 * ADV_PS_PER_S)
 
 bool adv_scenario_fail(struct adv_scenario_builder *b, uint64_t line, const char *format, ...)
 {
@@ -65,6 +64,6 @@ bool adv_scenario_cable(struct adv_scenario_builder *b, uint64_t line, uint64_t 
 					 "speed %s: a byte must take a whole number of picoseconds",
 					 adv_units_print(ADV_UNIT_RATE, speed, text));
 	cable->ps_per_byte = (uint32_t)(PS_BITS / speed);
-	cable->delay = length * PS_PER_MM;
+	cable->delay = length * ADV_FIBRE_PS_PER_MM;
 	return true;
 }

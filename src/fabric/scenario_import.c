@@ -21,7 +21,6 @@
 
 #define NODES_MAX (1u << 16)
 #define LINKS_MAX 1000000u
-#define PS_PER_MM 5 /* of fibre */
 #define WORD_LEN  32
 
 struct import {
@@ -115,7 +114,7 @@ static bool read_link(struct import *in, uint32_t number)
 	*link = (struct adv_scenario_link){.from = in->s->node[end[0]],
 					   .to = in->s->node[end[1]],
 					   .speed = speed,
-					   .cable = delay / PS_PER_MM};
+					   .cable = delay / ADV_FIBRE_PS_PER_MM};
 	if (item)
 		*item = (struct adv_scenario_loss){.link = number, .probability = loss};
 	return true;

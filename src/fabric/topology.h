@@ -18,6 +18,9 @@ struct adv_link_end {
 	uint16_t port;
 };
 
+/* Delay of light in fibre for a millimetre, ps. */
+#define ADV_FIBRE_PS_PER_MM 5
+
 struct adv_topology_link {
 	struct adv_link_end end[2];
 	struct adv_cable cable;

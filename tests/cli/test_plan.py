@@ -6,8 +6,10 @@ usage: test_plan.py ADVERB
 """
 
 import json
+import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -292,6 +294,115 @@ route h2 s2 s3 s4 h4
 route h3 s3 s4 s1 h1
 route h4 s4 s1 s2 h2
 """
+
+
+SCENARIO = """
+[network]
+topology = leaf-spine
+leaves = 2
+spines = 2
+hosts = 4
+speed = 100Gb/s
+cable = 10m
+trunk-cable = 100m
+[switch]
+watchdog-poll = 100ms
+[priority 3]
+ecn-min = 100kB
+ecn-max = 400kB
+ecn-probability = 20%
+[priority 4]
+weight = 0
+[map]
+dscp = 10
+priority = 3
+[flow]
+from = 0
+to = 3
+bytes = 1kB
+"""
+
+
+class Dcb(Case):
+    def test_settings_of_a_scenario(self):
+        p = plan_json("dcb", "-", stdin=SCENARIO)
+        by_number = {row["priority"]: row for row in p["priorities"]}
+        self.assertEqual(len(by_number), 8)
+        self.assertEqual(by_number[3]["dscp"], "10,24-31")
+        self.assertEqual(by_number[1]["dscp"], "8-9,11-15")
+        self.assertEqual([n for n, row in by_number.items() if row["pfc"]], [3])
+        self.assertEqual([n for n, row in by_number.items() if row["ecn"]], [3])
+        self.assertEqual([n for n, row in by_number.items() if row["strict"]], [4, 6])
+        self.assertEqual(sum(row["percent"] for row in by_number.values()), 100)
+        ports = {row["to"]: row for row in p["ports"]}
+        self.assertEqual((ports["hosts"]["count"], ports["hosts"]["cable"]), (8, 10000))
+        self.assertEqual((ports["switch"]["count"], ports["switch"]["cable"]), (8, 100000))
+        # the longer cable needs the bytes of 90 m more, there and back: 5 ns/m at 12.5 B/ns
+        self.assertEqual(ports["switch"]["headroom"] - ports["hosts"]["headroom"], 2 * 90 * 5 * 12.5)
+
+    def test_commands_are_those_of_dcb(self):
+        """dcb(8) understands the commands: it gets as far as the interface, which has no DCB."""
+        commands = plan_json("dcb", "-d", "lo", "-", stdin=SCENARIO)["linux"]
+        self.assertIn("dcb pfc set dev lo prio-pfc 0:off 1:off 2:off 3:on 4:off 5:off 6:off 7:off", commands)
+        self.assertIn("dcb app add dev lo dscp-prio 10:3 24:3 25:3 26:3 27:3 28:3 29:3 30:3 31:3", commands)
+        self.assertIn(" tc-bw 0:10 1:10 2:10 3:50 4:0 5:10 6:0 7:10", commands[2])
+        dcb = shutil.which("dcb", path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
+        for command in commands:
+            if dcb and command.startswith("dcb "):
+                done = subprocess.run([dcb, *command.split()[1:]], capture_output=True, text=True,
+                                      timeout=PATIENCE, check=False)
+                self.assertRegex(done.stderr, "not supported|not permitted|Permission denied", command)
+
+    def test_nvidia(self):
+        commands = plan_json("dcb", "-", stdin=SCENARIO)["nvidia"]
+        self.assertEqual(commands[:3],
+                         ["mlnx_qos -i eth0 --trust=dscp --pfc=0,0,0,1,0,0,0,0",
+                          "mlnx_qos -i eth0 --prio_tc=0,1,2,3,4,5,6,7 "
+                          "--tsa=ets,ets,ets,ets,strict,ets,strict,ets --tcbw=10,10,10,50,0,10,0,10",
+                          "mlnx_qos -i eth0 --dscp2prio=set,10,3"])
+        self.assertIn("echo 1 > /sys/class/net/eth0/ecn/roce_rp/enable/3", commands)
+        self.assertEqual(len(commands), 5)
+
+    def test_sonic(self):
+        status, out, _ = plan("dcb", "--sonic", "-", stdin=SCENARIO)
+        db = json.loads(out)
+        self.assertEqual(status, 0)
+        self.assertEqual(db["DSCP_TO_TC_MAP"]["ADVERB"]["10"], "3")
+        self.assertEqual(db["PORT_QOS_MAP"]["Ethernet0"]["pfc_enable"], "3")
+        self.assertEqual(db["SCHEDULER"]["scheduler.3"], {"type": "DWRR", "weight": "50"})
+        self.assertEqual(db["SCHEDULER"]["scheduler.6"], {"type": "STRICT"})
+        self.assertEqual(db["WRED_PROFILE"], {"ADVERB_3": {
+            "ecn": "ecn_green", "wred_green_enable": "true", "green_min_threshold": "100000",
+            "green_max_threshold": "400000", "green_drop_probability": "20"}})
+        profile = db["BUFFER_PROFILE"]["pg_lossless_3_100000_100m"]
+        self.assertEqual((profile["dynamic_th"], profile["xon_offset"]), ("-3", "8400"))
+        self.assertEqual(db["PFC_WD"]["Ethernet0"]["detection_time"], "200")
+        self.assertEqual(plan_json("dcb", "-", stdin=SCENARIO)["sonic"], db)
+
+    def test_text(self):
+        status, out, _ = plan("dcb", "-", stdin=SCENARIO)
+        self.assertEqual(status, 0)
+        self.assertIn("3  10,24-31          lossless      50 %  100 kB to 400 kB, 20 %\n", out)
+        self.assertIn("  [ ] ip link set dev eth0 mtu 4188\n", out)
+
+    def test_notes(self):
+        lines = plan_json("dcb", "-", stdin=SCENARIO + "[priority 5]\nlossless = yes\nweight = 0\n")["notes"]
+        self.assertTrue(any("is strict" in line for line in lines), lines)
+        self.assertTrue(any("Priority 5 is lossless and not marked" in line for line in lines), lines)
+        self.assertTrue(any("rounded" in line for line in lines), lines)
+
+    def test_wrong_arguments(self):
+        self.refused("a scenario is needed", "dcb")
+        self.refused("unexpected argument", "dcb", "a", "b")
+        self.refused("is not the name of an interface", "dcb", "-d", "eth0;reboot", "a")
+        self.refused("No such file", "dcb", "/nonexistent.ini")
+        status, _, err = plan("dcb", "-", stdin="[network]\ntopology = pair\n[flow]\nfrom=0\nto=1\nbytes=1B\n")
+        self.assertEqual(status, 2)
+        self.assertIn("no switch", err)
+        weights = "".join(f"[priority {i}]\nweight = {w}\n" for i, w in ((0, 1), (1, 100), (2, 100), (5, 100)))
+        status, _, err = plan("dcb", "-", stdin=SCENARIO + weights)
+        self.assertEqual(status, 2)
+        self.assertIn("less than 1 %", err)
 
 
 class Deadlock(Case):

@@ -29,7 +29,7 @@ struct program {
 static struct world {
 	struct net net;
 	struct program *program[HOSTS];
-	unsigned forbidden; /* frames of a priority that the NIC did not want */
+	unsigned forbidden; /* pulled frames of a priority that is paused or not wanted */
 } world;
 
 /* ---- a program ---- */
@@ -69,6 +69,8 @@ static bool pull(void *user, uint32_t host, uint8_t wanted, struct adv_fabric_fr
 	struct program *p = world.program[host];
 	const struct adv_tx_packet *pkt = &p->batch.packet[0];
 
+	if (wanted & adv_fabric_egress(world.net.f, host)->paused)
+		world.forbidden++;
 	if (!(wanted & (1u << PRIORITY)))
 		return false;
 	if (adv_engine_tx_some(p->engine, now_ns(), &p->batch, 1) == 0)

@@ -13,6 +13,7 @@ FABRIC_INTERNAL = "src/fabric/fabric_internal.h"
 HOST = "src/fabric/host.c"
 PACE = "src/fabric/pace.c"
 PLAN_BUFFER = "src/fabric/plan_buffer.c"
+PLAN_DCB = "src/fabric/plan_dcb.c"
 PLAN_DEADLOCK = "src/fabric/plan_deadlock.c"
 PLAN_ECN = "src/fabric/plan_ecn.c"
 PLAN_ETS = "src/fabric/plan_ets.c"
@@ -231,7 +232,7 @@ FABRIC = [
     ("external-paused", "a pause does not stop a program", EXTERNAL,
      "return wanted & (uint8_t)~h->egress.paused;", "return wanted;"),
     ("external-queued", "the frames of programs in the NIC are not counted off", HOST,
-     "\t\t\th->external_queued[p->priority]--;\n", "\t\t\t;\n"),
+     "\t\t\th->external_queued[p->priority]--;\n", "\t\t\th->external_queued[0] += 0;\n"),
     ("external-host", "a frame to a host that does not exist is sent", EXTERNAL,
      "return frame->to < f->config.topology->hosts && ", "return "),
     ("external-long", "a frame may be longer than the MTU permits", EXTERNAL,
@@ -245,4 +246,12 @@ FABRIC = [
     ("pace-floor", "the clock's time is a nanosecond early", PACE, " + unit - 1) / unit", ") / unit"),
     ("pace-slip", "what was missed is made up for", PACE, "\tp->clock_start = clock;\n\tp->virtual_start = now;\n"
      "\treturn true;", "\treturn true;"),
+    # ---- the plan of real equipment ----
+    ("dcb-percent", "the shares are not 100 % together", PLAN_DCB, "for (; sum && left > 0; left--)", "for (; sum && left > 1; left--)"),
+    ("dcb-maps", "the scenario's map of DSCPs is not read", PLAN_DCB,
+     "adv_fabric_priority(f, (uint8_t)(d << 2))", "(uint8_t)(d / 8)"),
+    ("dcb-hosts", "switch ports towards hosts and switches are mixed up", PLAN_DCB,
+     "l->end[1 - i % 2].node < t->hosts,", "l->end[1 - i % 2].node >= t->hosts,"),
+    ("dcb-alpha", "the dynamic threshold is twice alpha", PLAN_DCB, "\tint8_t log2 = 0;", "\tint8_t log2 = 1;"),
+    ("dcb-none", "a priority may have no share", PLAN_DCB, "&& plan->percent[p] == 0)", "&& plan->percent[p] > 100)"),
 ]

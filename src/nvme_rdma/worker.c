@@ -17,65 +17,35 @@
 
 enum { BATCH = 32, CQ_ENTRIES = 65536, SRQ_ENTRIES = 32768 };
 
-/* --- completions --- */
-
-static void received(struct adv_nvme_worker *w, const struct ibv_wc *wc, uint64_t now)
+/* Handles the ends of requests to backends, and returns their number. The engine may make system
+ * calls, so the lock is not held meanwhile. */
+static unsigned executed(struct adv_nvme_worker *w)
 {
-	struct adv_nvme_receive *receive = (void *)(uintptr_t)(wc->wr_id & ~ADV_NVME_WR_KIND);
-	struct adv_nvme_connection *c;
-
-	if (wc->status == IBV_WC_SUCCESS) {
-		c = adv_nvme_connection_find(w, wc->qp_num);
-		if (c && c->queue &&
-		    adv_nvme_queue_rx(c->queue, now, receive->capsule, wc->byte_len, receive))
-			return;
-	}
-	adv_nvme_worker_post_receive(w, receive);
-}
-
-/* The caller holds the shared lock. */
-static void completed(struct adv_nvme_worker *w, const struct ibv_wc *wc, uint64_t now)
-{
-	struct adv_nvme_request *request = (void *)(uintptr_t)(wc->wr_id & ~ADV_NVME_WR_KIND);
-	bool ok = wc->status == IBV_WC_SUCCESS;
-
-	switch (wc->wr_id & ADV_NVME_WR_KIND) {
-	case ADV_NVME_WR_RECV:
-		received(w, wc, now);
-		return;
-	case ADV_NVME_WR_READ:
-		adv_nvme_request_fetched(request, now, ok);
-		break;
-	case ADV_NVME_WR_WRITE: /* only a failed one completes; the SEND behind it fails too */
-		break;
-	case ADV_NVME_WR_SEND:
-		if (request->buffer)
-			adv_nvme_buffers_put(w->buffers, request->buffer, request->buffer_length);
-		if (!ok)
-			adv_nvme_queue_closed(request->queue, now);
-		adv_nvme_request_sent(request, now);
-		break;
-	}
-}
-
-/* Handles completions and the end of requests to backends. False: there were none. */
-static bool progress(struct adv_nvme_worker *w)
-{
-	struct ibv_wc wc[BATCH];
-	int n = ibv_poll_cq(w->cq, BATCH, wc);
-	uint16_t status;
-	struct adv_nvme_request *request = adv_nvme_engine_next(w->engine, &status);
+	struct adv_nvme_request *requests[BATCH];
+	uint16_t status[BATCH];
+	unsigned n = 0;
 	uint64_t now;
 
-	if (!atomic_exchange(&w->woken, false) && n <= 0 && !request)
-		return false;
+	while (n < BATCH && (requests[n] = adv_nvme_engine_next(w->engine, &status[n])) != NULL)
+		n++;
+	if (n == 0)
+		return 0;
 	now = adv_clock_ns();
 	pthread_mutex_lock(&w->shared->lock);
-	for (int i = 0; i < n; i++)
-		completed(w, &wc[i], now);
-	for (; request; request = adv_nvme_engine_next(w->engine, &status))
-		adv_nvme_request_executed(request, now, status);
+	for (unsigned i = 0; i < n; i++)
+		adv_nvme_request_executed(requests[i], now, status[i]);
 	pthread_mutex_unlock(&w->shared->lock);
+	return n;
+}
+
+/* Handles completions and the ends of requests to backends. False: there were none. */
+static bool progress(struct adv_nvme_worker *w)
+{
+	bool woken = atomic_exchange(&w->woken, false);
+	int completions = adv_nvme_worker_completions(w);
+
+	if (executed(w) == 0 && completions == 0 && !woken)
+		return false;
 	adv_nvme_worker_act(w);
 	return true;
 }

@@ -164,6 +164,19 @@ static void submit(struct adv_nvme_worker *w, struct adv_nvme_request *request)
 	pthread_mutex_unlock(&w->shared->lock);
 }
 
+/* Frees a connection that nothing uses any more. Capsules may have come since. They are handled
+ * before the queue pair is destroyed: afterwards they would be lost with their receives, or be taken
+ * for those of the next queue pair with the same number. */
+static void end_connection(struct adv_nvme_worker *w, struct adv_nvme_connection *c)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+
+	/* A queue pair that takes this state already, or cannot, is not in use. */
+	if (ibv_modify_qp(c->id->qp, &attr, IBV_QP_STATE) == 0)
+		adv_nvme_worker_drain(w);
+	adv_nvme_connection_free(c);
+}
+
 static void carry_out(struct adv_nvme_worker *w, const struct step *s)
 {
 	switch (s->action) {
@@ -180,7 +193,7 @@ static void carry_out(struct adv_nvme_worker *w, const struct step *s)
 		disconnect(w, s->queue);
 		break;
 	case ADV_NVME_ACTION_FREE:
-		adv_nvme_connection_free(adv_nvme_queue_user(s->queue));
+		end_connection(w, adv_nvme_queue_user(s->queue));
 		break;
 	default:
 		break;

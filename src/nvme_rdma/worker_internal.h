@@ -76,6 +76,11 @@ bool adv_nvme_worker_reserve(struct adv_nvme_worker *w, unsigned count);
 /* Posts a receive (again). */
 void adv_nvme_worker_post_receive(struct adv_nvme_worker *w, struct adv_nvme_receive *receive);
 
+/* Handles completions, a batch at most. Returns their number. */
+int adv_nvme_worker_completions(struct adv_nvme_worker *w);
+/* Handles the completions that are in the queue now. */
+void adv_nvme_worker_drain(struct adv_nvme_worker *w);
+
 /* Carries out the actions of the worker's outbox until there are none. */
 void adv_nvme_worker_act(struct adv_nvme_worker *w);
 /* Wakes the other workers that have actions. The caller holds the shared lock. */

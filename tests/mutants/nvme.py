@@ -11,6 +11,7 @@ QUEUE = "src/nvme/queue.c"
 CONFIG = "src/nvme_rdma/config_read.c"
 CONTROL = "src/nvme_rdma/control.c"
 TASK = "src/nvme_rdma/task.c"
+WORKER_ACT = "src/nvme_rdma/worker_act.c"
 
 NVME = [
     ("nvme-stale-write", "a write does not wait for an earlier one on its blocks", ORDER,
@@ -53,6 +54,8 @@ NVME = [
      "b->direct_fd >= 0 && all % ADV_NVME_DIRECT_ALIGN == 0", "b->direct_fd >= 0"),
     ("nvme-config-twice", "a key may be given twice", CONFIG,
      "!keys[i].repeats && (r->seen & 1u << i)", "false"),
+    ("nvme-stale-capsule", "capsules of a lost connection stay in the completion queue", WORKER_ACT,
+     "if (ibv_modify_qp(c->id->qp, &attr, IBV_QP_STATE) == 0)\n\t\tadv_nvme_worker_drain(w);", "(void)attr;"),
     ("nvme-changed-twice", "a namespace is in the list of changed ones twice", CONTROLLER,
      "if (at == c->changed_count || c->changed[at] != nsid)", "if (true)"),
 ]

@@ -143,7 +143,7 @@ def add_and_remove(lab):
         raise Failure(f"listed: {listed}")
     for verb, options, wanted in (
             ("add", ("-N", "3", "ram:1MiB"), "namespace 3 exists"), ("add", ("ram:1kB",), "less than 4 KiB"),
-            ("add", (lab.dir,), "neither a regular file"), ("add", (lab.dir / "none",), "No such file"),
+            ("add", ("/dev/null",), "neither a regular file"), ("add", (lab.dir / "none",), "No such file"),
             ("add", ("-s", "nqn.2026-01.test:none", "ram:1MiB"), "no subsystem"),
             ("remove", ("-N", "8"), "no namespace 8"), ("remove", ("-N", "1", "--control", "x"), "no target")):
         text = change(verb, *options, status=1)

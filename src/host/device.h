@@ -15,6 +15,7 @@
 #ifndef ADV_HOST_DEVICE_H
 #define ADV_HOST_DEVICE_H
 
+#include <poll.h>
 #include <stdatomic.h>
 
 #include "host/gid_table.h"
@@ -159,14 +160,30 @@ void adv_device_app_sleeps(struct adv_device *d);
 /* True if the event that the caller waits for is queued. Called without the lock. */
 typedef bool adv_device_come_fn(void *user);
 
+/* Entries that adv_device_wait() needs behind the caller's descriptors. */
+#define ADV_DEVICE_WAIT_ROOM 4
+
+/* What a thread waits for. */
+struct adv_device_wait {
+	struct pollfd *fds; /* as in poll(2); with room for ADV_DEVICE_WAIT_ROOM more entries */
+	unsigned count;	    /* without that room */
+	int event_fd;	    /* one of fds: the eventfd that the callbacks return for the event */
+	adv_device_come_fn *come;
+	void *user;
+	uint64_t until; /* adv_clock_ns(); ADV_NEVER: no limit */
+	bool restarts;	/* a signal handler ends the wait only if any is installed without
+			   SA_RESTART; otherwise each does, as with poll(2) */
+	bool mine;	/* result: event_fd was not signalled for one event; the caller dequeues
+			   that event without reading event_fd */
+};
+
 /*
- * Blocks until come(user) returns true or fd is readable. fd is an eventfd that the callbacks
- * return. The caller receives meanwhile, in place of the background thread. Call it without the
- * lock. It is a cancellation point. Returns 0, or EINTR if a signal handler ran and any signal
- * handler of the process is installed without SA_RESTART. Sets *mine if fd was not signalled for
- * one event. The caller then dequeues that event without reading fd.
+ * Blocks until come(user) returns true, one of the descriptors has events, or the time has come.
+ * The caller receives meanwhile, in place of the background thread. Call it without the lock. It is
+ * a cancellation point. Returns 0, or EINTR after a signal handler. Sets mine, and revents of all
+ * descriptors.
  */
-int adv_device_wait(struct adv_device *d, int fd, adv_device_come_fn *come, void *user, bool *mine);
+int adv_device_wait(struct adv_device *d, struct adv_device_wait *wait);
 
 /* With the lock held: returns the time, adv_clock_ns(), of the first call since the lock was
  * acquired. All engines use this clock. */

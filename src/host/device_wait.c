@@ -7,7 +7,7 @@
  *
  * Of all waiting threads of a device, one receives at a time. It sleeps on three things:
  * - the sockets,
- * - the eventfd of its events,
+ * - the descriptors of its caller, one of which is the eventfd of its events,
  * - `waiting.fd`: other threads signal it if the receiving thread must make progress or run timers
  *   earlier.
  */
@@ -23,33 +23,32 @@
 #include "host/slice.h"
 #include "link/bell.h"
 
-#define DESCRIPTORS_MAX 5
-#define BUSY_ROUNDS	16 /* rounds without a check of the descriptors */
+#define BUSY_ROUNDS 16 /* rounds without a check of the descriptors */
 
-/* Indices of wait.fd. Entries after WAKE exist only if the device has them. */
-enum { EVENTS, WAKE, BELL };
+/* Indices of wait.own. Entries after WAKE exist only if the device has them. */
+enum { WAKE, BELL };
 
 struct wait {
 	struct adv_device *device;
-	struct pollfd fd[DESCRIPTORS_MAX]; /* fd[EVENTS] is the caller's */
-	nfds_t fds;
-	bool receives;	  /* this thread receives the packets of the device */
-	bool taken;	  /* an event arrived, and its eventfd was not signalled */
-	int cancel_state; /* cancellation state of the caller */
-	int error;	  /* errno of the last sleep, or 0 */
+	struct adv_device_wait *wanted;
+	struct pollfd *own; /* the device's descriptors, behind the caller's */
+	unsigned owned;	    /* their number */
+	bool receives;	    /* this thread receives the packets of the device */
+	int cancel_state;   /* cancellation state of the caller */
+	int error;	    /* errno of the last sleep, or 0 */
 };
 
 static void add_descriptor(struct wait *w, int fd, short events)
 {
 	if (fd >= 0)
-		w->fd[w->fds++] = (struct pollfd){.fd = fd, .events = events};
+		w->own[w->owned++] = (struct pollfd){.fd = fd, .events = events};
 }
 
 static void list_descriptors(struct wait *w)
 {
 	struct adv_device *d = w->device;
 
-	w->fds = WAKE;
+	w->owned = 0;
 	if (!w->receives)
 		return;
 	add_descriptor(w, d->waiting.fd, POLLIN);
@@ -111,8 +110,8 @@ static void drain_eventfd(const struct pollfd *p)
  * wake-up. */
 static void clear_wakeups(struct wait *w)
 {
-	drain_eventfd(&w->fd[WAKE]);
-	if (w->device->bell_fd >= 0 && w->fd[BELL].revents)
+	drain_eventfd(&w->own[WAKE]);
+	if (w->device->bell_fd >= 0 && w->own[BELL].revents)
 		adv_bell_still(w->device->bell_fd);
 	adv_progress_wait_woken(&w->device->progress);
 }
@@ -140,7 +139,7 @@ static bool make_progress(struct wait *w, uint64_t *deadline)
 	}
 	list_descriptors(w);
 	adv_device_deliver_events(d);
-	w->taken = w->receives && adv_device_wake_cancel(d, w->fd[EVENTS].fd);
+	w->wanted->mine = w->receives && adv_device_wake_cancel(d, w->wanted->event_fd);
 	adv_device_release(d);
 	return again;
 }
@@ -166,19 +165,31 @@ static bool may_interrupt(void)
 	return false;
 }
 
-/* Sleeps. If the thread is cancelled, its wait ends here and nowhere else. As in the C library's
- * read(), it may be cancelled at any time of the system call. */
+/* Sleeps. If the thread is cancelled, its wait ends here and nowhere else. ppoll() of libc waits
+ * until a cancellation that has begun arrives. Only libc can do that: otherwise the cancellation
+ * could arrive in a later call of libc and end the thread there, with locks held. */
 static void sleep_cancellable(struct wait *w, struct timespec *ts)
 {
-	int type;
-
 	pthread_cleanup_push(end_wait, w);
-	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
 	pthread_setcancelstate(w->cancel_state, NULL);
-	w->error = adv_sys_ppoll(w->fd, w->fds, ts) < 0 ? errno : 0;
+	w->error = ppoll(w->wanted->fds, w->wanted->count + w->owned, ts, NULL) < 0 ? errno : 0;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-	pthread_setcanceltype(type, NULL);
 	pthread_cleanup_pop(0);
+}
+
+static void clear_events(struct adv_device_wait *wanted)
+{
+	for (unsigned i = 0; i < wanted->count; i++)
+		wanted->fds[i].revents = 0;
+}
+
+/* True if one of the caller's descriptors has events. */
+static bool is_ready(const struct adv_device_wait *wanted)
+{
+	for (unsigned i = 0; i < wanted->count; i++)
+		if (wanted->fds[i].revents)
+			return true;
+	return false;
 }
 
 /* Sleeps until a descriptor is ready or the deadline has passed. 0, or EINTR. */
@@ -190,26 +201,35 @@ static int sleep_until(struct wait *w, uint64_t deadline)
 
 	sleep_cancellable(w, deadline == ADV_NEVER ? NULL : &ts);
 	if (w->error) {
-		w->fd[EVENTS].revents = 0;
-		return w->error == EINTR && may_interrupt() ? EINTR : 0;
+		clear_events(w->wanted);
+		return w->error == EINTR && (!w->wanted->restarts || may_interrupt()) ? EINTR : 0;
 	}
 	if (w->receives)
 		clear_wakeups(w);
 	return 0;
 }
 
-int adv_device_wait(struct adv_device *d, int fd, adv_device_come_fn *come, void *user, bool *mine)
+/* True if the wait is over. */
+static bool has_come(struct adv_device_wait *wanted)
 {
-	struct wait w = {.device = d, .fd = {{.fd = fd, .events = POLLIN}}};
+	return wanted->mine || is_ready(wanted) || wanted->come(wanted->user) ||
+	       (wanted->until != ADV_NEVER && adv_clock_ns() >= wanted->until);
+}
+
+int adv_device_wait(struct adv_device *d, struct adv_device_wait *wanted)
+{
+	struct wait w = {.device = d, .wanted = wanted, .own = wanted->fds + wanted->count};
 	unsigned busy = 0;
 	int err = 0;
 
 	adv_slice_shorten();
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &w.cancel_state);
+	wanted->mine = false;
+	clear_events(wanted);
 	adv_device_lock(d);
 	begin_wait(&w);
 	adv_device_release(d);
-	while (!err && !w.taken && !w.fd[EVENTS].revents && !come(user)) {
+	while (!err && !has_come(wanted)) {
 		uint64_t deadline = ADV_NEVER;
 		bool again = make_progress(&w, &deadline);
 
@@ -219,11 +239,10 @@ int adv_device_wait(struct adv_device *d, int fd, adv_device_come_fn *come, void
 			busy = deadline = 0;
 			again = false;
 		}
-		if (!again && !w.taken && !come(user))
-			err = sleep_until(&w, deadline);
+		if (!again && !wanted->mine && !wanted->come(wanted->user))
+			err = sleep_until(&w, deadline < wanted->until ? deadline : wanted->until);
 	}
 	end_wait(&w);
-	*mine = w.taken;
 	pthread_setcancelstate(w.cancel_state, NULL);
 	return err;
 }
@@ -252,7 +271,8 @@ static bool begin_backoff(struct wait *w, const struct adv_cq *cq, struct timesp
 
 void adv_device_back_off(struct adv_device *d, const struct adv_cq *cq)
 {
-	struct wait w = {.device = d, .fd = {{.fd = -1}}, .receives = true};
+	struct pollfd fds[ADV_DEVICE_WAIT_ROOM];
+	struct wait w = {.device = d, .own = fds, .receives = true};
 	struct timespec ts = {0};
 	bool begun, sleeps;
 
@@ -263,7 +283,7 @@ void adv_device_back_off(struct adv_device *d, const struct adv_cq *cq)
 	adv_device_release(d);
 	if (!begun)
 		return;
-	if (sleeps && adv_sys_ppoll(w.fd, w.fds, &ts) >= 0)
+	if (sleeps && adv_sys_ppoll(w.own, w.owned, &ts) >= 0)
 		clear_wakeups(&w);
 	adv_device_lock(d);
 	stop_waiting(&w);

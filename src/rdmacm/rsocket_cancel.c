@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "rdmacm/rsocket_table.h"
+#include "verbs/wait.h"
 
 static _Thread_local int state_before, type_before;
 
@@ -38,17 +39,20 @@ void adv_rs_end(struct adv_rsocket *rs)
 	adv_rs_restore_cancel();
 }
 
-int adv_rs_poll_cancellable(struct pollfd *fds, unsigned count, int timeout_ms,
-			    void (*abandon)(void *), void *arg)
+int adv_rs_sleep(struct adv_rs_sleep *s)
 {
-	struct timespec ts = adv_clock_timespec((uint64_t)timeout_ms * 1000000);
+	struct timespec ts = adv_clock_timespec((uint64_t)s->timeout_ms * 1000000);
 	int found;
 
-	pthread_cleanup_push(abandon, arg);
+	s->cq = NULL;
+	pthread_cleanup_push(s->abandon, s->arg);
 	pthread_setcancelstate(state_before, NULL);
 	/* ppoll() of libc waits until a cancellation that has begun arrives. Only libc can do that.
 	 * librspreload does not replace ppoll(). */
-	found = ppoll(fds, count, timeout_ms < 0 ? NULL : &ts, NULL);
+	if (s->channel)
+		found = adv_ibv_wait(s->channel, s->fds, s->count, s->timeout_ms, &s->cq);
+	else
+		found = ppoll(s->fds, s->count, s->timeout_ms < 0 ? NULL : &ts, NULL);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	pthread_cleanup_pop(0);
 	return found;

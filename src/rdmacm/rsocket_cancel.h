@@ -23,10 +23,20 @@ void adv_rs_end(struct adv_rsocket *rs);
 void adv_rs_defer_cancel(void);
 void adv_rs_restore_cancel(void);
 
-/* As poll(2). The caller holds no lock. If the thread is cancelled while it
- * sleeps, abandon(arg) runs and has to end the call. */
-int adv_rs_poll_cancellable(struct pollfd *fds, unsigned count, int timeout_ms,
-			    void (*abandon)(void *), void *arg);
+struct adv_rs_sleep {
+	struct pollfd *fds; /* with a channel: room for ADV_IBV_WAIT_ROOM more entries */
+	unsigned count;
+	int timeout_ms;
+	struct ibv_comp_channel *channel; /* the thread receives for it: adv_ibv_wait(); NULL: it
+					     does not receive */
+	void (*abandon)(void *);	  /* ends the call of a thread that is cancelled */
+	void *arg;			  /* for abandon() */
+	struct ibv_cq *cq; /* result: the CQ of an event taken from the channel, or NULL */
+};
+
+/* As poll(2): -1, or another value, which does not count the descriptors if there is a channel. The
+ * caller holds no lock. */
+int adv_rs_sleep(struct adv_rs_sleep *sleep);
 
 /* For abandon(): releases the locks of rs that the thread holds, and the reference of
  * adv_rs_begin(). */

@@ -4,7 +4,8 @@
  *
  * Before a thread sleeps, it registers a watch with every rsocket and arms the rsocket's completion
  * queues. The thread sleeps on the completion channels, on the ordinary descriptors, and on its own
- * waker. Another thread that changes one of the rsockets signals the waker.
+ * waker. Another thread that changes one of the rsockets signals the waker. Meanwhile the thread
+ * receives for the first rsocket that has a channel: mostly, all have the same device.
  */
 #include <errno.h>
 #include <limits.h>
@@ -21,6 +22,7 @@
 #include "rdmacm/rsocket_state.h"
 #include "rdmacm/rsocket_table.h"
 #include "rdmacm/rsocket_wait.h"
+#include "verbs/wait.h"
 
 #define ALWAYS (POLLERR | POLLHUP | POLLNVAL)
 
@@ -31,10 +33,13 @@ struct polling {
 	struct pollfd *others; /* entries of the ordinary descriptors */
 	nfds_t other_count;
 	struct pollfd *real; /* descriptors to sleep on: an entry for each rsocket, and one for the
-				waker */
+				waker; then room for adv_ibv_wait() */
 	struct adv_rsocket **rs; /* NULL: an ordinary descriptor */
 	struct adv_rs_watch *watches;
 	struct adv_rs_waker *waker;
+	struct adv_rsocket *receiver; /* the rsocket for which the sleeping thread receives; NULL:
+					 none has a channel */
+	struct adv_rs_sleep sleep;
 	struct pollfd *of_sets; /* the caller's array, if the call is rselect() */
 };
 
@@ -114,8 +119,10 @@ static void start_watching(struct polling *p)
 		pthread_mutex_lock(&rs->lock);
 		adv_list_add_tail(&rs->watches, &p->watches[i].link);
 		adv_rs_arm(rs);
-		if (rs->channel)
+		if (rs->channel) {
 			p->real[i].fd = rs->channel->fd;
+			p->receiver = p->receiver ? p->receiver : rs;
+		}
 		pthread_mutex_unlock(&rs->lock);
 	}
 	p->real[p->count] = (struct pollfd){.fd = p->waker->fd, .events = POLLIN};
@@ -130,7 +137,9 @@ static void stop_watching(struct polling *p)
 			continue;
 		pthread_mutex_lock(&rs->lock);
 		adv_list_del(&p->watches[i].link);
-		adv_rs_take_events(rs);
+		adv_rs_take_events(rs, rs == p->receiver ? p->sleep.cq : NULL);
+		if (rs == p->receiver)
+			p->sleep.cq = NULL; /* fds may list an rsocket twice */
 		pthread_mutex_unlock(&rs->lock);
 	}
 }
@@ -172,6 +181,13 @@ static int sleep_once(struct polling *p, int64_t deadline)
 	p->waker = adv_rs_waker_get();
 	if (!p->waker)
 		return errno;
+	p->receiver = NULL;
+	p->sleep = (struct adv_rs_sleep){
+		.fds = p->real,
+		.count = (unsigned)p->count + 1,
+		.abandon = abandon_polling,
+		.arg = p,
+	};
 	start_watching(p);
 	found = check_all(p); /* finds completions from before the queues were armed */
 	if (found == 0) {
@@ -180,8 +196,9 @@ static int sleep_once(struct polling *p, int64_t deadline)
 
 			longest = left < 0 ? 0 : left < longest ? left : longest;
 		}
-		if (adv_rs_poll_cancellable(p->real, (unsigned)p->count + 1, (int)longest,
-					    abandon_polling, p) < 0)
+		p->sleep.timeout_ms = (int)longest;
+		p->sleep.channel = p->receiver ? p->receiver->channel : NULL;
+		if (adv_rs_sleep(&p->sleep) < 0)
 			err = errno;
 	}
 	stop_sleeping(p);
@@ -213,8 +230,16 @@ static int poll_loop(struct polling *p, int timeout_ms)
 /* Waits for ordinary descriptors only. */
 static int poll_others(struct polling *p, int timeout)
 {
+	struct adv_rs_sleep sleep = {
+		.fds = p->fds,
+		.count = (unsigned)p->count,
+		.timeout_ms = timeout,
+		.abandon = free,
+		.arg = p->of_sets,
+	};
+
 	free_polling(p);
-	return adv_rs_poll_cancellable(p->fds, (unsigned)p->count, timeout, free, p->of_sets);
+	return adv_rs_sleep(&sleep);
 }
 
 /* As rpoll(2). of_sets: memory that is freed if the thread is cancelled; NULL: none. */
@@ -225,7 +250,7 @@ static int poll_all(struct pollfd *fds, nfds_t nfds, int timeout, struct pollfd 
 
 	if (nfds > INT_MAX / 2)
 		return adv_rs_error(EINVAL);
-	p.real = calloc(nfds + 1, sizeof(*p.real));
+	p.real = calloc(nfds + 1 + ADV_IBV_WAIT_ROOM, sizeof(*p.real));
 	p.others = calloc(nfds + 1, sizeof(*p.others));
 	p.rs = calloc(nfds + 1, sizeof(*p.rs));
 	p.watches = calloc(nfds + 1, sizeof(*p.watches));

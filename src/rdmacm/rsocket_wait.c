@@ -11,6 +11,7 @@
 #include "rdmacm/rsocket_cancel.h"
 #include "rdmacm/rsocket_config.h"
 #include "rdmacm/rsocket_table.h"
+#include "verbs/wait.h"
 
 #define CALLS_TO_YIELD 16
 
@@ -108,11 +109,15 @@ void adv_rs_arm(struct adv_rsocket *rs)
 	rs->armed = true;
 }
 
-void adv_rs_take_events(struct adv_rsocket *rs)
+void adv_rs_take_events(struct adv_rsocket *rs, struct ibv_cq *taken)
 {
 	struct ibv_cq *cq;
 	void *context;
 
+	if (taken) {
+		ibv_ack_cq_events(taken, 1);
+		rs->armed = false;
+	}
 	if (!rs->channel || !rs->armed)
 		return;
 	while (ibv_get_cq_event(rs->channel, &cq, &context) == 0) {
@@ -144,8 +149,14 @@ static int sleep_once(struct adv_rsocket *rs, adv_rs_test *test, int64_t deadlin
 	struct adv_rs_waker *waker = adv_rs_waker_get();
 	int64_t longest = adv_rs_config()->wake_up_ms;
 	struct sleeper sleeper = {rs, waker};
-	struct pollfd fds[2];
-	unsigned count = 1;
+	struct pollfd fds[2 + ADV_IBV_WAIT_ROOM];
+	struct adv_rs_sleep sleep = {
+		.fds = fds,
+		.count = 1,
+		.channel = rs->channel,
+		.abandon = abandon_sleep,
+		.arg = &sleeper,
+	};
 	int err = 0;
 
 	if (!waker)
@@ -158,16 +169,17 @@ static int sleep_once(struct adv_rsocket *rs, adv_rs_test *test, int64_t deadlin
 			longest = (deadline - adv_rs_now() + 999) / 1000;
 		fds[0] = (struct pollfd){.fd = waker->fd, .events = POLLIN};
 		if (rs->channel)
-			fds[count++] = (struct pollfd){.fd = rs->channel->fd, .events = POLLIN};
+			fds[sleep.count++] =
+				(struct pollfd){.fd = rs->channel->fd, .events = POLLIN};
+		sleep.timeout_ms = (int)longest;
 		pthread_mutex_unlock(&rs->lock);
-		if (longest > 0 &&
-		    adv_rs_poll_cancellable(fds, count, (int)longest, abandon_sleep, &sleeper) < 0)
+		if (longest > 0 && adv_rs_sleep(&sleep) < 0)
 			err = errno;
 		pthread_mutex_lock(&rs->lock);
 	}
 	adv_list_del(&waker->watch.link);
 	adv_rs_waker_put(waker);
-	adv_rs_take_events(rs);
+	adv_rs_take_events(rs, sleep.cq);
 	return err;
 }
 

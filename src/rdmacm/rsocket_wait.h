@@ -57,8 +57,9 @@ void adv_rs_progress(struct adv_rsocket *rs);
  */
 void adv_rs_arm(struct adv_rsocket *rs);
 
-/* Consumes the raised events. Lock held. */
-void adv_rs_take_events(struct adv_rsocket *rs);
+/* Consumes the raised events. taken: the CQ of an event that adv_rs_sleep() took, or NULL. Lock
+ * held. */
+void adv_rs_take_events(struct adv_rsocket *rs, struct ibv_cq *taken);
 
 typedef bool adv_rs_test(struct adv_rsocket *rs);
 

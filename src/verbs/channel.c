@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Completion channels: deliver completion events of CQs to ibv_get_cq_event(). */
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/sys.h"
 #include "verbs/cq_part.h"
+#include "verbs/wait.h"
+
+#define NS_PER_MS 1000000ull
+
+_Static_assert(ADV_IBV_WAIT_ROOM == ADV_DEVICE_WAIT_ROOM, "adv_ibv_wait() passes descriptors on");
 
 static struct adv_ibv_channel *channel_of(struct ibv_comp_channel *channel)
 {
@@ -86,23 +93,69 @@ static bool has_event(void *user)
 	return !adv_ibv_event_queue_empty(user);
 }
 
-/* Blocks until an event is queued, unless fd is non-blocking. Makes progress of one device
- * meanwhile; if the channel has CQs of several, their background threads do so for the others.
- * *mine: see adv_device_wait(). 0, or -1 with EINTR. */
-static int wait_for_event(struct ibv_comp_channel *channel, bool *mine)
+/* Returns the device whose packets a thread that waits for the channel receives. If the channel has
+ * CQs of several devices, their background threads receive for the others. */
+static struct adv_device *device_of(struct ibv_comp_channel *channel)
 {
 	struct adv_device *device = atomic_load(&channel_of(channel)->device);
-	struct adv_ibv_event_queue *q = &channel_of(channel)->events;
-	int err;
 
-	if (!device)
-		device = adv_ibv_context_of(channel->context)->device;
+	return device ? device : adv_ibv_context_of(channel->context)->device;
+}
+
+/* Blocks until an event is queued, unless fd is non-blocking. Makes progress meanwhile. *mine: see
+ * adv_device_wait(). 0, or -1 with EINTR. */
+static int wait_for_event(struct ibv_comp_channel *channel, bool *mine)
+{
+	struct adv_device *device = device_of(channel);
+	struct adv_ibv_event_queue *q = &channel_of(channel)->events;
+	struct pollfd fds[1 + ADV_DEVICE_WAIT_ROOM] = {{.fd = q->fd, .events = POLLIN}};
+	struct adv_device_wait wait = {
+		.fds = fds,
+		.count = 1,
+		.event_fd = q->fd,
+		.come = has_event,
+		.user = q,
+		.until = ADV_NEVER,
+		.restarts = true,
+	};
+	int err;
 
 	*mine = false;
 	if (has_event(q) || adv_device_is_foreign(device) ||
 	    adv_sys_fcntl(q->fd, F_GETFL, 0) & O_NONBLOCK)
 		return 0;
-	err = adv_device_wait(device, q->fd, has_event, q, mine);
+	err = adv_device_wait(device, &wait);
+	*mine = wait.mine;
+	errno = err ? err : errno;
+	return err ? -1 : 0;
+}
+
+ADV_EXPORT int adv_ibv_wait(struct ibv_comp_channel *channel, struct pollfd *fds, unsigned count,
+			    int timeout_ms, struct ibv_cq **cq)
+{
+	struct adv_device *device = device_of(channel);
+	struct adv_ibv_event_queue *q = &channel_of(channel)->events;
+	struct adv_device_wait wait = {
+		.fds = fds,
+		.count = count,
+		.event_fd = q->fd,
+		.come = has_event,
+		.user = q,
+		.until = timeout_ms < 0 ? ADV_NEVER
+					: adv_clock_ns() + (uint64_t)timeout_ms * NS_PER_MS,
+	};
+	struct adv_ibv_event_node *n = NULL;
+	int err;
+
+	*cq = NULL;
+	if (has_event(q))
+		return 0;
+	if (adv_device_is_foreign(device))
+		return poll(fds, count, timeout_ms) < 0 ? -1 : 0;
+	err = adv_device_wait(device, &wait);
+	if (wait.mine)
+		n = adv_ibv_event_dequeue(q);
+	*cq = n ? n->object : NULL;
 	errno = err ? err : errno;
 	return err ? -1 : 0;
 }

@@ -188,9 +188,11 @@ struct waiter {
 static void *wait_in_call(void *arg)
 {
 	struct waiter *w = arg;
-	bool own;
+	struct pollfd fds[1 + ADV_DEVICE_WAIT_ROOM] = {{.fd = w->fd[0], .events = POLLIN}};
+	struct adv_device_wait wait = {
+		.fds = fds, .count = 1, .event_fd = w->fd[0], .come = never, .until = ADV_NEVER};
 
-	(void)adv_device_wait(w->bed->a.d, w->fd[0], never, NULL, &own);
+	(void)adv_device_wait(w->bed->a.d, &wait);
 	return NULL;
 }
 

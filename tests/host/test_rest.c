@@ -132,10 +132,12 @@ static void *wait_for_event(void *arg)
 {
 	struct node *n = arg;
 	int fd = adv_sys_eventfd(0, 0);
-	bool mine;
+	struct pollfd fds[1 + ADV_DEVICE_WAIT_ROOM] = {{.fd = fd, .events = POLLIN}};
+	struct adv_device_wait wait = {
+		.fds = fds, .count = 1, .event_fd = fd, .come = nothing_comes, .until = ADV_NEVER};
 
 	assert_true(fd >= 0);
-	(void)adv_device_wait(n->d, fd, nothing_comes, NULL, &mine);
+	(void)adv_device_wait(n->d, &wait);
 	close(fd);
 	return NULL;
 }

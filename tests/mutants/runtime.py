@@ -20,6 +20,8 @@ UDP_TX = "src/link/udp_tx.c"
 THREAD = "src/host/device_thread.c"
 USERS = "src/daemon/users.c"
 WAIT = "src/host/device_wait.c"
+RSOCKET_WAIT = "src/rdmacm/rsocket_wait.c"
+RSOCKET_POLL = "src/rdmacm/rsocket_poll.c"
 
 FENCE = "\tatomic_thread_fence(memory_order_seq_cst);\n"
 
@@ -98,6 +100,16 @@ RUNTIME = [
     ("wait-rest", "a waiting thread of the program sleeps though a ring holds a packet", WAIT,
      "if (!again && !adv_device_link_sleep(d, true))\n\t\t\tagain = true;",
      "if (!again && !adv_device_link_sleep(d, true))\n\t\t\tagain = false;"),
+    ("wait-until", "a wait with a time limit sleeps until the device's next timer", WAIT,
+     "sleep_until(&w, deadline < wanted->until ? deadline : wanted->until)", "sleep_until(&w, deadline)"),
+    ("wait-signal", "a signal handler with SA_RESTART does not end rpoll()", WAIT,
+     "(!w->wanted->restarts || may_interrupt())", "may_interrupt()"),
+    ("rsocket-receives", "a thread that waits for an rsocket leaves receiving to the background thread", RSOCKET_WAIT,
+     "\t\t.channel = rs->channel,\n", ""),
+    ("rsocket-poll-receives", "a thread in rpoll() leaves receiving to the background thread", RSOCKET_POLL,
+     "p->receiver = p->receiver ? p->receiver : rs;", "p->receiver = NULL;"),
+    ("rsocket-taken", "an event that a wait has taken is never acknowledged", RSOCKET_WAIT,
+     "\t\tibv_ack_cq_events(taken, 1);\n", ""),
     # ---- the UDP link ----
     ("flow-dgid", "a path whose destination changes sends to the old one", UDP_INTERNAL,
      "adv_gids_equal(&f->dgid, &path->dgid, &f->sgid, &path->sgid) &&",

@@ -7,6 +7,8 @@
 
 #include "base/clock.h"
 
+#define PAGE 4096 /* the smallest page of the supported machines */
+
 /* Under the lock. All are initialized at the first use. */
 static struct adv_table by_pointer, by_lkey, by_number;
 static struct adv_list all[ADV_CHECK_KINDS];
@@ -51,6 +53,20 @@ const struct adv_check_library *adv_check_libibverbs;
 
 /* ---- the members of each kind ---- */
 
+static uint64_t locked; /* under the lock */
+
+uint64_t adv_check_locked(void)
+{
+	return locked;
+}
+
+static uint64_t locked_by(const struct adv_check_mr *mr)
+{
+	uint64_t first = mr->addr / PAGE, last = (mr->addr + mr->length - 1) / PAGE;
+
+	return mr->access & IBV_ACCESS_ON_DEMAND || !mr->length ? 0 : (last - first + 1) * PAGE;
+}
+
 static void fill_mr(struct adv_check_mr *mr, const struct ibv_mr *ibv,
 		    const struct adv_check_mr_attr *attr)
 {
@@ -61,6 +77,9 @@ static void fill_mr(struct adv_check_mr *mr, const struct ibv_mr *ibv,
 	mr->length = ibv->length;
 	mr->access = attr->access;
 	mr->pd = ibv->pd;
+	locked -= mr->locked;
+	mr->locked = locked_by(mr);
+	locked += mr->locked;
 	adv_table_add(&by_lkey, &mr->by_lkey, hash_of(mr->lkey));
 	snprintf(mr->base.name, ADV_CHECK_NAME, "mr 0x%08x", mr->lkey);
 }
@@ -161,8 +180,10 @@ struct adv_check_object *adv_check_object_add(enum adv_check_kind kind, void *ob
 
 void adv_check_object_remove(struct adv_check_object *o)
 {
-	if (o->kind == ADV_CHECK_MR)
+	if (o->kind == ADV_CHECK_MR) {
 		adv_table_remove(&by_lkey, &((struct adv_check_mr *)o)->by_lkey);
+		locked -= ((struct adv_check_mr *)o)->locked;
+	}
 	if (o->kind == ADV_CHECK_SRQ)
 		adv_check_queue_clear(&((struct adv_check_srq *)o)->recvs);
 	if (o->kind == ADV_CHECK_QP) {

@@ -41,6 +41,7 @@ struct adv_check_mr {
 	uint64_t iova;	 /* address of the first byte in work requests */
 	uintptr_t addr;	 /* address of the first byte in memory */
 	uint64_t length; /* bytes */
+	uint64_t locked; /* bytes of its pages, which a card pins; 0: on-demand paging */
 	int access;
 	const struct ibv_pd *pd;
 	struct adv_check_stack deregistered; /* set when ibv_dereg_mr() is called */
@@ -136,6 +137,8 @@ extern const struct adv_check_library *adv_check_libibverbs;
 /* True if the device still works on the requests of the queue pair. */
 bool adv_check_qp_is_live(const struct adv_check_qp *qp);
 
+/* Returns the sum of `locked` of all regions. */
+uint64_t adv_check_locked(void);
 /* Records that ibv_rereg_mr() changed the region: flags and new access as in the observer. */
 void adv_check_mr_change(struct adv_check_mr *mr, int flags, int access);
 

@@ -63,21 +63,12 @@ static bool may_lock_all(void)
 	       second == 0 && count == UINT32_MAX;
 }
 
-static uint64_t locked_by(const struct adv_check_mr *mr)
-{
-	uint64_t first = mr->addr / PAGE, last = (mr->addr + mr->length - 1) / PAGE;
-
-	return mr->access & IBV_ACCESS_ON_DEMAND || !mr->length ? 0 : (last - first + 1) * PAGE;
-}
-
 void adv_check_region_registered(struct adv_check_call *call, const struct adv_check_mr *mr)
 {
 	struct adv_check_finding f = {.rule = ADV_RULE_MEMLOCK_LIMIT};
+	const uint64_t locked = adv_check_locked();
 	struct rlimit limit;
-	uint64_t locked = 0;
 
-	adv_list_for_each(struct adv_check_object, o, adv_check_objects(ADV_CHECK_MR), link)
-		locked += locked_by((struct adv_check_mr *)o);
 	if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY ||
 	    locked <= limit.rlim_cur || may_lock_all())
 		return;

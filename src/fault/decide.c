@@ -198,6 +198,8 @@ uint32_t adv_fault_decide_work(struct adv_fault_state *s, uint64_t now,
 		if (!matches_work(r, w, now - s->start) || !roll_hit(s, r, &s->rule[i]))
 			continue;
 		s->counters.hits[r->action]++;
+		if (r->action == ADV_FAULT_TEAR)
+			return (uint32_t)r->time;
 		return r->action == ADV_FAULT_RNR ? 1 : r->value;
 	}
 	return 0;

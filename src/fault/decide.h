@@ -29,7 +29,7 @@ void adv_fault_packet_read(struct adv_fault_packet *p, bool tx, const struct adv
 
 /* The properties of a work request that rules test. */
 struct adv_fault_work {
-	enum adv_fault_action action; /* action that the caller queries: POST, COMPLETE or RNR */
+	enum adv_fault_action action; /* action that the caller queries: a bit of OF_WORK */
 	enum adv_fault_work_queue queue;
 	uint8_t opcode; /* opcode of a packet that carries such a request; 0xff: no packet does */
 	uint32_t qpn;	/* 0: the request is not of a particular QP */
@@ -83,8 +83,9 @@ void adv_fault_begin(struct adv_fault_state *s, const struct adv_fault_plan *pla
 bool adv_fault_decide(struct adv_fault_state *s, uint64_t now, const struct adv_fault_packet *p,
 		      struct adv_fault_verdict *v);
 
-/* Decides about a work request. Returns the errno (POST), the status (COMPLETE), or 1 (RNR: no
- * receive request is available). Returns 0 if no rule hits the request. */
+/* Decides about a work request. Returns the errno (POST), the status (COMPLETE), 1 (RNR: no
+ * receive request is available), or a duration in ns (TEAR). Returns 0 if no rule hits the request.
+ */
 uint32_t adv_fault_decide_work(struct adv_fault_state *s, uint64_t now,
 			       const struct adv_fault_work *w);
 

@@ -82,8 +82,8 @@ static const struct table {
 };
 
 static const char *const action_names[ADV_FAULT_ACTIONS] = {
-	"drop", "duplicate", "reorder", "corrupt",   "delay",	     "mark", "down",
-	"post", "complete",  "rnr",	"port-down", "device-fatal", "event"};
+	"drop", "duplicate", "reorder", "corrupt", "delay",	"mark",		"down",
+	"post", "complete",  "rnr",	"tear",	   "port-down", "device-fatal", "event"};
 
 const char *adv_fault_action_name(enum adv_fault_action action)
 {

@@ -304,6 +304,8 @@ static bool read_duration(struct parser *p, const struct word *w, enum adv_fault
 {
 	if (!read_time(p, w, &p->rule.time))
 		return false;
+	if (action == ADV_FAULT_TEAR && p->rule.time > ADV_FAULT_TEAR_MAX)
+		return set_error(p, w->value, "'tear' takes at most 100ms");
 	return p->rule.time || action == ADV_FAULT_DELAY ||
 	       set_error(p, w->value, "'%s' needs a time above 0", adv_fault_action_name(action));
 }
@@ -439,7 +441,8 @@ static bool read_action(struct parser *p, const struct word *w, enum adv_fault_a
 			adv_fault_action_name(p->rule.action));
 	p->has_action = true;
 	p->rule.action = action;
-	if (action == ADV_FAULT_DELAY || action == ADV_FAULT_DOWN || action == ADV_FAULT_PORT_DOWN)
+	if (action == ADV_FAULT_DELAY || action == ADV_FAULT_DOWN || action == ADV_FAULT_TEAR ||
+	    action == ADV_FAULT_PORT_DOWN)
 		return read_duration(p, w, action);
 	if (adv_fault_has_value(action))
 		return read_named(p, w, action);
@@ -500,7 +503,8 @@ static void fill_defaults(struct parser *p)
 {
 	struct adv_fault_rule *r = &p->rule;
 
-	if (!r->tx && !r->rx && !adv_fault_has_value(r->action) && r->action != ADV_FAULT_RNR)
+	if (!r->tx && !r->rx && !adv_fault_has_value(r->action) && r->action != ADV_FAULT_RNR &&
+	    r->action != ADV_FAULT_TEAR)
 		r->tx = r->rx = true;
 	if (r->action == ADV_FAULT_PORT_DOWN)
 		r->until = r->from + r->time;
@@ -541,6 +545,9 @@ static bool check_requests(struct parser *p)
 		return set_error(
 			p, p->seen[KEY_QUEUE],
 			"'rnr' applies to receive queues: a send request needs no receive request");
+	if (r->action == ADV_FAULT_TEAR && r->queues == 1u << ADV_FAULT_SHARED_QUEUE)
+		return set_error(p, p->seen[KEY_QUEUE],
+				 "'tear' applies to READs (queue=send) and WRITEs (queue=recv)");
 	/* A receive request has no opcode yet when it is posted. */
 	if ((1u << r->action & ADV_FAULT_OF_WORK) && r->has_kinds &&
 	    !adv_fault_kinds_has_request(&r->kinds, sent,
@@ -566,7 +573,7 @@ static bool end_rule(struct parser *p, const char *start)
 		return set_error(
 			p, start,
 			"a rule without an action: expected one of drop, duplicate, reorder, "
-			"corrupt, delay, mark, down, post, complete, rnr, port-down, "
+			"corrupt, delay, mark, down, post, complete, rnr, tear, port-down, "
 			"device-fatal, event");
 	if (!check_words(p) || !check_requests(p))
 		return false;

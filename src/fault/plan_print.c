@@ -161,7 +161,7 @@ static void add_rule(struct text *t, const struct adv_fault_rule *r)
 {
 	const char *action = adv_fault_action_name(r->action);
 	bool lasts = r->action == ADV_FAULT_DELAY || r->action == ADV_FAULT_DOWN ||
-		     r->action == ADV_FAULT_PORT_DOWN;
+		     r->action == ADV_FAULT_PORT_DOWN || r->action == ADV_FAULT_TEAR;
 
 	append(t, "%s", t->len ? "; " : "");
 	if (lasts)

@@ -23,6 +23,7 @@ enum adv_fault_action {
 	ADV_FAULT_POST,
 	ADV_FAULT_COMPLETE,
 	ADV_FAULT_RNR,
+	ADV_FAULT_TEAR,
 	/* These act on the device, at a given time: */
 	ADV_FAULT_PORT_DOWN,
 	ADV_FAULT_DEVICE_FATAL,
@@ -32,9 +33,13 @@ enum adv_fault_action {
 
 /* Bit masks of the actions on packets, on work requests and on the device. */
 #define ADV_FAULT_OF_PACKETS ((1u << ADV_FAULT_POST) - 1)
-#define ADV_FAULT_OF_WORK    (1u << ADV_FAULT_POST | 1u << ADV_FAULT_COMPLETE | 1u << ADV_FAULT_RNR)
+#define ADV_FAULT_OF_WORK                                                                          \
+	(1u << ADV_FAULT_POST | 1u << ADV_FAULT_COMPLETE | 1u << ADV_FAULT_RNR |                   \
+	 1u << ADV_FAULT_TEAR)
 #define ADV_FAULT_OF_DEVICE                                                                        \
 	(1u << ADV_FAULT_PORT_DOWN | 1u << ADV_FAULT_DEVICE_FATAL | 1u << ADV_FAULT_EVENT)
+
+#define ADV_FAULT_TEAR_MAX 100000000 /* ns: the device does nothing else meanwhile */
 
 /* The queue to which a work request is posted. */
 enum adv_fault_work_queue {
@@ -71,7 +76,8 @@ struct adv_fault_rule {
 	uint32_t chance; /* in units of 1 / ADV_FAULT_CERTAIN */
 	uint64_t times;	 /* the rule hits at most this often; 0: no limit */
 	/* Parameters of the action. */
-	uint64_t time;	 /* ns. DELAY, DOWN, PORT_DOWN: duration; DUPLICATE: interval between the
+	uint64_t time;	 /* ns. DELAY, DOWN, PORT_DOWN: duration; TEAR: duration, ADV_FAULT_TEAR_MAX
+			  * at most; DUPLICATE: interval between the
 			  * packet and its copy; REORDER: the longest time the packet is kept */
 	uint64_t jitter; /* ns, DELAY */
 	uint32_t count;	 /* DUPLICATE: copies; REORDER: packets that overtake; CORRUPT: bits */

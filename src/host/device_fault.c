@@ -26,12 +26,25 @@ static uint32_t inject(void *user, enum adv_injection what, const struct adv_wor
 		[ADV_INJECT_POST] = ADV_FAULT_POST,
 		[ADV_INJECT_COMPLETION] = ADV_FAULT_COMPLETE,
 		[ADV_INJECT_NOT_READY] = ADV_FAULT_RNR,
+		[ADV_INJECT_TEAR] = ADV_FAULT_TEAR,
 	};
 	struct adv_device *d = user;
-	struct adv_fault_work w = {actions[what], (enum adv_fault_work_queue)work->queue,
-				   work->opcode, work->qpn};
+	struct adv_fault_work w = {.queue = (enum adv_fault_work_queue)work->queue,
+				   .opcode = work->opcode,
+				   .qpn = work->qpn};
+	uint32_t result;
 
-	return adv_fault_link_decide_work(d->fault, &w);
+	if (what == ADV_INJECT_TORN) {
+		const struct timespec pause = {.tv_nsec = d->tear_ns};
+
+		nanosleep(&pause, NULL);
+		return 0;
+	}
+	w.action = actions[what];
+	result = adv_fault_link_decide_work(d->fault, &w);
+	if (what == ADV_INJECT_TEAR)
+		d->tear_ns = result;
+	return result;
 }
 
 static const struct adv_fault_state *state_of(const struct adv_device *d)

@@ -105,6 +105,7 @@ struct adv_device {
 	struct adv_link *udp;	/* the innermost link; may be `link` itself */
 	struct adv_link *shm;	/* link of shared memory that wraps `udp`, or NULL */
 	struct adv_link *fault; /* fault link of the plan in force, or NULL */
+	uint32_t tear_ns;	/* how long the present torn payload stays in two parts */
 	struct adv_tap tap[ADV_CAPTURE_PLACES];
 	int bell_fd; /* bell of `shm`, which wakes a sleeping reader (link/bell.h); -1: none */
 	struct device_peers peers;

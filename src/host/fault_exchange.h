@@ -17,7 +17,7 @@
 #include "fault/decide.h"
 
 #define ADV_FAULT_EXCHANGE_MAGIC   0x41445646u /* "ADVF" */
-#define ADV_FAULT_EXCHANGE_VERSION 1
+#define ADV_FAULT_EXCHANGE_VERSION 2
 #define ADV_FAULT_EXCHANGE_HITS	   32
 #define ADV_FAULT_EXCHANGE_LOST	   (ADV_FAULT_EXCHANGE_HITS - 1) /* index in hits[] */
 

@@ -7,6 +7,7 @@
 #include "base/probe.h"
 #include "transport/completer.h"
 #include "transport/flight.h"
+#include "transport/inject.h"
 #include "transport/payload.h"
 #include "transport/qp_complete.h"
 #include "transport/recovery.h"
@@ -174,13 +175,28 @@ static void fail_by_response(struct adv_qp *qp, enum adv_vendor_err why, uint64_
 	adv_qp_fail_send(qp, IBV_WC_BAD_RESP_ERR, why, now);
 }
 
+/* Places a part of a READ's response. With an injector, and in a single SGE, the end of the part
+ * may become visible first. */
+static bool scatter(struct adv_qp *qp, const struct adv_send_wqe *wqe, uint32_t offset,
+		    const void *data, uint32_t length, enum adv_vendor_err *why)
+{
+	struct iovec to[ADV_MAX_SGE];
+
+	if (!qp->engine->injector || wqe->num_sge != 1 || !length)
+		return adv_payload_scatter(qp, wqe->sge, wqe->num_sge, offset, data, length, why);
+	if (!adv_payload_ranges(qp, wqe->sge, 1, offset, length, IBV_ACCESS_LOCAL_WRITE, to, why))
+		return false;
+	adv_inject_store(qp, ADV_WORK_SEND, to[0].iov_base, data, length);
+	return true;
+}
+
 static void place_response(struct adv_qp *qp, const struct adv_send_wqe *wqe, uint32_t offset,
 			   const void *data, uint32_t length, uint64_t now)
 {
 	enum adv_vendor_err why = ADV_ERR_NONE;
 	uint32_t next = adv_psn_add(qp->req.una_psn, 1);
 
-	if (adv_payload_scatter(qp, wqe->sge, wqe->num_sge, offset, data, length, &why))
+	if (scatter(qp, wqe, offset, data, length, &why))
 		advance_una(qp, next, now);
 	else
 		adv_qp_fail_send(qp, IBV_WC_LOC_PROT_ERR, why, now);

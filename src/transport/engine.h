@@ -260,6 +260,10 @@ enum adv_injection {
 				  responder refuses the message */
 	ADV_INJECT_NOT_READY, /* not 0: the responder treats a message as if no receive request were
 				 posted */
+	ADV_INJECT_TEAR, /* not 0: the payload of a WRITE or READ response packet is placed in two
+			    parts, its end first. The queue of a WRITE is a receive queue, that
+			    of a READ the send queue; the opcode is not known */
+	ADV_INJECT_TORN, /* the first part is placed: the injector may wait. The result is 0 */
 };
 
 enum adv_work_queue { ADV_WORK_SEND, ADV_WORK_RECV, ADV_WORK_SHARED };

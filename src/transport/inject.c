@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Injected faults: queries the engine's injector. */
 #include "transport/inject.h"
+#include "transport/payload.h"
 #include "transport/unusual.h"
 
 void adv_engine_set_injector(struct adv_engine *e, adv_injector *fn, void *user)
@@ -75,4 +76,22 @@ uint32_t adv_inject_recv(const struct adv_engine *e, const struct adv_qp *qp,
 	if (!qp || qp->srq)
 		work.queue = ADV_WORK_SHARED;
 	return ask_injector(e, what, &work);
+}
+
+/* Bytes at the end of a torn payload, which become visible first. Cards place so few at once. */
+#define TORN_END 8u
+
+void adv_inject_store(const struct adv_qp *qp, enum adv_work_queue queue, uint8_t *to,
+		      const uint8_t *from, uint32_t length)
+{
+	const struct adv_work work = {queue, qp->qpn, ADV_WORK_NO_OPCODE};
+	const uint32_t begin = length > TORN_END ? length - TORN_END : 0;
+
+	if (!begin || !ask_injector(qp->engine, ADV_INJECT_TEAR, &work)) {
+		adv_payload_store(to, from, length);
+		return;
+	}
+	adv_payload_store(to + begin, from + begin, TORN_END);
+	(void)ask_injector(qp->engine, ADV_INJECT_TORN, &work);
+	adv_payload_store(to, from, begin);
 }

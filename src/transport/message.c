@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "transport/inject.h"
 #include "transport/message.h"
 #include "transport/mw.h"
 #include "transport/paging.h"
@@ -94,7 +95,9 @@ enum adv_vendor_err adv_message_place_write(struct adv_qp *qp, const struct adv_
 		return adv_mr_remote_cause(why);
 	if (in->payload_len > ADV_PAGED_AT_ONCE && !bring_in_target(qp, in, &why))
 		return adv_mr_remote_cause(why);
-	if (!in->source)
+	if (!in->source && qp->engine->injector)
+		adv_inject_store(qp, ADV_WORK_RECV, to, in->payload, in->payload_len);
+	else if (!in->source)
 		adv_payload_store(to, in->payload, in->payload_len);
 	else if (!adv_payload_pull(in->source, to))
 		return ADV_ERR_LOST;

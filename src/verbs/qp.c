@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Queue pairs: create, modify, query, destroy. post.c posts, qp_ex.c has ibv_wr_*(), mcast.c the
  * multicast groups. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "transport/names.h"
 #include "verbs/cq_part.h"
 
@@ -437,8 +439,10 @@ ADV_EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode 
 ADV_EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	memset(ece, 0, sizeof(*ece));
-	return adv_ibv_refuse(adv_reason(EOPNOTSUPP, NO_ECE), "ibv_query_ece(qp 0x%06x)",
-			      qp->qp_num);
+	/* No warning: librdmacm queries each QP, and an answer of this kind is no fault. */
+	adv_debug("ibv_query_ece(qp 0x%06x): " NO_ECE, qp->qp_num);
+	errno = EOPNOTSUPP;
+	return EOPNOTSUPP;
 }
 
 ADV_EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)

@@ -38,7 +38,7 @@ class Command(unittest.TestCase):
     @classmethod
     def compile(cls, name, *flags, source="freed_registered.c"):
         path = pathlib.Path(cls.folder.name) / name
-        subprocess.run(["cc", "-g", *flags, "-o", path, source, "lab.c", "-libverbs"],
+        subprocess.run(["cc", "-g", *flags, "-o", path, source, "lab.c", "-libverbs", "-lpthread"],
                        cwd=HERE, check=True)
         return path
 
@@ -77,6 +77,16 @@ class Command(unittest.TestCase):
         self.assertIn("warn: ibv_modify_qp(", check(program)[1])
         self.assertNotIn("warn: ", check("env", "ADVERB_LOG=error", program)[1])
         self.assertNotIn("warn: ", check("--", ADVERB, "run", "--log", "error", program)[1])
+
+    def test_torn_payloads(self):
+        torn = ("--", ADVERB, "run", "--fault", "tear=50ms queue=recv")
+        wrong = self.compile("polled", source="write_polled.c")
+        mended = self.compile("notified", "-DMENDED=1", source="write_polled.c")
+        self.assertEqual(check(wrong)[0], 0)
+        self.assertEqual(check(*torn, wrong)[0], 3)
+        status, output = check(*torn, mended)
+        self.assertEqual(status, 0, output)
+        self.assertIn("findings: 0", output)
 
     def test_memory_is_bounded_by_outstanding_work(self):
         _, output = check(self.compile("steady", source="steady.c"))

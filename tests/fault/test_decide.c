@@ -336,6 +336,16 @@ static void test_work(void **unused)
 }
 
 /* Rules about requests do not match packets. */
+static void test_tear(void **unused)
+{
+	begin_plan("tear=200us queue=recv,srq; tear=1ms queue=send nth=2");
+	assert_int_equal(decide_work(ADV_FAULT_TEAR, ADV_FAULT_RECV_QUEUE, 0xff, 5, 0), 200000);
+	assert_int_equal(decide_work(ADV_FAULT_TEAR, ADV_FAULT_SEND_QUEUE, 0xff, 5, 0), 0);
+	assert_int_equal(decide_work(ADV_FAULT_TEAR, ADV_FAULT_SEND_QUEUE, 0xff, 5, 0), 1000000);
+	assert_int_equal(decide_work(ADV_FAULT_POST, ADV_FAULT_RECV_QUEUE, 0xff, 5, 0), 0);
+	assert_int_equal(state.counters.hits[ADV_FAULT_TEAR], 2);
+}
+
 static void test_work_is_no_packet(void **unused)
 {
 	struct adv_fault_packet p = packet(true, ADV_OP_WRITE_ONLY, 5, 1);
@@ -433,13 +443,21 @@ static void test_events(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nth),	 cmocka_unit_test(test_conditions),
-		cmocka_unit_test(test_kinds),	 cmocka_unit_test(test_chance),
-		cmocka_unit_test(test_verdicts), cmocka_unit_test(test_combined),
-		cmocka_unit_test(test_mark),	 cmocka_unit_test(test_down),
-		cmocka_unit_test(test_alter),	 cmocka_unit_test(test_read),
-		cmocka_unit_test(test_work),	 cmocka_unit_test(test_work_is_no_packet),
-		cmocka_unit_test(test_device),	 cmocka_unit_test(test_blink),
+		cmocka_unit_test(test_nth),
+		cmocka_unit_test(test_conditions),
+		cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_chance),
+		cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_combined),
+		cmocka_unit_test(test_mark),
+		cmocka_unit_test(test_down),
+		cmocka_unit_test(test_alter),
+		cmocka_unit_test(test_read),
+		cmocka_unit_test(test_tear),
+		cmocka_unit_test(test_work),
+		cmocka_unit_test(test_work_is_no_packet),
+		cmocka_unit_test(test_device),
+		cmocka_unit_test(test_blink),
 		cmocka_unit_test(test_events),
 	};
 

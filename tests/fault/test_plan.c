@@ -217,6 +217,9 @@ static void test_print(void **state)
 	expect_print("complete=wr_flush_err queue=recv", "complete=WR_FLUSH_ERR queue=recv");
 	expect_print("rnr from=1s until=2s", "rnr from=1s until=2s");
 	expect_print("rnr queue=srq", "rnr queue=srq");
+	expect_print("tear=200us", "tear=200us");
+	expect_print("chance=5% tear=1ms queue=send qpn=7 every=2",
+		     "tear=1ms chance=5% queue=send qpn=0x7 every=2");
 	expect_print("complete=TM_ERR queue=recv op=rc-send-last",
 		     "complete=TM_ERR queue=recv op=rc-send-last");
 	expect_print("complete=TM_ERR queue=send op=ack,rc-compare-swap",
@@ -262,6 +265,12 @@ static void test_errors(void **state)
 	expect_error("post=ENOMEM tx", "tx", "'tx' does not belong to 'post'");
 	expect_error("psn=1 complete=FATAL_ERR", "psn", "'psn' does not belong to 'complete'");
 	expect_error("rnr=5% op=send", "op", "'op' does not belong to 'rnr'");
+	expect_error("tear", "tear", "'tear' needs a value");
+	expect_error("tear=0s", "0s", "'tear' needs a time above 0");
+	expect_error("tear=101ms", "101ms", "at most 100ms");
+	expect_error("tear=1ms op=write", "op", "'op' does not belong to 'tear'");
+	expect_error("tear=1ms queue=srq", "queue", "READs (queue=send) and WRITEs");
+	expect_error("tear=1ms rx", "rx", "'rx' does not belong to 'tear'");
 	expect_error("rnr queue=send", "queue", "a send request needs no receive request");
 	expect_error("complete=REM_OP_ERR op=ack", "op", "no request has these packets");
 	expect_error("post=ENOMEM op=read-response,nak", "op", "no request has these packets");

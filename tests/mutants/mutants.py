@@ -28,6 +28,7 @@ FLIGHT = "src/transport/flight.c"
 FLIGHT_H = "src/transport/flight.h"
 FLOW = "src/transport/flow.c"
 HEADERS = "src/wire/headers.h"
+INJECT = "src/transport/inject.c"
 LONG_PACKET = "src/transport/long_packet.c"
 MCAST = "src/transport/mcast.c"
 MESSAGE = "src/transport/message.c"
@@ -67,6 +68,8 @@ WINDOW = "src/transport/window.c"
 XRC_NUMBER = "src/transport/xrc_number.c"
 
 MUTANTS = [
+    ("torn-payload", "the end of a torn payload does not come first", INJECT,
+     "adv_payload_store(to + begin, from + begin, TORN_END);", "adv_payload_store(to, from, begin);"),
     ("long-length", "a long packet may be longer than the packets that it stands for", MESSAGE_H,
      "return in->payload_len <= before + qp->mtu &&", "return in->payload_len <= ADV_LONG_MAX &&"),
     ("long-partly", "a long packet that was partly received is taken for a duplicate", RESPONDER,

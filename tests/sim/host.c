@@ -236,10 +236,15 @@ static uint32_t inject(void *user, enum adv_injection what, const struct adv_wor
 	static const enum adv_fault_action actions[] = {[ADV_INJECT_POST] = ADV_FAULT_POST,
 							[ADV_INJECT_COMPLETION] =
 								ADV_FAULT_COMPLETE,
-							[ADV_INJECT_NOT_READY] = ADV_FAULT_RNR};
+							[ADV_INJECT_NOT_READY] = ADV_FAULT_RNR,
+							[ADV_INJECT_TEAR] = ADV_FAULT_TEAR};
 	struct host *h = user;
-	struct adv_fault_work w = {actions[what], (enum adv_fault_work_queue)work->queue,
-				   work->opcode, work->qpn};
+	struct adv_fault_work w;
+
+	if (what == ADV_INJECT_TORN)
+		return 0;
+	w = (struct adv_fault_work){actions[what], (enum adv_fault_work_queue)work->queue,
+				    work->opcode, work->qpn};
 
 	return adv_fault_decide_work(&h->fault, h->sim->now, &w);
 }

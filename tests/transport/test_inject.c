@@ -291,6 +291,54 @@ static void test_not_ready(void **state)
 	}
 }
 
+/* Notes which bytes of a torn payload of 3000 bytes are placed in between. */
+static uint32_t inject_tear(void *user, enum adv_injection what, const struct adv_work *work)
+{
+	struct bed *bed = user;
+	const struct region *r = work->queue == ADV_WORK_SEND ? bed->ra : bed->rb;
+
+	if (what == ADV_INJECT_TEAR)
+		bed->last = *work;
+	if (what == ADV_INJECT_TORN) {
+		bed->seen++;
+		assert_int_equal(r->buf[2991], 0);
+		assert_int_not_equal(r->buf[2992], 0);
+		assert_int_not_equal(r->buf[2999], 0);
+	}
+	return what == ADV_INJECT_TEAR;
+}
+
+/* The end of a packet's payload becomes visible before the rest. */
+static void test_tear(void **state)
+{
+	static const int torn[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_SEND};
+
+	for (unsigned k = 0; k < 3; k++) {
+		struct options o = options_default(k ? IBV_QPT_RC : IBV_QPT_UC);
+		const bool reads = torn[k] == IBV_WR_RDMA_READ;
+		struct bed bed;
+
+		o.mtu = IBV_MTU_4096;
+		bed_open(&bed, &o, reads ? 0 : 1, (struct script){ADV_INJECT_TEAR, 1, 0, 1});
+		adv_engine_set_injector(bed.net->node[!reads].e, inject_tear, &bed);
+		if (reads) {
+			region_fill(bed.rb, 1);
+			memset(bed.ra->buf, 0, 4096);
+		}
+		end_recv(bed.b, 0, bed.rb, 0, 4096);
+		end_op(bed.a, torn[k], 0, bed.ra, 0, 3000, bed.rb, 0);
+		net_until(bed.net, bed.a, 1, 0, SEC);
+		expect_send(bed.a, 0, 0, IBV_WC_SUCCESS);
+		net_run(bed.net, SEC);
+		expect_pattern(reads ? bed.ra : bed.rb, 0, 3000, 1, 0);
+		/* A SEND has a completion, so it is not torn. */
+		assert_int_equal(bed.seen, k < 2);
+		if (k < 2)
+			assert_int_equal(bed.last.queue, reads ? ADV_WORK_SEND : ADV_WORK_RECV);
+		bed_close(&bed);
+	}
+}
+
 /* The receiver is not ready for longer than the sender's RNR retries. */
 static void test_not_ready_too_long(void **state)
 {
@@ -319,6 +367,7 @@ int main(void)
 		cmocka_unit_test(test_recv_completion),
 		cmocka_unit_test(test_unreliable_recv),
 		cmocka_unit_test(test_not_ready),
+		cmocka_unit_test(test_tear),
 		cmocka_unit_test(test_not_ready_too_long),
 	};
 

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "cli/command.h"
 #include "cli/json.h"
+#include "cli/latencies.h"
 #include "cli/objects.h"
 #include "cli/stat_latency.h"
 #include "host/hw_counters.h"
@@ -34,7 +35,8 @@ struct counted {
 	unsigned count;
 	const char *name[VALUES];
 	uint64_t value[VALUES];
-	bool wraps[VALUES]; /* the value is modulo 2^32 */
+	bool wraps[VALUES];		       /* the value is modulo 2^32 */
+	uint64_t latency[ADV_LATENCY_BUCKETS]; /* of a queue pair, modulo 2^32 */
 };
 
 /* The counters of one time. */
@@ -51,7 +53,7 @@ static const struct argp_option options[] = {
 	{"count", 'c', "N", 0, "With --interval: end after N reports", 0},
 	{"latency", 'l', NULL, 0,
 	 "Show how long send requests took from their post to their completion: of all programs, "
-	 "or of --pid",
+	 "of --pid, or of --qp",
 	 0},
 	{"json", 'j', NULL, 0, "Print JSON, one line for each report", 0},
 	{0},
@@ -97,8 +99,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (a->count && a->interval == 0)
 			argp_error(state, "--count needs --interval");
-		if (a->latency && a->qpn)
-			argp_error(state, "--latency is measured for a process, not for a --qp");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -156,17 +156,25 @@ static void count_qp(struct counted *c, const struct adv_object *qp)
 
 static bool read_qps(struct adv_control *control, const struct arguments *a, struct reading *r)
 {
-	struct adv_objects o;
-	bool good = adv_objects_read(&o, control, ADV_RESOURCE_QP, a->pid);
+	struct adv_objects o, pieces = {0};
+	bool good = adv_objects_read(&o, control, ADV_RESOURCE_QP, a->pid) &&
+		    adv_latencies_read(&pieces, control, a->pid);
 
 	r->list = good ? calloc(o.count + 1, sizeof(*r->list)) : NULL;
-	for (size_t i = 0; r->list && i < o.count; i++)
-		if (!a->qpn || o.list[i].number == a->qpn)
-			count_qp(&r->list[r->count++], &o.list[i]);
+	for (size_t i = 0; r->list && i < o.count; i++) {
+		struct counted *c = &r->list[r->count];
+
+		if (a->qpn && o.list[i].number != a->qpn)
+			continue;
+		count_qp(c, &o.list[i]);
+		adv_latencies_of(&pieces, c->pid, c->qpn, c->latency);
+		r->count++;
+	}
 	for (size_t i = 0; i < o.silent_count; i++)
 		fprintf(stderr, "adverb stat: process %u does not answer: stopped or too busy\n",
 			o.silent[i]);
 	adv_objects_free(&o);
+	adv_objects_free(&pieces);
 	if (r->list && !r->count)
 		fprintf(stderr, "adverb stat: no such queue pair; adverb res qp lists them\n");
 	return r->list && r->count;
@@ -219,6 +227,35 @@ static double rate_of(const struct reading *last, const struct reading *now,
 	return (double)grown * SECOND_NS / (double)(now->at - last->at);
 }
 
+/* What is shown of a queue pair's latency. */
+struct latency {
+	uint64_t requests;
+	uint64_t p50, p99; /* ns */
+};
+
+/* Returns the latency since the last reading; last NULL: since the creation of the QP. */
+static struct latency latency_of(const struct reading *last, const struct counted *c)
+{
+	const struct counted *was = last ? find_counted(last, c->qpn) : NULL;
+	uint64_t grown[ADV_LATENCY_BUCKETS];
+
+	for (unsigned i = 0; i < ADV_LATENCY_BUCKETS; i++)
+		grown[i] = (uint32_t)(c->latency[i] - (was ? was->latency[i] : 0));
+	return (struct latency){adv_latency_count(grown), adv_latency_quantile(grown, 0.5),
+				adv_latency_quantile(grown, 0.99)};
+}
+
+static void print_latency(struct latency l)
+{
+	char p50[ADV_DURATION_TEXT], p99[ADV_DURATION_TEXT];
+
+	if (!l.requests)
+		return;
+	adv_format_duration(p50, l.p50);
+	adv_format_duration(p99, l.p99);
+	printf("  %-32s %16s\n  %-32s %16s\n", "latency p50", p50, "latency p99", p99);
+}
+
 static void print_table(const struct reading *last, const struct reading *now)
 {
 	for (size_t k = 0; k < now->count; k++) {
@@ -236,7 +273,18 @@ static void print_table(const struct reading *last, const struct reading *now)
 				printf(" %14.1f/s", rate_of(last, now, c, i));
 			printf("\n");
 		}
+		if (c->qpn)
+			print_latency(latency_of(last, c));
 	}
+}
+
+static void add_latency(struct json_object *o, struct latency l)
+{
+	struct json_object *values = adv_json_add_object(o, "latency");
+
+	adv_json_add_number(values, "requests", l.requests);
+	adv_json_add_number(values, "p50_ns", l.p50);
+	adv_json_add_number(values, "p99_ns", l.p99);
 }
 
 static struct json_object *counted_to_json(const struct reading *last, const struct reading *now,
@@ -253,6 +301,8 @@ static struct json_object *counted_to_json(const struct reading *last, const str
 		adv_json_add_number(o, "pid", c->pid);
 		adv_json_add_text(o, "comm", command);
 	}
+	if (c->qpn)
+		add_latency(o, latency_of(last, c));
 	values = adv_json_add_object(o, "counters");
 	for (unsigned i = 0; i < c->count; i++)
 		adv_json_add_number(values, c->name[i], c->value[i]);
@@ -329,7 +379,7 @@ int adv_stat_main(int argc, char **argv)
 	if (!control)
 		return ADV_EXIT_FAILED;
 	if (a.latency) {
-		const struct adv_stat_latency l = {a.pid, (uint64_t)(a.interval * SECOND_NS),
+		const struct adv_stat_latency l = {a.pid, a.qpn, (uint64_t)(a.interval * SECOND_NS),
 						   a.count, a.json};
 
 		status = adv_stat_latency(control, &l) ? 0 : ADV_EXIT_FAILED;

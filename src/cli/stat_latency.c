@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "cli/json.h"
+#include "cli/latencies.h"
 #include "cli/objects.h"
 #include "cli/sample.h"
 
@@ -35,9 +36,37 @@ void adv_format_duration(char text[ADV_DURATION_TEXT], uint64_t ns)
 		 v, units[i]);
 }
 
+/* Whose histogram is shown, with the counts. */
+struct histogram {
+	uint32_t pid;
+	uint32_t qpn;
+	uint64_t bucket[ADV_LATENCY_BUCKETS];
+};
+
+/* Reads the histogram of a queue pair. If it fails, prints an error and returns false. */
+static bool read_qp(struct adv_control *c, const struct adv_stat_latency *wanted,
+		    struct histogram *h)
+{
+	struct adv_objects qps, pieces = {0};
+	bool good = adv_objects_read(&qps, c, ADV_RESOURCE_QP, wanted->pid), found = false;
+
+	for (size_t i = 0; good && !found && i < qps.count; i++) {
+		found = qps.list[i].number == wanted->qpn;
+		h->pid = qps.list[i].pid;
+	}
+	if (good && !found)
+		fprintf(stderr, "adverb stat: no such queue pair; adverb res qp lists them\n");
+	if (found)
+		found = adv_latencies_read(&pieces, c, h->pid);
+	if (found)
+		adv_latencies_of(&pieces, h->pid, wanted->qpn, h->bucket);
+	adv_objects_free(&pieces);
+	adv_objects_free(&qps);
+	return found;
+}
+
 /* Reads the histogram of a process or of all. If it fails, prints an error and returns false. */
-static bool read_histogram(struct adv_control *c, uint32_t pid,
-			   uint64_t bucket[ADV_LATENCY_BUCKETS])
+static bool read_process(struct adv_control *c, uint32_t pid, uint64_t bucket[ADV_LATENCY_BUCKETS])
 {
 	struct adv_sample s;
 	bool good = adv_sample_read(&s, c) == 0, found = !pid;
@@ -58,6 +87,14 @@ static bool read_histogram(struct adv_control *c, uint32_t pid,
 			"adverb stat: no such process uses the device; adverb status lists them\n");
 	adv_sample_free(&s);
 	return good && found;
+}
+
+/* Reads the wanted histogram. If it fails, prints an error and returns false. */
+static bool read_histogram(struct adv_control *c, const struct adv_stat_latency *wanted,
+			   struct histogram *h)
+{
+	*h = (struct histogram){.pid = wanted->pid, .qpn = wanted->qpn};
+	return wanted->qpn ? read_qp(c, wanted, h) : read_process(c, wanted->pid, h->bucket);
 }
 
 static uint64_t lower_bound(unsigned bucket)
@@ -86,14 +123,18 @@ static void print_buckets(const uint64_t bucket[ADV_LATENCY_BUCKETS])
 	}
 }
 
-static void print_text(uint32_t pid, const uint64_t bucket[ADV_LATENCY_BUCKETS])
+static void print_text(const struct histogram *h)
 {
+	const uint64_t *bucket = h->bucket;
 	uint64_t count = adv_latency_count(bucket);
 	char text[ADV_DURATION_TEXT], command[ADV_COMMAND_TEXT];
 
-	adv_object_command(pid, command);
-	if (pid)
-		printf("completion latency of process %u (%s): ", pid, command);
+	adv_object_command(h->pid, command);
+	if (h->qpn)
+		printf("completion latency of queue pair 0x%06x of process %u (%s): ", h->qpn,
+		       h->pid, command);
+	else if (h->pid)
+		printf("completion latency of process %u (%s): ", h->pid, command);
 	else
 		printf("completion latency of all programs: ");
 	printf("%" PRIu64 " requests", count);
@@ -110,15 +151,18 @@ static void print_text(uint32_t pid, const uint64_t bucket[ADV_LATENCY_BUCKETS])
 
 /* ---- JSON ---- */
 
-static void print_json(uint32_t pid, const uint64_t bucket[ADV_LATENCY_BUCKETS])
+static void print_json(const struct histogram *h)
 {
+	const uint64_t *bucket = h->bucket;
 	struct json_object *o = adv_json_object(), *list, *one;
 	char command[ADV_COMMAND_TEXT], key[16];
 
 	adv_json_add_text(o, "ifname", "adverb0");
-	if (pid) {
-		adv_object_command(pid, command);
-		adv_json_add_number(o, "pid", pid);
+	if (h->qpn)
+		adv_json_add_number(o, "lqpn", h->qpn);
+	if (h->pid) {
+		adv_object_command(h->pid, command);
+		adv_json_add_number(o, "pid", h->pid);
 		adv_json_add_text(o, "comm", command);
 	}
 	adv_json_add_number(o, "requests", adv_latency_count(bucket));
@@ -143,35 +187,38 @@ static void print_json(uint32_t pid, const uint64_t bucket[ADV_LATENCY_BUCKETS])
 
 /* ---- reports ---- */
 
-static void print_report(const struct adv_stat_latency *wanted,
-			 const uint64_t bucket[ADV_LATENCY_BUCKETS])
+static void print_report(const struct adv_stat_latency *wanted, const struct histogram *h)
 {
 	if (wanted->json)
-		print_json(wanted->pid, bucket);
+		print_json(h);
 	else
-		print_text(wanted->pid, bucket);
+		print_text(h);
 	fflush(stdout);
 }
 
 bool adv_stat_latency(struct adv_control *c, const struct adv_stat_latency *wanted)
 {
 	const struct timespec pause = adv_clock_timespec(wanted->interval);
-	uint64_t last[ADV_LATENCY_BUCKETS], now[ADV_LATENCY_BUCKETS], grown[ADV_LATENCY_BUCKETS];
+	struct histogram last, now, grown;
 
-	if (!read_histogram(c, wanted->pid, last))
+	if (!read_histogram(c, wanted, &last))
 		return false;
 	if (!wanted->interval) {
-		print_report(wanted, last);
+		print_report(wanted, &last);
 		return true;
 	}
 	for (uint32_t i = 0; !wanted->count || i < wanted->count; i++) {
 		nanosleep(&pause, NULL);
-		if (!read_histogram(c, wanted->pid, now))
+		if (!read_histogram(c, wanted, &now))
 			return false;
-		for (unsigned k = 0; k < ADV_LATENCY_BUCKETS; k++)
-			grown[k] = now[k] - last[k];
-		print_report(wanted, grown);
-		memcpy(last, now, sizeof(last));
+		grown = now;
+		for (unsigned k = 0; k < ADV_LATENCY_BUCKETS; k++) {
+			grown.bucket[k] -= last.bucket[k];
+			if (now.qpn)
+				grown.bucket[k] = (uint32_t)grown.bucket[k];
+		}
+		print_report(wanted, &grown);
+		last = now;
 	}
 	return true;
 }

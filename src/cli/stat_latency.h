@@ -10,13 +10,14 @@
 
 struct adv_stat_latency {
 	uint32_t pid;	   /* 0: all programs, also those that have ended */
+	uint32_t qpn;	   /* only this queue pair; 0: all */
 	uint64_t interval; /* ns; 0: print once, since the start */
 	uint32_t count;	   /* reports; 0: no limit */
 	bool json;
 };
 
-/* Prints the reports. If reading fails or there is no such process, prints an error and returns
- * false. */
+/* Prints the reports. If reading fails or there is no such process or queue pair, prints an error
+ * and returns false. */
 bool adv_stat_latency(struct adv_control *c, const struct adv_stat_latency *wanted);
 
 /* Writes a duration with three digits and its unit: "1.23us". */

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "cli/command.h"
+#include "cli/latencies.h"
 #include "cli/module.h"
 #include "cli/terminal.h"
 #include "cli/top_view.h"
@@ -144,25 +145,36 @@ static void count_silent(void *user, uint32_t pid, int error)
 		o->silent_count++;
 }
 
-/* Reads the queue pairs of the page. 0 or errno. */
-static int read_queue_pairs(struct top *t, uint64_t at)
+/* Reads the objects of a kind of the page's programs. 0 or errno. */
+static int read_objects(struct top *t, enum adv_resource_kind kind, struct adv_objects *o)
 {
-	struct adv_objects o = {0};
-	const struct adv_resource_query query = {.kind = ADV_RESOURCE_QP,
+	const struct adv_resource_query query = {.kind = kind,
 						 .pid = t->view.pid,
 						 .fn = keep_object,
 						 .silent = count_silent,
-						 .user = &o};
-	int error = adv_resources_each(t->control, &query);
+						 .user = o};
+
+	return adv_resources_each(t->control, &query);
+}
+
+/* Reads the queue pairs of the page. 0 or errno. */
+static int read_queue_pairs(struct top *t, uint64_t at)
+{
+	struct adv_objects o = {0}, latencies = {0};
+	int error = read_objects(t, ADV_RESOURCE_QP, &o);
 	struct adv_top_rows now;
 	size_t kept = 0;
+
+	if (!error)
+		error = read_objects(t, ADV_RESOURCE_LATENCY, &latencies);
+	adv_latencies_sort(&latencies);
 
 	for (size_t i = 0; i < o.count; i++)
 		if (t->view.page != ADV_TOP_DETAILS || o.list[i].number == t->view.qpn)
 			o.list[kept++] = o.list[i];
 	o.count = kept;
 	t->data.silent = (uint32_t)o.silent_count;
-	if (!error && !adv_top_queue_pairs(&now, &o, at))
+	if (!error && !adv_top_queue_pairs(&now, &o, &latencies, at))
 		error = ENOMEM;
 	if (!error) {
 		adv_top_compare(&now, &t->queue_pairs);
@@ -170,6 +182,7 @@ static int read_queue_pairs(struct top *t, uint64_t at)
 		t->queue_pairs = now;
 	}
 	adv_objects_free(&o);
+	adv_objects_free(&latencies);
 	return error;
 }
 

@@ -185,6 +185,8 @@ static const struct adv_top_column queue_pairs[] = {
 	{"PEER", 24, 1, true, print_peer},
 	{"SEND/s", 6, 0, false, print_sends},
 	{"RECV/s", 6, 4, false, print_receives},
+	{"P50", 5, 4, false, print_p50},
+	{"P99", 5, 3, false, print_p99},
 	{"QUEUED", 6, 7, false, print_outstanding},
 	{"POSTED", 6, 9, false, print_posted},
 	{"FLIGHT", 6, 8, false, print_in_flight},

@@ -162,7 +162,7 @@ static void draw_bars(struct adv_screen *s, unsigned row, const uint64_t *bucket
 		last = i;
 		most = octave[i] > most ? octave[i] : most;
 	}
-	adv_screen_print(s, row++, 0, ADV_BOLD, "Latency of the program's send requests so far");
+	adv_screen_print(s, row++, 0, ADV_BOLD, "Latency of the queue pair's send requests so far");
 	for (unsigned i = first; i <= last && row + 1 < s->rows; i++) {
 		char bound[ADV_TOP_SI], count[ADV_TOP_SI];
 
@@ -179,7 +179,8 @@ static void draw_details(struct adv_screen *s, const struct adv_top_view *v,
 {
 	const struct adv_top_row *r = d->rows.count ? &d->rows.row[0] : NULL;
 	const struct adv_object_qp *q = r ? &r->object.qp : NULL;
-	char peer[ADV_TOP_CELL], sends[ADV_TOP_SI], receives[ADV_TOP_SI];
+	char peer[ADV_TOP_CELL], sends[ADV_TOP_SI], receives[ADV_TOP_SI], p50[ADV_TOP_SI],
+		p99[ADV_TOP_SI];
 	unsigned row = HEAD + 1;
 
 	adv_screen_print(s, HEAD, 0, ADV_PLAIN, "Queue pair 0x%06x", v->qpn);
@@ -205,9 +206,12 @@ static void draw_details(struct adv_screen *s, const struct adv_top_view *v,
 	adv_screen_print(s, row++, 0, ADV_PLAIN,
 			 "Retries   %u of %u left, RNR %u of %u, timeout %u", q->retry_left,
 			 q->retry_cnt, q->rnr_left, q->rnr_retry, q->timeout);
+	adv_top_duration(p50, r->p50);
+	adv_top_duration(p99, r->p99);
+	adv_screen_print(s, row++, 0, ADV_PLAIN, "Latency   p50 %s, p99 %s", p50, p99);
 	draw_events(s, row, r);
 	adv_screen_print(s, row, 0, ADV_PLAIN, "Counts");
-	draw_bars(s, row + 2, d->program.latency);
+	draw_bars(s, row + 2, r->latency);
 }
 
 /* ---- the page ---- */

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/latencies.h"
+
 #define SECOND_NS 1e9
 
 /* ---- rows ---- */
@@ -74,7 +76,8 @@ static void count_qp(struct adv_top_row *r, const struct adv_object_qp *qp)
 	r->total[ADV_TOP_RECEIVES] = qp->srq ? 0 : qp->recv_done;
 }
 
-bool adv_top_queue_pairs(struct adv_top_rows *rows, const struct adv_objects *o, uint64_t at)
+bool adv_top_queue_pairs(struct adv_top_rows *rows, const struct adv_objects *o,
+			 const struct adv_objects *latencies, uint64_t at)
 {
 	*rows = (struct adv_top_rows){calloc(o->count + 1, sizeof(*rows->row)), o->count, at};
 	for (size_t i = 0; rows->row && i < o->count; i++) {
@@ -87,6 +90,7 @@ bool adv_top_queue_pairs(struct adv_top_rows *rows, const struct adv_objects *o,
 		r->object = o->list[i];
 		adv_object_command(r->pid, r->comm);
 		count_qp(r, &o->list[i].qp);
+		adv_latencies_of(latencies, r->pid, r->qpn, r->latency);
 	}
 	return rows->row;
 }

@@ -53,10 +53,11 @@ struct adv_top_rows {
 	uint64_t at; /* ns */
 };
 
-/* Makes rows of the programs of a sample, or of queue pairs. false: no memory. adv_top_free()
- * releases them. */
+/* Makes rows of the programs of a sample, or of queue pairs with their histograms (latencies.h).
+ * false: no memory. adv_top_free() releases them. */
 bool adv_top_programs(struct adv_top_rows *rows, const struct adv_sample *s);
-bool adv_top_queue_pairs(struct adv_top_rows *rows, const struct adv_objects *o, uint64_t at);
+bool adv_top_queue_pairs(struct adv_top_rows *rows, const struct adv_objects *o,
+			 const struct adv_objects *latencies, uint64_t at);
 /* Makes the row of the port: the sums of all programs. */
 struct adv_top_row adv_top_port(const struct adv_sample *s);
 void adv_top_free(struct adv_top_rows *rows);

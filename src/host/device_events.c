@@ -87,7 +87,16 @@ void adv_device_publish_counters(struct adv_device *d)
 		return;
 	c->engine = *adv_engine_counters(d->engine);
 	c->link = adv_link_count(d->link);
-	c->work = *adv_engine_work(d->engine);
+	/* The engine itself counts in work.send_latency. */
+	memcpy(&c->work, adv_engine_work(d->engine),
+	       offsetof(struct adv_engine_work, send_latency));
+}
+
+void adv_device_publish_latency(struct adv_device *d)
+{
+	struct adv_counters *c = (struct adv_counters *)(void *)d->counters;
+
+	adv_engine_set_latency(d->engine, c->work.send_latency);
 }
 
 void adv_device_release(struct adv_device *d)

@@ -259,6 +259,9 @@ bool adv_device_wake_cancel(struct adv_device *d, int fd);
 void adv_device_deliver_events(struct adv_device *d);
 /* With the lock held: copies the counters to the page that adverbd reads. */
 void adv_device_publish_counters(struct adv_device *d);
+/* Lets the engine count latencies in the page. The page is never copied then: the histogram is
+ * large. If adverbd is replaced, requests that complete while the page is copied may not count. */
+void adv_device_publish_latency(struct adv_device *d);
 /* With the lock held: passes queued events to the callbacks, releases the lock, and signals
  * eventfds. */
 void adv_device_release(struct adv_device *d);

@@ -101,6 +101,8 @@ static void start_counters(struct adv_device *d)
 	d->counters_due = true;
 	if (err)
 		adv_warn("adverbd cannot read this process's counters: %s", strerror(err));
+	else
+		adv_device_publish_latency(d);
 }
 
 /* Fills d. 0, or errno with a line in why; the caller then frees what d holds. */

@@ -56,7 +56,7 @@ void adv_resource_answer(int fd, uint32_t slot, adv_resource_tell *tell, void *u
 	if (m && adv_resource_receive(fd, m) == 0) {
 		m->slot = slot;
 		m->count = 0;
-		m->result = m->kind <= ADV_RESOURCE_SUMMARY ? 0 : EOPNOTSUPP;
+		m->result = m->kind <= ADV_RESOURCE_LAST ? 0 : EOPNOTSUPP;
 		if (!m->result)
 			m->count = tell(user, m->kind, &m->from, m->object,
 					ADV_RESOURCE_EXCHANGE_MOST);

@@ -80,7 +80,7 @@ static void make_numbers_unique(struct adv_object *r, enum adv_resource_kind kin
 {
 	if (kind == ADV_RESOURCE_CM_ID)
 		return;
-	if (kind != ADV_RESOURCE_QP && kind != ADV_RESOURCE_MR)
+	if (kind != ADV_RESOURCE_QP && kind != ADV_RESOURCE_LATENCY && kind != ADV_RESOURCE_MR)
 		r->number = machine_wide_number(r->slot, r->number);
 	r->pd = machine_wide_number(shared, r->pd);
 	r->context = machine_wide_number(shared, r->context);

@@ -75,7 +75,8 @@ struct adv_engine_config {
 	/* True: the general path (requester.c, responder.c, completer.c) handles everything that
 	 * fast.c would handle. For tests: the results are the same. */
 	bool no_fast_path;
-	/* True: the time from post to completion is not measured, see struct adv_engine_work. */
+	/* True: the engine and its QPs keep no histograms of the time from post to completion, see
+	 * struct adv_engine_work. */
 	bool no_latency;
 	/*
 	 * Bytes that a rate-limited queue pair may send at once after the caller was late. 0: its
@@ -248,7 +249,11 @@ bool adv_engine_acks_wait(const struct adv_engine *e);
 bool adv_engine_hasten_acks(struct adv_engine *e);
 
 const struct adv_engine_counters *adv_engine_counters(const struct adv_engine *e);
+/* The caller of adv_engine_set_latency() has send_latency; here it is old. */
 const struct adv_engine_work *adv_engine_work(const struct adv_engine *e);
+/* Lets the engine count the latency of send requests in bucket[ADV_LATENCY_BUCKETS], which the
+ * caller keeps until the engine is destroyed. Counts so far are copied. */
+void adv_engine_set_latency(struct adv_engine *e, uint64_t *bucket);
 
 /* ---- injected faults ---------------------------------------------------------------- */
 

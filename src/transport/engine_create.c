@@ -66,6 +66,7 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 	e->page_in = config->page_in;
 	e->acks_not_held = config->acks_not_held;
 	e->no_latency = config->no_latency;
+	e->latency = e->work.send_latency;
 	e->no_fast_path = config->no_fast_path || config->go_back_0;
 	e->mr_generation = 1;
 	err = adv_unreliable_init(e);

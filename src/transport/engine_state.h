@@ -10,6 +10,7 @@
 #include "base/reason.h"
 #include "base/rng.h"
 #include "base/siphash.h"
+#include "transport/latency.h"
 #include "transport/pacer.h"
 #include "transport/timer.h"
 #include "transport/tpt.h"
@@ -64,12 +65,20 @@ struct adv_qpn_range {
 			      long */
 };
 
+/* Histograms that nobody reads: of an engine that keeps none, and of QPs without memory for one. */
+struct adv_engine_unseen {
+	uint32_t of_qp[ADV_LATENCY_BUCKETS];
+	uint64_t of_all[ADV_LATENCY_BUCKETS];
+};
+
 struct adv_engine {
 	struct adv_engine_front front; /* must be the first member */
 	struct adv_rng rng;
 	uint64_t secret_key[2]; /* key of the random numbers that other processes and peers see */
 	struct adv_engine_counters counters;
 	struct adv_engine_work work;
+	uint64_t *latency; /* histogram of all QPs: work.send_latency or the caller's */
+	struct adv_engine_unseen unseen;
 	struct adv_qpn_range range[ADV_ENGINE_RANGES];
 	unsigned ranges;
 	struct adv_list tx_ready; /* QPs that may have packets to send, in turn */

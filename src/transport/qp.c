@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "transport/ah.h"
+#include "transport/completed.h"
 #include "transport/cq.h"
 #include "transport/domain.h"
 #include "transport/flight.h"
@@ -190,6 +191,7 @@ struct adv_qp *adv_qp_create(struct adv_engine *e, struct adv_qp_config *config)
 	adv_list_init(&qp->stall_node);
 	adv_list_init(&qp->windows);
 	adv_list_add_tail(&e->qps, &qp->node);
+	adv_completed_init(qp);
 	hold_objects(qp);
 	adv_qp_review(qp);
 	e->work.qps_created++;
@@ -215,6 +217,7 @@ int adv_qp_destroy(struct adv_qp *qp)
 	adv_list_del(&qp->node);
 	release_objects(qp);
 	e->work.qps_destroyed++;
+	adv_completed_free(qp);
 	free(qp);
 	return 0;
 }

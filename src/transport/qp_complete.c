@@ -85,8 +85,11 @@ void adv_qp_complete_send(struct adv_qp *qp, enum ibv_wc_status status, enum adv
 	qp->sq.tail++;
 	if (wqe->ah)
 		adv_ah_release(qp->engine, wqe->ah);
-	if (status == IBV_WC_SUCCESS)
+	if (status == IBV_WC_SUCCESS) {
+		if (!qp->latency)
+			adv_completed_first(qp);
 		adv_completed_send(qp, wqe, now);
+	}
 	if (status == IBV_WC_SUCCESS && !qp->sq_sig_all && !(wqe->send_flags & IBV_SEND_SIGNALED))
 		return;
 	cqe.wc.wr_id = wqe->wr_id;

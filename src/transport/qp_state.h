@@ -234,6 +234,10 @@ struct adv_qp {
 	struct adv_requester req;
 	struct adv_responder resp;
 	struct adv_flow *flow; /* see flow.h; NULL: no CE mark and no CNP has arrived */
+	/* Histograms of completed send requests, see completed.h: of this QP, modulo 2^32 (NULL: no
+	 * request has completed), and of all QPs of the engine. */
+	uint32_t *latency;
+	uint64_t *latency_of_all;
 	struct adv_qp_error error;
 	/* Share of the QP in each counter of the engine, by position, since the QP was created,
 	 * modulo 2^32. Counters that the fast path increments have no share. */

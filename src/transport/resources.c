@@ -11,6 +11,7 @@
 #include "transport/srq.h"
 
 #define MR_SLOTS_A_CALL 16384 /* most slots of the table of keys that one call reads */
+#define PIECES_A_CALL	1024  /* most pieces of histograms that one call reads */
 
 static uint32_t number_of_pd(const struct adv_pd *pd)
 {
@@ -167,6 +168,47 @@ static unsigned describe_mrs(const struct adv_mr_table *t, uint64_t *from, struc
 	return count;
 }
 
+/* Describes a piece of a QP's histogram. False: it has no count. */
+static bool describe_latency(const struct adv_qp *qp, unsigned piece, struct adv_object *out)
+{
+	const uint32_t first = piece * ADV_RESOURCE_BUCKETS;
+	uint32_t any = 0;
+
+	if (!qp->latency || qp->latency == qp->engine->unseen.of_qp)
+		return false;
+	for (unsigned i = 0; i < ADV_RESOURCE_BUCKETS; i++)
+		any |= qp->latency[first + i];
+	if (!any)
+		return false;
+	out->number = qp->qpn;
+	out->latency.first = first;
+	memcpy(out->latency.count, qp->latency + first, sizeof(out->latency.count));
+	return true;
+}
+
+/* Describes histograms. *from: number of pieces that earlier calls have read. */
+static unsigned describe_latencies(const struct adv_list *qps, uint64_t *from,
+				   struct adv_object *out, const void **owners, unsigned room)
+{
+	const struct adv_list *n = qps->next;
+	uint64_t end = *from + PIECES_A_CALL, at = *from;
+	unsigned count = 0;
+
+	for (uint64_t i = 0; i < at / ADV_RESOURCE_PIECES && n != qps; i++)
+		n = n->next;
+	for (; n != qps && at < end && count < room; at++) {
+		const struct adv_qp *qp = adv_container_of(n, struct adv_qp, node);
+		unsigned piece = at % ADV_RESOURCE_PIECES;
+
+		if (describe_latency(qp, piece, &out[count]))
+			owners[count++] = qp->xrcd ? qp->xrcd->owner : qp->pd->owner;
+		if (piece == ADV_RESOURCE_PIECES - 1)
+			n = n->next;
+	}
+	*from = n == qps ? ADV_RESOURCES_END : at;
+	return count;
+}
+
 /* True if the engine lists the domains and regions: of the engines that share them, one does. */
 static bool is_first(const struct adv_engine *e)
 {
@@ -212,6 +254,8 @@ unsigned adv_engine_resources(const struct adv_engine *e, enum adv_resource_kind
 				     owners, room);
 	case ADV_RESOURCE_SRQ:
 		return describe_list(&e->srqs, describe_srq, from, out, owners, room);
+	case ADV_RESOURCE_LATENCY:
+		return describe_latencies(&e->qps, from, out, owners, room);
 	case ADV_RESOURCE_MR:
 		return describe_mrs(is_first(e) ? &e->tpt->keys : &no_keys, from, out, owners,
 				    room);

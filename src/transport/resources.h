@@ -21,8 +21,13 @@ enum adv_resource_kind {
 	ADV_RESOURCE_KINDS,
 	/* One entry for each kind: `type` is the kind, `users` the number of its objects. */
 	ADV_RESOURCE_SUMMARY = ADV_RESOURCE_KINDS,
+	/* Histograms of queue pairs in pieces: an entry for each piece with a count. */
+	ADV_RESOURCE_LATENCY,
+	ADV_RESOURCE_LAST = ADV_RESOURCE_LATENCY,
 };
 
+#define ADV_RESOURCE_PIECES   2						  /* of a histogram */
+#define ADV_RESOURCE_BUCKETS  (ADV_LATENCY_BUCKETS / ADV_RESOURCE_PIECES) /* in a piece */
 #define ADV_RESOURCE_SOCKADDR 28 /* bytes of struct sockaddr_in6 */
 
 /* Kind of a queue pair's newest error. */
@@ -122,10 +127,16 @@ struct adv_object {
 			uint8_t remote[ADV_RESOURCE_SOCKADDR]; /* both as struct sockaddr_in or
 								  sockaddr_in6 */
 		} cm_id;
+		struct {
+			uint32_t first; /* bucket of count[0], see latency.h */
+			/* completed send requests of the QP, modulo 2^32 */
+			uint32_t count[ADV_RESOURCE_BUCKETS];
+		} latency;
 		uint8_t room[352];
 	};
 };
 
+_Static_assert(ADV_RESOURCE_PIECES *ADV_RESOURCE_BUCKETS == ADV_LATENCY_BUCKETS, "whole pieces");
 _Static_assert(sizeof(struct adv_object) == 384, "fixed by the protocol of host/resources.h");
 
 #define ADV_RESOURCES_END UINT64_MAX

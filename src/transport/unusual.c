@@ -33,6 +33,8 @@ uint32_t adv_qp_unusual(const struct adv_qp *qp)
 		unusual |= ADV_UNUSUAL_RNR;
 	if (has_lost(qp))
 		unusual |= ADV_UNUSUAL_LOSS;
+	if (!qp->latency)
+		unusual |= ADV_UNUSUAL_FIRST;
 	return unusual;
 }
 

@@ -16,14 +16,16 @@ enum adv_unusual {
 	ADV_UNUSUAL_ANSWERS = 1 << 4, /* responses to READs or atomics are to be sent */
 	ADV_UNUSUAL_READS = 1 << 5,   /* responses to READs or atomics are awaited */
 	ADV_UNUSUAL_RNR = 1 << 6,     /* rnr_nak_timer runs */
-	ADV_UNUSUAL_LOSS = 1 << 7, /* after a loss or timeout, until an acknowledgement arrives */
+	ADV_UNUSUAL_LOSS = 1 << 7,  /* after a loss or timeout, until an acknowledgement arrives */
+	ADV_UNUSUAL_FIRST = 1 << 8, /* no send request has completed, see completed.h */
 };
 
 /* The bits that each step of fast.c heeds. */
 #define ADV_UNUSUAL_FOR_POST	(ADV_UNUSUAL_KIND | ADV_UNUSUAL_STATE | ADV_UNUSUAL_FAULTS)
 #define ADV_UNUSUAL_FOR_REQUEST ADV_UNUSUAL_FOR_POST
 #define ADV_UNUSUAL_FOR_ACK                                                                        \
-	(ADV_UNUSUAL_FOR_POST | ADV_UNUSUAL_READS | ADV_UNUSUAL_RNR | ADV_UNUSUAL_LOSS)
+	(ADV_UNUSUAL_FOR_POST | ADV_UNUSUAL_READS | ADV_UNUSUAL_RNR | ADV_UNUSUAL_LOSS |           \
+	 ADV_UNUSUAL_FIRST)
 #define ADV_UNUSUAL_FOR_TURN                                                                       \
 	(ADV_UNUSUAL_FOR_POST | ADV_UNUSUAL_FLOW | ADV_UNUSUAL_ANSWERS | ADV_UNUSUAL_RNR |         \
 	 ADV_UNUSUAL_LOSS)

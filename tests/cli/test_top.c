@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/array.h"
+#include "cli/latencies.h"
 #include "cli/top_columns.h"
 #include "cli/top_view.h"
 
@@ -73,14 +74,56 @@ static void rates(void **state)
 static void queue_pairs_wrap(void **state)
 {
 	struct adv_object qp = {.number = 0x1234, .pid = 7, .qp = {.send_done = UINT32_MAX}};
-	struct adv_objects o = {.list = &qp, .count = 1};
+	struct adv_objects o = {.list = &qp, .count = 1}, none = {0};
 	struct adv_top_rows last, now;
 
-	assert_true(adv_top_queue_pairs(&last, &o, SECOND));
+	assert_true(adv_top_queue_pairs(&last, &o, &none, SECOND));
 	qp.qp.send_done = 9;
-	assert_true(adv_top_queue_pairs(&now, &o, 2 * SECOND));
+	assert_true(adv_top_queue_pairs(&now, &o, &none, 2 * SECOND));
 	adv_top_compare(&now, &last);
 	assert_int_equal((int)now.row[0].rate[ADV_TOP_SENDS], 10);
+	adv_top_free(&last);
+	adv_top_free(&now);
+}
+
+/* Returns a piece of a queue pair's histogram with `count` requests in one bucket. */
+static struct adv_object piece_of(uint32_t qpn, uint32_t first, unsigned at, uint32_t count)
+{
+	struct adv_object o = {.number = qpn, .pid = 7, .latency = {.first = first}};
+
+	o.latency.count[at] = count;
+	return o;
+}
+
+/* Each queue pair has its own latency, from the pieces of its histogram in any order. A piece that
+ * cannot be counts nothing. */
+static void queue_pairs_have_latencies(void **state)
+{
+	const unsigned slow = adv_latency_bucket(50000000 / ADV_LATENCY_UNIT);
+	struct adv_object qps[] = {{.number = 1, .pid = 7}, {.number = 2, .pid = 7}};
+	struct adv_object piece[] = {
+		piece_of(2, 0, 0, 5),
+		piece_of(1, ADV_RESOURCE_BUCKETS, slow - ADV_RESOURCE_BUCKETS, 1),
+		piece_of(1, 0, adv_latency_bucket(2000 / ADV_LATENCY_UNIT), 9),
+		piece_of(1, ADV_RESOURCE_BUCKETS + 1, 0, 1000),
+		piece_of(1, UINT32_MAX, 0, 1000),
+	};
+	struct adv_objects o = {.list = qps, .count = 2}, none = {0};
+	struct adv_objects pieces = {.list = piece, .count = 5};
+	struct adv_top_rows last, now;
+
+	assert_true(slow >= ADV_RESOURCE_BUCKETS);
+	assert_true(adv_top_queue_pairs(&last, &o, &none, SECOND));
+	adv_latencies_sort(&pieces);
+	assert_true(adv_top_queue_pairs(&now, &o, &pieces, 2 * SECOND));
+	adv_top_compare(&now, &last);
+	assert_int_equal(adv_latency_count(now.row[0].latency), 10);
+	assert_in_range(now.row[0].p50, 1600, 2400);
+	assert_in_range(now.row[0].p99, 40000000, 60000000);
+	assert_int_equal(adv_latency_count(now.row[1].latency), 5);
+	assert_in_range(now.row[1].p99, 1, ADV_LATENCY_UNIT);
+	adv_top_sort(&now, ADV_TOP_BY_LATENCY, false);
+	assert_int_equal(now.row[0].qpn, 1);
 	adv_top_free(&last);
 	adv_top_free(&now);
 }
@@ -265,9 +308,13 @@ static void keys(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rates),   cmocka_unit_test(queue_pairs_wrap),
-		cmocka_unit_test(order),   cmocka_unit_test(texts),
-		cmocka_unit_test(columns), cmocka_unit_test(drawing),
+		cmocka_unit_test(rates),
+		cmocka_unit_test(queue_pairs_wrap),
+		cmocka_unit_test(queue_pairs_have_latencies),
+		cmocka_unit_test(order),
+		cmocka_unit_test(texts),
+		cmocka_unit_test(columns),
+		cmocka_unit_test(drawing),
 		cmocka_unit_test(keys),
 	};
 

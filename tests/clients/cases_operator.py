@@ -422,7 +422,16 @@ def statistics_of_latency(lab):
     text = adverb(lab, "stat", "--latency", "--pid", str(client.pid))
     if not re.search(r"process \d+ \(ib_write_bw\): \d+ requests, mean [\d.]+[mnu]s, p50 [^\n]* p99.9 [^\n]*s\n +\d.* to .*#", text, re.S):
         raise Failure(f"no histogram:\n{text}")
-    for words, status in ((("--pid", "1"), 1), (("--qp", "7"), 2)):
+    [qp] = res(lab, "qp", "--pid", str(client.pid))
+    [own] = stat(lab, "--latency", "--qp", hex(qp["lqpn"]))
+    same("queue pair", (own["lqpn"], own["pid"], own["requests"] >= one["requests"]), (qp["lqpn"], client.pid, True))
+    [[own]] = stat(lab, "--qp", hex(qp["lqpn"]), "-i", "0.3", "-c", "1")
+    if not 0 < own["latency"]["p50_ns"] <= own["latency"]["p99_ns"] or own["latency"]["requests"] == 0:
+        raise Failure(f"no latency of the queue pair: {own}")
+    text = adverb(lab, "stat", "--qp", hex(qp["lqpn"]))
+    if not re.search(r"latency p50 +[\d.]+[mun]?s\n +latency p99 ", text):
+        raise Failure(f"no latency of the queue pair:\n{text}")
+    for words, status in ((("--pid", "1"), 1), (("--qp", "7"), 1)):
         adverb(lab, "stat", "--latency", *words, status=status)
     for process in (server, client):
         process.kill()

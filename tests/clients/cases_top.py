@@ -74,10 +74,11 @@ def in_terminal(lab):
     terminal.wait_for("Programs: 1")
     terminal.press("Enter")
     screen = terminal.wait_for(rf"Process {client.pid} \(ib_write_bw\)", r"QPN +.*STATE",
-                               rf"^0x{qp['lqpn']:06x} +{client.pid} RC +RTS +0x{qp['rqpn']:06x} 127.0.0.1 +[\d.]+k?")
+                               rf"^0x{qp['lqpn']:06x} +{client.pid} RC +RTS +0x{qp['rqpn']:06x} 127.0.0.1 +[\d.]+k? +[\d.]+[num] ")
     fits(screen, 80, 24)
     terminal.press("Enter")
-    screen = terminal.wait_for(f"Queue pair 0x{qp['lqpn']:06x}", "Type +RC, state RTS", r"below +[\d.]+[um] +[\d.]+k? #")
+    screen = terminal.wait_for(f"Queue pair 0x{qp['lqpn']:06x}", "Type +RC, state RTS",
+                               r"Latency +p50 [\d.]+[num], p99 [\d.]+[num]", r"below +[\d.]+[um] +[\d.]+k? #")
     fits(screen, 80, 24)
     terminal.press("Escape", "Escape")
     terminal.wait_for("Programs: 4")

@@ -84,7 +84,7 @@ static void refuses_kinds(void **state)
 {
 	struct fixture *f = *state;
 
-	f->m.kind = ADV_RESOURCE_SUMMARY + 1;
+	f->m.kind = ADV_RESOURCE_LAST + 1;
 	assert_int_equal(adv_resource_send(f->asks, &f->m), 0);
 	adv_resource_answer(f->answers, 7, tell, NULL);
 	assert_int_equal(adv_resource_receive(f->asks, &f->m), 0);

@@ -2,6 +2,7 @@
 /* Histograms of durations, and how an engine fills its own. */
 #include "harness.h"
 #include "transport/latency.h"
+#include "transport/resources.h"
 
 /* Each duration is in the bucket whose bounds enclose it; the buckets leave no gap. */
 static void bounds(void **state)
@@ -145,11 +146,98 @@ static void from_post(void **state)
 	net_close(bed.net);
 }
 
+/* Reads the histogram of the only QP of a node as tools do. Returns the number of pieces. */
+static unsigned read_pieces(const struct bed *bed, unsigned node,
+			    uint64_t bucket[ADV_LATENCY_BUCKETS], uint32_t *qpn)
+{
+	struct adv_object o[4];
+	const void *owners[4];
+	uint64_t from = 0;
+	unsigned pieces = 0;
+
+	while (from != ADV_RESOURCES_END) {
+		unsigned n = adv_engine_resources(bed->net->node[node].e, ADV_RESOURCE_LATENCY,
+						  &from, o, owners, 1);
+
+		for (unsigned i = 0; i < n; i++) {
+			*qpn = o[i].number;
+			for (unsigned k = 0; k < ADV_RESOURCE_BUCKETS; k++)
+				bucket[o[i].latency.first + k] += o[i].latency.count[k];
+		}
+		pieces += n;
+	}
+	return pieces;
+}
+
+/* Each queue pair has a histogram of its own from its first request on, which tools read. */
+static void of_queue_pairs(void **state)
+{
+	struct adv_engine_config c = {.seed = {1}};
+	uint64_t bucket[ADV_LATENCY_BUCKETS] = {0};
+	struct bed bed;
+	uint32_t qpn = 0;
+
+	bed_open(&bed, &c, IBV_QPT_RC);
+	assert_int_equal(read_pieces(&bed, 0, bucket, &qpn), 0);
+	end_op(bed.a, IBV_WR_RDMA_WRITE, 1, bed.ra, 0, 64, bed.rb, 0);
+	net_until(bed.net, bed.a, 1, 0, SEC);
+	/* This one takes more than 2 ms, so it is in the second piece. */
+	end_op(bed.a, IBV_WR_SEND, 2, bed.ra, 0, 64, NULL, 0);
+	net_run(bed.net, 50 * MS);
+	end_recv(bed.b, 1, bed.rb, 0, 64);
+	net_until(bed.net, bed.a, 2, 0, SEC);
+	assert_int_equal(read_pieces(&bed, 0, bucket, &qpn), 2);
+	assert_int_equal(qpn, bed.a->qp->qpn);
+	assert_memory_equal(bucket, work_of(&bed, 0)->send_latency, sizeof(bucket));
+	assert_int_equal(adv_latency_count(bucket), 2);
+	assert_int_equal(read_pieces(&bed, 1, bucket, &qpn), 0);
+	end_close(bed.a);
+	end_close(bed.b);
+	net_close(bed.net);
+}
+
+/* An engine that keeps no histograms has none for tools, and one that counts in its caller's memory
+ * moves what it has counted there. */
+static void elsewhere(void **state)
+{
+	struct adv_engine_config c = {.seed = {1}};
+	uint64_t first[ADV_LATENCY_BUCKETS], second[ADV_LATENCY_BUCKETS];
+	struct bed bed;
+	uint32_t qpn;
+
+	bed_open(&bed, &c, IBV_QPT_RC);
+	adv_engine_set_latency(bed.net->node[0].e, first);
+	assert_int_equal(adv_latency_count(first), 0);
+	end_op(bed.a, IBV_WR_RDMA_WRITE, 1, bed.ra, 0, 64, bed.rb, 0);
+	net_until(bed.net, bed.a, 1, 0, SEC);
+	assert_int_equal(adv_latency_count(first), 1);
+	adv_engine_set_latency(bed.net->node[0].e, second);
+	end_op(bed.a, IBV_WR_RDMA_WRITE, 2, bed.ra, 0, 64, bed.rb, 0);
+	net_until(bed.net, bed.a, 2, 0, SEC);
+	assert_int_equal(adv_latency_count(first), 1);
+	assert_int_equal(adv_latency_count(second), 2);
+	end_close(bed.a);
+	end_close(bed.b);
+	net_close(bed.net);
+	c.no_latency = true;
+	bed_open(&bed, &c, IBV_QPT_RC);
+	adv_engine_set_latency(bed.net->node[0].e, first);
+	end_op(bed.a, IBV_WR_RDMA_WRITE, 1, bed.ra, 0, 64, bed.rb, 0);
+	net_until(bed.net, bed.a, 1, 0, SEC);
+	assert_int_equal(adv_latency_count(first), 1);
+	assert_int_equal(read_pieces(&bed, 0, second, &qpn), 0);
+	end_close(bed.a);
+	end_close(bed.b);
+	net_close(bed.net);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bounds), cmocka_unit_test(wraps),     cmocka_unit_test(quantiles),
-		cmocka_unit_test(counts), cmocka_unit_test(from_post),
+		cmocka_unit_test(bounds),    cmocka_unit_test(wraps),
+		cmocka_unit_test(quantiles), cmocka_unit_test(counts),
+		cmocka_unit_test(from_post), cmocka_unit_test(of_queue_pairs),
+		cmocka_unit_test(elsewhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

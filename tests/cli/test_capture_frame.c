@@ -25,6 +25,7 @@ static uint8_t data[ADV_TAP_DATA_MAX];
 static const struct adv_gid ipv4_a = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, 1}};
 static const struct adv_gid ipv4_b = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, 2}};
 static const struct adv_gid ipv6_a = {{0x20, 1, 0xd, 0xb8, 1}};
+static const struct adv_gid multicast = {{0xff, 0x0e, [15] = 1}};
 static const struct adv_gid ipv6_b = {{0x20, 1, 0xd, 0xb8, 2}};
 
 /* Fills in a record of a packet with this opcode. limit: bytes that it keeps of each packet. */
@@ -137,6 +138,9 @@ static void test_ipv6_and_ud(void **state)
 	assert_int_equal(udp_sum(), 0xffff);
 	assert_false(frame.out);
 	assert_int_equal(frame.src_qpn, 77);
+	r.dgid = multicast;
+	make(&r, 0);
+	assert_int_equal(parsed.hop_limit, 1);
 }
 
 static void test_a_damaged_icrc_stays_damaged(void **state)
@@ -239,6 +243,18 @@ static void test_a_read_response_is_not_long(void **state)
 
 /* ---- parts ---- */
 
+/* Returns the Internet checksum of words, not inverted (RFC 1071). */
+static uint16_t sum_of(const uint8_t *bytes, size_t len)
+{
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < len; i += 2)
+		sum += adv_get_be16(bytes + i);
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)sum;
+}
+
 /* With the pseudo header's sum in the checksum, the receiver's offload would complete it. */
 static void check_part(const struct adv_tap_record *r, unsigned i, uint32_t kept, uint32_t payload)
 {
@@ -252,6 +268,10 @@ static void check_part(const struct adv_tap_record *r, unsigned i, uint32_t kept
 	assert_int_equal(adv_frame_parse(frame.bytes, frame.len, &parsed), ADV_FRAME_OK);
 	for (size_t at = frame.captured; at < frame.len; at++)
 		assert_int_equal(frame.bytes[at], 0);
+	/* The lengths of IP and UDP, and the checksum of IPv4, are those of the whole packet. */
+	assert_int_equal(adv_get_be16(frame.bytes + 14 + 2), frame.len - 14);
+	assert_int_equal(adv_get_be16(frame.bytes + 14 + 20 + 4), frame.len - 14 - 20);
+	assert_int_equal(sum_of(frame.bytes + 14, 20), 0xffff);
 }
 
 static void test_payload_that_is_not_kept(void **state)

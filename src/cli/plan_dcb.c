@@ -325,7 +325,8 @@ static void print_mlnx(struct plan *p)
 			step(p, "mlnx_qos -i %s --dscp2prio=set,%u,%u", dev, d,
 			     p->dcb.priority_of_dscp[d]);
 	for (unsigned i = 0; i < ADV_PRIORITIES; i++) {
-		if (!(p->dcb.used & p->dcb.marked & (1u << i)) || !p->s->host.ecn)
+		if (!(p->dcb.used & p->dcb.marked & (1u << i)) ||
+		    p->s->host.control != ADV_CC_DCQCN)
 			continue;
 		step(p, "echo 1 > /sys/class/net/%s/ecn/roce_np/enable/%u", dev, i);
 		step(p, "echo 1 > /sys/class/net/%s/ecn/roce_rp/enable/%u", dev, i);

@@ -182,6 +182,10 @@ static bool write_title(const struct adv_report_part *p)
 
 static bool write_summary(const struct adv_report_part *p)
 {
+	static const char *const controls[ADV_CC_ALGORITHMS] = {
+		[ADV_CC_DCQCN] = "DCQCN",   [ADV_CC_NONE] = "none",   [ADV_CC_DCTCP] = "DCTCP",
+		[ADV_CC_TIMELY] = "TIMELY", [ADV_CC_SWIFT] = "Swift", [ADV_CC_HPCC] = "HPCC",
+	};
 	const struct adv_sim *sim = p->sim;
 
 	fprintf(p->out,
@@ -189,7 +193,7 @@ static bool write_summary(const struct adv_report_part *p)
 		"</span>, congestion control: %s. The run ended: <span data-key=\"end\">%s</span>. "
 		"Made by adverb sim %s.",
 		sim->topology.hosts, sim->topology.switches, sim->scenario.run.seed,
-		sim->scenario.host.ecn ? "DCQCN" : "none", adv_sim_stop_name(sim), ADV_VERSION);
+		controls[sim->scenario.host.control], adv_sim_stop_name(sim), ADV_VERSION);
 	return true;
 }
 

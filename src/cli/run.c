@@ -42,7 +42,8 @@ static const struct argp_option argp_options[] = {
 	{"fault", 'f', "PLAN", 0,
 	 "Inject faults: 'drop=1%; delay=2ms' (ADVERB_FAULT); see " ADV_DOC_DIR "/faults.md", 0},
 	{"cc", KEY_CC, "CONTROL", 0,
-	 "Set the congestion control: none, dcqcn, or 'dcqcn rpg_ai_rate=20 ...' (ADVERB_CC); "
+	 "Set the congestion control: none, dcqcn, dctcp, timely, swift, or 'dcqcn rpg_ai_rate=20 "
+	 "...' (ADVERB_CC); "
 	 "see " ADV_DOC_DIR "/congestion-control.md",
 	 0},
 	{"no-sysfs", KEY_NO_SYSFS, NULL, 0,

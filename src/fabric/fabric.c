@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fabric/fabric_internal.h"
+#include "transport/congestion_control.h"
 
 /* ---- configuration ---- */
 
@@ -178,6 +179,13 @@ static int set_up_fabric(struct adv_fabric *f)
 	return err ? err : f->no_memory ? ENOMEM : 0;
 }
 
+static bool needs_telemetry(const struct adv_cc_config *cc)
+{
+	const struct adv_cc_ops *ops = cc ? adv_cc_ops_of(cc->algorithm) : NULL;
+
+	return ops && ops->telemetry;
+}
+
 struct adv_fabric *adv_fabric_create(const struct adv_fabric_config *config)
 {
 	uint32_t mtu = config->mtu;
@@ -199,6 +207,7 @@ struct adv_fabric *adv_fabric_create(const struct adv_fabric_config *config)
 	for (unsigned d = 0; d < 64; d++)
 		f->dscps_of[config->priority_of_dscp[d]] |= 1ull << d;
 	adv_rng_seed(&f->rng, config->seed);
+	f->telemetry = needs_telemetry(config->engine.cc);
 	err = set_up_fabric(f);
 	if (err) {
 		adv_fabric_destroy(f);

@@ -185,7 +185,8 @@ struct adv_fabric {
 	bool deadlock_told;
 	bool done; /* the last transfer has ended */
 	bool count_received;
-	bool awaited; /* a connection is `awaited` */
+	bool awaited;	/* a connection is `awaited` */
+	bool telemetry; /* frames carry telemetry */
 	struct adv_tx_batch batch;
 	const struct adv_fabric_external_ops *external;
 	void *external_user;

@@ -8,13 +8,12 @@
 
 #include "fabric/external.h"
 #include "fabric/fabric_internal.h"
+#include "transport/telemetry.h"
 
 /* If a host uses several priorities, its NIC queues packets of each of them: at most HIGH, and at
  * least LOW, so that no turn of ETS ends early for lack of packets. */
-#define LOW	2
-#define HIGH	6
-
-#define PS_MBPS 8000000u /* speed of a wire on which a byte takes 1 ps, Mb/s */
+#define LOW  2
+#define HIGH 6
 
 /* Returns the host with this address: the inverse of adv_fabric_gid(). */
 static uint32_t host_of(const struct adv_gid *g)
@@ -56,7 +55,7 @@ int adv_fabric_host_open(struct adv_fabric *f, uint32_t index)
 	adv_egress_init(&h->egress, f->wire[h->wire].ps_per_byte, weight);
 	for (unsigned i = 0; i < 4; i++)
 		config.seed[i] = adv_rng_next(&f->rng);
-	cc = control_of(&f->config, PS_MBPS / h->egress.ps_per_byte);
+	cc = control_of(&f->config, ADV_PS_MBPS / h->egress.ps_per_byte);
 	config.cc = &cc;
 	config.acks_not_held = f->config.acks_apart;
 	config.qpn_first = ADV_FABRIC_QPNS;
@@ -66,7 +65,7 @@ int adv_fabric_host_open(struct adv_fabric *f, uint32_t index)
 	h->engine = adv_engine_create(&config);
 	if (!h->engine)
 		return errno;
-	adv_engine_set_line_rate(h->engine, PS_MBPS / h->egress.ps_per_byte);
+	adv_engine_set_line_rate(h->engine, ADV_PS_MBPS / h->egress.ps_per_byte);
 	if (adv_engine_set_gids(h->engine, &gid, 1))
 		return ENOMEM;
 	h->pd = adv_pd_create(h->engine);
@@ -147,6 +146,19 @@ static bool is_ack(const struct adv_tx_packet *pkt)
 	return (pkt->header[0] & ADV_OP_MASK) == ADV_OP_ACKNOWLEDGE;
 }
 
+/* Adds to a frame the telemetry of an ACK, or room for that of the switches. */
+static void add_telemetry(struct adv_fabric *f, const struct adv_fabric_host *h,
+			  const struct adv_tx_packet *pkt, struct adv_packet *p)
+{
+	const struct adv_telemetry *t = adv_telemetry_of_ack(h->engine, pkt);
+
+	if (!t && !p->payload_len)
+		return;
+	if (!adv_packet_take_telemetry(&f->pool, p, t))
+		return;
+	p->bytes += ADV_TELEMETRY_BYTES;
+}
+
 static void queue_packet(struct adv_fabric *f, struct adv_fabric_host *h,
 			 const struct adv_tx_packet *pkt)
 {
@@ -174,6 +186,8 @@ static void queue_packet(struct adv_fabric *f, struct adv_fabric_host *h,
 	/* All requests use the same memory, which exists as long as the fabric. */
 	p->payload = pkt->iov_count ? pkt->iov[0].iov_base : f->memory;
 	memcpy(p->header, pkt->header, pkt->header_len);
+	if (f->telemetry)
+		add_telemetry(f, h, pkt, p);
 	adv_egress_push(&h->egress, p);
 }
 
@@ -282,6 +296,8 @@ static void take_in(struct adv_fabric *f, struct adv_fabric_host *h, struct adv_
 	}
 	if (f->count_received && p->payload_len)
 		adv_fabric_count(f, h, p);
+	if (f->telemetry)
+		adv_telemetry_rx(h->engine, &pkt, p->telemetry ? &p->telemetry->of : NULL);
 	adv_engine_rx(h->engine, f->now / ADV_PS_PER_NS, &pkt);
 	if (f->awaited && p->payload_len)
 		adv_fabric_arrive(f, h, p);

@@ -33,6 +33,7 @@ struct adv_packet *adv_packet_take(struct adv_packet_pool *pool)
 		for (unsigned i = CHUNK; i-- > 0;) {
 			c->packet[i].next = pool->unused;
 			c->packet[i].external = false;
+			c->packet[i].telemetry = NULL;
 			pool->unused = &c->packet[i];
 		}
 	}
@@ -40,6 +41,7 @@ struct adv_packet *adv_packet_take(struct adv_packet_pool *pool)
 	pool->unused = p->next;
 	pool->out++;
 	p->external = false;
+	p->telemetry = NULL;
 	return p;
 }
 
@@ -71,22 +73,54 @@ static void give_back_body(struct adv_packet_pool *pool, struct adv_packet *pack
 	pool->bodies = body;
 }
 
+bool adv_packet_take_telemetry(struct adv_packet_pool *pool, struct adv_packet *packet,
+			       const struct adv_telemetry *echo)
+{
+	struct adv_packet_telemetry *t = pool->telemetries;
+
+	if (t)
+		pool->telemetries = t->next;
+	else
+		t = malloc(sizeof(*t));
+	pool->failed |= !t;
+	if (!t)
+		return false;
+	t->echo = echo != NULL;
+	if (echo)
+		t->of = *echo;
+	else
+		t->of.hops = 0;
+	packet->telemetry = t;
+	return true;
+}
+
+static void give_back_telemetry(struct adv_packet_pool *pool, struct adv_packet *packet)
+{
+	packet->telemetry->next = pool->telemetries;
+	pool->telemetries = packet->telemetry;
+	packet->telemetry = NULL;
+}
+
 void adv_packet_give_back(struct adv_packet_pool *pool, struct adv_packet *packet)
 {
 	assert(pool->out > 0);
 	pool->out--;
 	if (packet->external)
 		give_back_body(pool, packet);
+	if (packet->telemetry)
+		give_back_telemetry(pool, packet);
 	packet->next = pool->unused;
 	pool->unused = packet;
 }
 
-/* Frees the bodies of packets in use. */
-static void free_bodies(struct adv_packet_chunk *c)
+/* Frees the bodies and the telemetry of packets in use. */
+static void free_contents(struct adv_packet_chunk *c)
 {
-	for (unsigned i = 0; i < CHUNK; i++)
+	for (unsigned i = 0; i < CHUNK; i++) {
 		if (c->packet[i].external)
 			free(c->packet[i].body);
+		free(c->packet[i].telemetry);
+	}
 }
 
 void adv_packet_pool_free(struct adv_packet_pool *pool)
@@ -97,11 +131,17 @@ void adv_packet_pool_free(struct adv_packet_pool *pool)
 		pool->bodies = body->next;
 		free(body);
 	}
+	while (pool->telemetries) {
+		struct adv_packet_telemetry *t = pool->telemetries;
+
+		pool->telemetries = t->next;
+		free(t);
+	}
 	while (pool->chunks) {
 		struct adv_packet_chunk *c = pool->chunks;
 
 		pool->chunks = c->next;
-		free_bodies(c);
+		free_contents(c);
 		free(c);
 	}
 	*pool = (struct adv_packet_pool){0};

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "wire/headers.h"
+#include "wire/telemetry.h"
 
 #define ADV_PRIORITIES 8
 
@@ -17,6 +18,8 @@
  * UDP 8, ICRC 4, FCS 4. */
 #define ADV_FRAME_OVERHEAD 50
 #define ADV_FRAME_MIN	   64
+/* Speed of a wire on which a byte takes 1 ps, Mb/s. */
+#define ADV_PS_MBPS 8000000u
 /* Size of a pause frame (IEEE 802.1Q 36.2), which is padded to ADV_FRAME_MIN. */
 #define ADV_PAUSE_FRAME 64
 /* A pause quantum is 512 bits. */
@@ -43,6 +46,7 @@ struct adv_packet {
 	uint8_t pause_mask; /* PAUSE: priorities whose quanta are valid */
 	bool external;	    /* the frame is of a program (external.h): it has `body` */
 	uint32_t payload_len;
+	struct adv_packet_telemetry *telemetry; /* NULL: none */
 	const uint8_t *payload; /* valid until the sender's engine receives the acknowledgement */
 	union {
 		uint8_t header[ADV_HEADERS_MAX]; /* DATA */
@@ -53,24 +57,36 @@ struct adv_packet {
 
 _Static_assert(sizeof(struct adv_packet) == 128, "two cache lines");
 
+/* Telemetry of a frame. */
+struct adv_packet_telemetry {
+	struct adv_packet_telemetry *next; /* of the unused ones */
+	bool echo;			   /* an ACK returns it: switches add nothing */
+	struct adv_telemetry of;
+};
+
 /* Size of the `body` of a frame, bytes. */
 #define ADV_PACKET_BODY (4096u + ADV_HEADERS_MAX)
 
 struct adv_packet_pool {
 	struct adv_packet *unused;
-	struct adv_packet_body *bodies; /* unused */
+	struct adv_packet_body *bodies;		  /* unused */
+	struct adv_packet_telemetry *telemetries; /* unused */
 	struct adv_packet_chunk *chunks;
 	uint64_t out;  /* packets in use */
 	uint64_t room; /* allocated packets */
 	bool failed;   /* an allocation failed */
 };
 
-/* Allocates a packet; its fields are undefined. NULL: no memory. A pool that is all zero is empty
- * and valid. */
+/* Allocates a packet without telemetry; its other fields are undefined. NULL: no memory. A pool
+ * that is all zero is empty and valid. */
 struct adv_packet *adv_packet_take(struct adv_packet_pool *pool);
 /* Gives the packet a body of ADV_PACKET_BODY bytes, and sets `external`. False: no memory; the
  * packet went back to the pool. */
 bool adv_packet_take_body(struct adv_packet_pool *pool, struct adv_packet *packet);
+/* Gives the packet telemetry: a copy of *echo, which an ACK returns; or if it is NULL, telemetry
+ * without a hop yet. False: no memory; the packet has none. */
+bool adv_packet_take_telemetry(struct adv_packet_pool *pool, struct adv_packet *packet,
+			       const struct adv_telemetry *echo);
 void adv_packet_give_back(struct adv_packet_pool *pool, struct adv_packet *packet);
 /* Frees all memory of the pool, including packets in use. */
 void adv_packet_pool_free(struct adv_packet_pool *pool);

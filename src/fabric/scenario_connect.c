@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fabric/scenario_builder.h"
+#include "transport/congestion_control.h"
 
 #define CONNECTIONS_MAX 1000000u
 #define PAIRED_HOSTS	4096u
@@ -46,6 +47,23 @@ static bool fits_window(struct adv_scenario_builder *b, const struct adv_scenari
 				 (message + b->s->host.mtu - 1) / b->s->host.mtu, message);
 }
 
+/* The data of a READ is in responses, which get no ACKs: an algorithm that reacts to ACKs only
+ * cannot slow them down. */
+static bool check_read(struct adv_scenario_builder *b, const struct adv_scenario_flow *flow,
+		       uint64_t line)
+{
+	enum adv_cc_algorithm control = (enum adv_cc_algorithm)b->s->host.control;
+	const struct adv_cc_ops *ops = adv_cc_ops_of(control);
+
+	if (flow->operation != ADV_FABRIC_READ || !ops || !ops->on_ack)
+		return true;
+	return adv_scenario_fail(
+		b, line,
+		"[flow] operation = read: %s reacts to ACKs, and READ responses have "
+		"none; expected write or send, or congestion-control = dcqcn or none",
+		adv_cc_name(control));
+}
+
 int64_t adv_scenario_connect(struct adv_scenario_builder *b, const struct adv_scenario_flow *flow,
 			     uint64_t line, uint32_t from, uint32_t to)
 {
@@ -72,7 +90,7 @@ int64_t adv_scenario_connect(struct adv_scenario_builder *b, const struct adv_sc
 				  from, to);
 		return -1;
 	}
-	if (!fits_window(b, flow, line))
+	if (!fits_window(b, flow, line) || !check_read(b, flow, line))
 		return -1;
 	n = adv_fabric_connect(b->f, &c);
 	if (n < 0)

@@ -10,7 +10,8 @@ static const char *const topologies[] = {"pair",	"incast", "dumbbell",
 static const char *const routings[] = {"shortest", "up-down", "one-way", NULL};
 static const char *const answers[] = {"no", "yes", NULL};
 static const char *const actions[] = {"drop", "forward", NULL};
-static const char *const controls[] = {"none", "dcqcn", NULL};
+/* In the order of enum adv_cc_algorithm. */
+static const char *const controls[] = {"dcqcn", "none", "dctcp", "timely", "swift", "hpcc", NULL};
 static const char *const retransmissions[] = {"go-back-n", "go-back-0", NULL};
 static const char *const parameter_sets[] = {"line-rate", "paper", "mlx5", NULL};
 static const char *const operations[] = {"write", "send", "read", NULL};
@@ -48,7 +49,7 @@ static const char *const host_words[] = {"all", "permutation", "next", "random",
 #define SPEED_MAX 8000000000000ull
 #define CABLE_MAX 1000000000ull /* 1,000 km */
 #define TIME_MAX  (1000000 * ADV_PS_PER_S)
-/* Units of DCQCN's parameters. */
+/* Units of the parameters of congestion control. */
 #define US	ADV_PS_PER_US
 #define MBPS	UINT64_C(1000000)
 #define PERCENT (ADV_RATIO_ONE / 100)
@@ -97,7 +98,7 @@ static const struct adv_scenario_key priority_keys[] = {
 static const struct adv_scenario_key host_keys[] = {
 	QUANTITY(host, mtu, "mtu", BYTES, 256, 4096),
 	QUANTITY(host, window, "window", COUNT, 1, 1 << 20),
-	WORD(host, ecn, "congestion-control", controls),
+	WORD(host, control, "congestion-control", controls),
 	WORD(host, go_back_0, "retransmission", retransmissions),
 	WORD(host, loss_window, "loss-window", answers),
 	QUANTITY(host, ack_priority, "ack-priority", COUNT, 0, ADV_PRIORITIES - 1),
@@ -121,6 +122,26 @@ static const struct adv_scenario_key host_keys[] = {
 	QUANTITY(host, cc[16], "min_time_between_cnps", TIME, 0, 10000000 * US),
 	QUANTITY(host, cc[17], "cnp_dscp", COUNT, 0, 63),
 	QUANTITY(host, cc[18], "cnp_802p_prio", COUNT, 0, 7),
+	QUANTITY(host, cc[19], "dctcp_g", COUNT, 1, 1024),
+	QUANTITY(host, cc[20], "timely_t_low", TIME, 0, 100000 * US),
+	QUANTITY(host, cc[21], "timely_t_high", TIME, 1 * US, 100000 * US),
+	QUANTITY(host, cc[22], "timely_min_rtt", TIME, 1 * US, 100000 * US),
+	QUANTITY(host, cc[23], "timely_ai_rate", RATE, 1 * MBPS, 1000000 * MBPS),
+	QUANTITY(host, cc[24], "timely_alpha", COUNT, 1, 1024),
+	QUANTITY(host, cc[25], "timely_beta", COUNT, 1, 1024),
+	QUANTITY(host, cc[26], "timely_min_rate", RATE, 1 * MBPS, 1000000 * MBPS),
+	QUANTITY(host, cc[27], "swift_target", TIME, 1 * US, 100000 * US),
+	QUANTITY(host, cc[28], "swift_ai", COUNT, 1, 65536),
+	QUANTITY(host, cc[29], "swift_beta", COUNT, 1, 1024),
+	QUANTITY(host, cc[30], "swift_max_mdf", COUNT, 1, 1023),
+	QUANTITY(host, cc[31], "swift_fs_range", TIME, 0, 100000 * US),
+	QUANTITY(host, cc[32], "swift_fs_min", COUNT, 1, 1024),
+	QUANTITY(host, cc[33], "swift_fs_max", COUNT, 1024, 1 << 20),
+	QUANTITY(host, cc[34], "swift_min_window", COUNT, 1, 1024),
+	QUANTITY(host, cc[35], "hpcc_base_rtt", TIME, 1 * US, 100000 * US),
+	QUANTITY(host, cc[36], "hpcc_eta", RATIO, 1 * PERCENT, 100 * PERCENT),
+	QUANTITY(host, cc[37], "hpcc_max_stage", COUNT, 0, 100),
+	QUANTITY(host, cc[38], "hpcc_ai", BYTES, 1, 1000000),
 	END,
 };
 
@@ -276,11 +297,8 @@ void adv_scenario_defaults(struct adv_scenario *s)
 			.alpha = ratio_of_1024(c.class[p].alpha_1024),
 			.ecn_probability = ADV_RATIO_ONE / 100,
 		};
-	s->host = (struct adv_scenario_host){.mtu = c.mtu,
-					     .window = c.engine.window,
-					     .ecn = 1,
-					     .loss_window = 1,
-					     .ack_priority = UNSAID};
+	s->host = (struct adv_scenario_host){
+		.mtu = c.mtu, .window = c.engine.window, .loss_window = 1, .ack_priority = UNSAID};
 	for (unsigned i = 0; i < ADV_SCENARIO_CC; i++)
 		s->host.cc[i] = UNSAID;
 	s->run = (struct adv_scenario_run){.duration = 100 * ADV_PS_PER_MS,

@@ -215,7 +215,7 @@ bool adv_scenario_build_fabric(struct adv_scenario_builder *b)
 	}
 	c.check_deadlock = b->s->run.deadlock_check;
 	c.seed = b->s->run.seed;
-	if (!adv_scenario_dcqcn(b, &c, &cc) || !set_map(b, &c) || !check_buffer(b, &c))
+	if (!adv_scenario_congestion(b, &c, &cc) || !set_map(b, &c) || !check_buffer(b, &c))
 		return false;
 	b->f = adv_fabric_create(&c);
 	return b->f || adv_scenario_fail(b, 0, "%s", strerror(errno));

@@ -58,12 +58,12 @@ struct adv_scenario_priority {
 	uint64_t ecn_probability;
 };
 
-#define ADV_SCENARIO_CC 19 /* parameters of DCQCN */
+#define ADV_SCENARIO_CC 39 /* parameters of congestion control */
 
 struct adv_scenario_host {
 	uint64_t mtu;
-	uint64_t window; /* packets of a connection */
-	uint64_t ecn;	 /* 1: DCQCN; 0: marks are ignored */
+	uint64_t window;  /* packets of a connection */
+	uint64_t control; /* enum adv_cc_algorithm */
 	uint64_t go_back_0;
 	uint64_t loss_window;  /* 1: a loss halves the window */
 	uint64_t ack_priority; /* UINT64_MAX: the priority of the data */

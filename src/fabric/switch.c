@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/calendar.h"
 #include "fabric/switch_internal.h"
 #include "wire/packet.h"
 
@@ -223,6 +224,25 @@ static void mark_frame(struct adv_switch *s, uint64_t now, unsigned port, struct
 	adv_switch_tell(s, now, ADV_SWITCH_MARK, port, p->priority, p, bytes);
 }
 
+/* Adds the state of the port to a frame that leaves it. The bytes on the wire count, so that a port
+ * that sends all the time has a utilization of 1. */
+static void add_telemetry(const struct adv_egress *e, uint64_t now, struct adv_telemetry *t)
+{
+	struct adv_telemetry_hop *hop;
+
+	if (t->hops == ADV_TELEMETRY_HOPS)
+		return;
+	hop = &t->hop[t->hops++];
+	*hop = (struct adv_telemetry_hop){.at = now / ADV_PS_PER_NS,
+					  .mbps = ADV_PS_MBPS / e->ps_per_byte};
+	for (unsigned p = 0; p < ADV_PRIORITIES; p++) {
+		const struct adv_egress_queue *q = &e->queue[p];
+
+		hop->queue += (uint32_t)q->bytes;
+		hop->bytes += q->sent_bytes + q->sent * ADV_WIRE_OVERHEAD;
+	}
+}
+
 struct adv_packet *adv_switch_tx(struct adv_switch *s, uint64_t now, unsigned port)
 {
 	struct adv_port *pt = &s->port[port];
@@ -239,6 +259,8 @@ struct adv_packet *adv_switch_tx(struct adv_switch *s, uint64_t now, unsigned po
 		return NULL;
 	pt->sending = true;
 	mark_frame(s, now, port, p);
+	if (p->telemetry && !p->telemetry->echo)
+		add_telemetry(&pt->egress, now, &p->telemetry->of);
 	return p;
 }
 

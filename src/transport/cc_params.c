@@ -11,13 +11,18 @@
 #define SEPARATORS   " \t\n,;"
 #define MAX_RATE     1000000u  /* Mb/s; dcqcn.c relies on this bound */
 #define MAX_TIME     10000000u /* us */
-#define NAMES_LEN    512
+#define MAX_RTT	     100000u   /* us */
+#define NAMES_LEN    1024
 #define MAX_WORD_LEN 64
 
-#define PARAMETER(name, unit, min, max, value, mlx5)                                               \
+#define OF(owner, name, unit, min, max, value, mlx5)                                               \
 	{                                                                                          \
-#name, unit, offsetof(struct adv_cc_params, name), min, max, value, mlx5           \
+#name, unit, ADV_CC_##owner, offsetof(struct adv_cc_params, name), min, max,       \
+			value, mlx5                                                                \
 	}
+#define PARAMETER(name, unit, min, max, value, mlx5) OF(DCQCN, name, unit, min, max, value, mlx5)
+/* Of an algorithm that mlx5 does not have. */
+#define OTHER(owner, name, unit, min, max, value) OF(owner, name, unit, min, max, value, value)
 
 /*
  * Name, unit, range, default, and the default of mlx5's firmware (mlxconfig).
@@ -45,14 +50,42 @@ static const struct adv_cc_parameter table[] = {
 	PARAMETER(min_time_between_cnps, "us", 0, MAX_TIME, 50, 4),
 	PARAMETER(cnp_dscp, "", 0, 63, 48, 48),
 	PARAMETER(cnp_802p_prio, "", 0, 7, 6, 6),
+	OTHER(DCTCP, dctcp_g, "", 1, 1024, 64),
+	OTHER(TIMELY, timely_t_low, "us", 0, MAX_RTT, 50),
+	OTHER(TIMELY, timely_t_high, "us", 1, MAX_RTT, 500),
+	OTHER(TIMELY, timely_min_rtt, "us", 1, MAX_RTT, 20),
+	OTHER(TIMELY, timely_ai_rate, "Mb/s", 1, MAX_RATE, 10),
+	OTHER(TIMELY, timely_alpha, "", 1, 1024, 896),
+	OTHER(TIMELY, timely_beta, "", 1, 1024, 819),
+	OTHER(TIMELY, timely_min_rate, "Mb/s", 1, MAX_RATE, 10),
+	OTHER(SWIFT, swift_target, "us", 1, MAX_RTT, 25),
+	OTHER(SWIFT, swift_ai, "", 1, 65536, 1024),
+	OTHER(SWIFT, swift_beta, "", 1, 1024, 819),
+	OTHER(SWIFT, swift_max_mdf, "", 1, 1023, 512),
+	OTHER(SWIFT, swift_fs_range, "us", 0, MAX_RTT, 100),
+	OTHER(SWIFT, swift_fs_min, "", 1, 1024, 102),
+	OTHER(SWIFT, swift_fs_max, "", 1024, 1 << 20, 102400),
+	OTHER(SWIFT, swift_min_window, "", 1, 1024, 10),
+	OTHER(HPCC, hpcc_base_rtt, "us", 1, MAX_RTT, 13),
+	OTHER(HPCC, hpcc_eta, "%", 1, 100, 95),
+	OTHER(HPCC, hpcc_max_stage, "", 0, 100, 5),
+	OTHER(HPCC, hpcc_ai, "bytes", 1, 1000000, 80),
 };
 
 #define PARAMETERS ADV_ARRAY_SIZE(table)
 
 _Static_assert(PARAMETERS * sizeof(uint32_t) == sizeof(struct adv_cc_params), "none is missing");
-_Static_assert(PARAMETERS <= 32, "bits of a mask");
+_Static_assert(PARAMETERS <= 64, "bits of a mask");
 
-static const char *const names[] = {[ADV_CC_DCQCN] = "dcqcn", [ADV_CC_NONE] = "none"};
+static const char *const names[] = {
+	[ADV_CC_DCQCN] = "dcqcn",   [ADV_CC_NONE] = "none",   [ADV_CC_DCTCP] = "dctcp",
+	[ADV_CC_TIMELY] = "timely", [ADV_CC_SWIFT] = "swift", [ADV_CC_HPCC] = "hpcc",
+};
+
+const char *adv_cc_name(enum adv_cc_algorithm algorithm)
+{
+	return names[algorithm];
+}
 
 const struct adv_cc_parameter *adv_cc_parameter(unsigned i)
 {
@@ -94,20 +127,25 @@ bool adv_cc_valid(const struct adv_cc_config *config)
 	for (unsigned i = 0; i < PARAMETERS; i++)
 		if (parameter_value(p, i) < table[i].min || parameter_value(p, i) > table[i].max)
 			return false;
+	if (p->timely_t_low > p->timely_t_high)
+		return false;
 	return p->rpg_max_rate == 0 || p->rpg_min_rate <= p->rpg_max_rate;
 }
 
 /* ---- parsing ---- */
 
-static bool unknown_parameter(const char *word, int len, char *why, size_t why_len)
+static bool unknown_parameter(enum adv_cc_algorithm algorithm, const char *word, int len, char *why,
+			      size_t why_len)
 {
 	char all[NAMES_LEN] = "";
 	size_t used = 0;
 
 	for (unsigned i = 0; i < PARAMETERS; i++)
-		used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s", i ? ", " : "",
-					 table[i].name);
-	snprintf(why, why_len, "no parameter '%.*s'; the parameters are %s", len, word, all);
+		if (table[i].algorithm == algorithm)
+			used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s",
+						 used ? ", " : "", table[i].name);
+	snprintf(why, why_len, "%s has no parameter '%.*s'; the parameters are %s",
+		 names[algorithm], len, word, all);
 	return false;
 }
 
@@ -128,7 +166,7 @@ static bool read_value(const char *text, int len, uint32_t *value)
 }
 
 /* Parses one word, `name=value`. `seen` has a bit for each parameter that was named already. */
-static bool read_word(struct adv_cc_params *params, const char *word, int len, uint32_t *seen,
+static bool read_word(struct adv_cc_config *config, const char *word, int len, uint64_t *seen,
 		      char *why, size_t why_len)
 {
 	const char *equals = memchr(word, '=', (size_t)len);
@@ -137,12 +175,14 @@ static bool read_word(struct adv_cc_params *params, const char *word, int len, u
 	unsigned i = 0;
 	uint32_t value;
 
-	while (i < PARAMETERS && (strlen(table[i].name) != (size_t)name_len ||
+	while (i < PARAMETERS && (table[i].algorithm != config->algorithm ||
+				  strlen(table[i].name) != (size_t)name_len ||
 				  memcmp(table[i].name, word, (size_t)name_len) != 0))
 		i++;
 	if (i == PARAMETERS)
-		return unknown_parameter(word, name_len < MAX_WORD_LEN ? name_len : MAX_WORD_LEN,
-					 why, why_len);
+		return unknown_parameter(config->algorithm, word,
+					 name_len < MAX_WORD_LEN ? name_len : MAX_WORD_LEN, why,
+					 why_len);
 	p = &table[i];
 	if (!equals || !read_value(equals + 1, len - name_len - 1, &value) || value < p->min ||
 	    value > p->max) {
@@ -150,12 +190,12 @@ static bool read_word(struct adv_cc_params *params, const char *word, int len, u
 			 p->name, p->min, p->max, *p->unit ? " in " : "", p->unit);
 		return false;
 	}
-	if (*seen & 1u << i) {
+	if (*seen & UINT64_C(1) << i) {
 		snprintf(why, why_len, "%s is given twice", p->name);
 		return false;
 	}
-	*seen |= 1u << i;
-	*parameter_slot(params, i) = value;
+	*seen |= UINT64_C(1) << i;
+	*parameter_slot(&config->params, i) = value;
 	return true;
 }
 
@@ -164,11 +204,18 @@ static bool read_name(enum adv_cc_algorithm *algorithm, const char *word, int le
 {
 	for (unsigned i = 0; i < ADV_ARRAY_SIZE(names); i++) {
 		if (strlen(names[i]) == (size_t)len && memcmp(names[i], word, (size_t)len) == 0) {
+			if (i == ADV_CC_HPCC)
+				break;
 			*algorithm = (enum adv_cc_algorithm)i;
 			return true;
 		}
 	}
-	snprintf(why, why_len, "'%.*s': expected dcqcn or none",
+	if (len == 4 && memcmp(word, "hpcc", 4) == 0) {
+		snprintf(why, why_len,
+			 "hpcc needs switches with telemetry: only adverb sim has them");
+		return false;
+	}
+	snprintf(why, why_len, "'%.*s': expected none, dcqcn, dctcp, timely or swift",
 		 len < MAX_WORD_LEN ? len : MAX_WORD_LEN, word);
 	return false;
 }
@@ -177,7 +224,7 @@ bool adv_cc_parse(struct adv_cc_config *config, const char *text, char *why, siz
 {
 	const char *word = text + strspn(text, SEPARATORS);
 	int len = (int)strcspn(word, SEPARATORS);
-	uint32_t seen = 0;
+	uint64_t seen = 0;
 
 	*config = adv_cc_default();
 	if (!read_name(&config->algorithm, word, len, why, why_len))
@@ -192,8 +239,13 @@ bool adv_cc_parse(struct adv_cc_config *config, const char *text, char *why, siz
 			snprintf(why, why_len, "none has no parameters");
 			return false;
 		}
-		if (!read_word(&config->params, word, len, &seen, why, why_len))
+		if (!read_word(config, word, len, &seen, why, why_len))
 			return false;
+	}
+	if (config->params.timely_t_low > config->params.timely_t_high) {
+		snprintf(why, why_len, "timely_t_low (%u us) is above timely_t_high (%u us)",
+			 config->params.timely_t_low, config->params.timely_t_high);
+		return false;
 	}
 	if (!adv_cc_valid(config)) {
 		snprintf(why, why_len, "rpg_min_rate (%u Mb/s) is above rpg_max_rate (%u Mb/s)",
@@ -215,7 +267,7 @@ int adv_cc_print(const struct adv_cc_config *config, char *text, size_t len)
 		uint32_t value = parameter_value(&config->params, i);
 		size_t at = (size_t)used < len ? (size_t)used : len;
 
-		if (value != table[i].value)
+		if (table[i].algorithm == config->algorithm && value != table[i].value)
 			used += snprintf(text + at, len - at, " %s=%u", table[i].name, value);
 	}
 	return used;

@@ -17,7 +17,12 @@ enum adv_cc_algorithm {
 	/* No congestion control. Packets are sent as not ECN-capable. Incoming marks are counted
 	 * but cause no CNP. Incoming CNPs are ignored. */
 	ADV_CC_NONE,
+	ADV_CC_DCTCP,
+	ADV_CC_TIMELY,
+	ADV_CC_SWIFT,
+	ADV_CC_HPCC, /* needs switches with telemetry: simulations only */
 };
+#define ADV_CC_ALGORITHMS (ADV_CC_HPCC + 1)
 
 /* Times are in us, rates in Mb/s (10^6 bits/s). Byte counts include the whole Ethernet frame. */
 struct adv_cc_params {
@@ -45,6 +50,27 @@ struct adv_cc_params {
 	uint32_t min_time_between_cnps; /* least interval between CNPs of one queue pair */
 	uint32_t cnp_dscp;
 	uint32_t cnp_802p_prio; /* service level of CNPs, for links with priorities */
+	/* The other algorithms. Weights are in 1/1024. */
+	uint32_t dctcp_g;
+	uint32_t timely_t_low;
+	uint32_t timely_t_high;
+	uint32_t timely_min_rtt;
+	uint32_t timely_ai_rate; /* delta */
+	uint32_t timely_alpha;
+	uint32_t timely_beta;
+	uint32_t timely_min_rate;
+	uint32_t swift_target;
+	uint32_t swift_ai; /* packets of 1/1024 for each round trip */
+	uint32_t swift_beta;
+	uint32_t swift_max_mdf;
+	uint32_t swift_fs_range;
+	uint32_t swift_fs_min;	   /* packets of 1/1024 */
+	uint32_t swift_fs_max;	   /* packets of 1/1024 */
+	uint32_t swift_min_window; /* packets of 1/1024 */
+	uint32_t hpcc_base_rtt;
+	uint32_t hpcc_eta; /* percent */
+	uint32_t hpcc_max_stage;
+	uint32_t hpcc_ai; /* bytes */
 };
 
 struct adv_cc_config {
@@ -53,7 +79,7 @@ struct adv_cc_config {
 };
 
 /* Room for the one-line texts that the functions below write, bytes. */
-#define ADV_CC_TEXT 1024
+#define ADV_CC_TEXT 2048
 
 /* Environment variable that adv_cc_parse() parses for a program. */
 #define ADV_CC_VARIABLE "ADVERB_CC"
@@ -65,15 +91,19 @@ struct adv_cc_config adv_cc_mlx5(void);
 
 /*
  * Parses "dcqcn", "none", or "dcqcn rpg_ai_rate=20 rpg_time_reset=300": the name of the algorithm,
- * then parameters. Blanks, commas or semicolons separate them. Each parameter may stand once; the
- * others have their default. Returns false if the text is invalid: *config is then undefined, and
- * why[] has one line that names the error and the expected text.
+ * then parameters of it. Refuses HPCC, which only simulations have. Blanks, commas or semicolons
+ * separate them. Each parameter may stand once; the others have their default. Returns false if the
+ * text is invalid: *config is then undefined, and why[] has one line that names the error and the
+ * expected text.
  */
 bool adv_cc_parse(struct adv_cc_config *config, const char *text, char *why, size_t why_len);
 
 /* Writes a text for adv_cc_parse(): the name of the algorithm, and the parameters that differ from
  * the default. The return value is that of snprintf(3). */
 int adv_cc_print(const struct adv_cc_config *config, char *text, size_t len);
+
+/* Returns the name of an algorithm. */
+const char *adv_cc_name(enum adv_cc_algorithm algorithm);
 
 /* Returns false if a parameter is out of its range, or rpg_min_rate is above rpg_max_rate. */
 bool adv_cc_valid(const struct adv_cc_config *config);
@@ -82,7 +112,8 @@ bool adv_cc_valid(const struct adv_cc_config *config);
 struct adv_cc_parameter {
 	const char *name;
 	const char *unit; /* "us", "Mb/s", "bytes", "%", or "" */
-	size_t offset;	  /* offset in struct adv_cc_params */
+	enum adv_cc_algorithm algorithm;
+	size_t offset; /* offset in struct adv_cc_params */
 	uint32_t min;
 	uint32_t max;
 	uint32_t value; /* the default */

@@ -9,6 +9,7 @@
 #include "transport/mcast.h"
 #include "transport/qpn.h"
 #include "transport/recovery.h"
+#include "transport/requester.h"
 #include "transport/srq.h"
 #include "transport/tpt_engines.h"
 #include "transport/unreliable.h"
@@ -42,7 +43,10 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 	e->cc = config->cc ? *config->cc : adv_cc_default();
 	/* RFC 3168, 5: a sender that does not react to marks must not be ECN-capable. */
 	e->cc_ops = adv_cc_ops_of(e->cc.algorithm);
-	e->tx_ecn = e->cc.algorithm == ADV_CC_NONE ? ADV_ECN_NOT_ECT : ADV_ECN_ECT0;
+	e->ackreq_interval = e->cc_ops && e->cc_ops->ack_interval ? e->cc_ops->ack_interval
+								  : ADV_ACKREQ_INTERVAL;
+	e->tx_ecn = e->cc_ops && (e->cc_ops->on_cnp || e->cc_ops->marks_in_acks) ? ADV_ECN_ECT0
+										 : ADV_ECN_NOT_ECT;
 	e->pace_burst = config->pace_burst;
 	e->line_mbps = DEFAULT_LINE_MBPS;
 	e->timeout_ticks = config->timeout_ticks ? config->timeout_ticks : 1;

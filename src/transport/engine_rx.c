@@ -72,6 +72,8 @@ static void deliver_packet(struct adv_engine *e, struct adv_qp *qp, uint64_t now
 		return;
 	}
 	if (in->info->flags & ADV_PKT_RESPONSE) {
+		if (qp->flow && qp->flow->round_trips.ring)
+			adv_flow_on_ack(qp, now, in);
 		adv_completer_rx(qp, now, in);
 		return;
 	}

@@ -95,7 +95,8 @@ struct adv_engine {
 	struct adv_pacer unreliable_pacer; /* rate of UC and UD together */
 	struct adv_cc_config cc;
 	const struct adv_cc_ops *cc_ops; /* of cc.algorithm; NULL: none */
-	enum adv_ecn tx_ecn;		 /* ECN field of packets */
+	uint32_t ackreq_interval; /* at least one of so many packets in a row requests an ACK */
+	enum adv_ecn tx_ecn;	  /* ECN field of packets */
 	uint32_t line_mbps;
 	uint32_t pace_burst; /* bytes */
 	bool local_credit;

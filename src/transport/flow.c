@@ -16,8 +16,37 @@ static void pace_timer_expired(struct adv_engine *e, struct adv_timer *t, uint64
 	adv_qp_schedule(adv_container_of(t, struct adv_flow, pace_timer)->qp);
 }
 
-/* Returns the QP's flow, and creates it if there is none; NULL: no memory. */
-static struct adv_flow *flow_of(struct adv_qp *qp)
+/* Returns the bytes that telemetry adds to a frame. */
+static uint32_t telemetry_bytes(const struct adv_engine *e)
+{
+	return e->cc_ops && e->cc_ops->telemetry ? ADV_TELEMETRY_BYTES : 0;
+}
+
+struct adv_cc_link adv_flow_link(const struct adv_qp *qp)
+{
+	const struct adv_engine *e = qp->engine;
+	uint32_t max = e->cc.params.rpg_max_rate;
+
+	return (struct adv_cc_link){.params = &e->cc.params,
+				    .line = (max ? max : e->line_mbps) * KBPS,
+				    .frame = adv_outgoing_full_frame(qp) + telemetry_bytes(e)};
+}
+
+/* Sets the limits of a new flow. Returns false if there is no memory. */
+static bool start_algorithm(struct adv_flow *f)
+{
+	const struct adv_cc_ops *ops = f->qp->engine->cc_ops;
+	struct adv_cc_link link = adv_flow_link(f->qp);
+
+	f->round_psn = f->qp->req.next_psn;
+	if (ops->on_ack && !adv_round_trips_start(&f->round_trips, f->round_psn))
+		return false;
+	if (ops->start)
+		ops->start(&f->cc, &link);
+	return true;
+}
+
+struct adv_flow *adv_flow_of(struct adv_qp *qp)
 {
 	struct adv_flow *f = qp->flow;
 
@@ -26,14 +55,24 @@ static struct adv_flow *flow_of(struct adv_qp *qp)
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return NULL;
-	if (adv_timers_reserve(&qp->engine->timers)) {
+	f->qp = qp;
+	if (!start_algorithm(f) || adv_timers_reserve(&qp->engine->timers)) {
+		adv_round_trips_free(&f->round_trips);
 		free(f);
 		return NULL;
 	}
 	adv_timer_init(&f->pace_timer, pace_timer_expired);
-	f->qp = qp;
 	qp->flow = f;
 	return f;
+}
+
+int adv_flow_start(struct adv_qp *qp)
+{
+	const struct adv_cc_ops *ops = qp->engine->cc_ops;
+
+	if (!qp->reliable || qp->xrcd || !ops || !ops->start)
+		return 0;
+	return adv_flow_of(qp) ? 0 : ENOMEM;
 }
 
 void adv_flow_free(struct adv_qp *qp)
@@ -45,6 +84,8 @@ void adv_flow_free(struct adv_qp *qp)
 	adv_timer_remove(&qp->engine->timers, &f->pace_timer);
 	adv_timers_release(&qp->engine->timers);
 	qp->flow = NULL;
+	adv_round_trips_free(&f->round_trips);
+	free(f->echo);
 	free(f);
 }
 
@@ -63,11 +104,16 @@ static bool is_likely(const struct adv_qp *qp, const struct adv_bth *bth)
 void adv_flow_marked(struct adv_qp *qp, uint64_t now, const struct adv_bth *bth)
 {
 	const struct adv_cc_config *cc = &qp->engine->cc;
+	const struct adv_cc_ops *ops = qp->engine->cc_ops;
 	struct adv_flow *f;
 
-	if (!qp->engine->cc_ops || !is_likely(qp, bth))
+	if (!ops || !is_likely(qp, bth))
 		return;
-	f = flow_of(qp);
+	if (ops->marks_in_acks)
+		qp->resp.ack_marked |= !(adv_opcode_table[bth->opcode].flags & ADV_PKT_RESPONSE);
+	if (!ops->on_cnp)
+		return;
+	f = adv_flow_of(qp);
 	if (!f || now < f->cnp_after)
 		return;
 	f->cnp_after = now + cc->params.min_time_between_cnps * 1000ull;
@@ -107,14 +153,6 @@ void adv_flow_send_cnp(struct adv_qp *qp, struct adv_tx_batch *batch)
 
 /* ---- reaction point ---- */
 
-static struct adv_cc_link link_of(const struct adv_engine *e)
-{
-	uint32_t max = e->cc.params.rpg_max_rate;
-
-	return (struct adv_cc_link){.params = &e->cc.params,
-				    .line = (max ? max : e->line_mbps) * KBPS};
-}
-
 /* Returns the time of the next change of the rate without a packet; UINT64_MAX: none. */
 static uint64_t next_change(const struct adv_qp *qp)
 {
@@ -125,7 +163,7 @@ static uint64_t next_change(const struct adv_qp *qp)
 
 uint64_t adv_flow_rate(struct adv_qp *qp, uint64_t now)
 {
-	struct adv_cc_link link = link_of(qp->engine);
+	struct adv_cc_link link = adv_flow_link(qp);
 	struct adv_flow *f = qp->flow;
 	uint64_t at;
 
@@ -144,12 +182,12 @@ uint64_t adv_flow_rate(struct adv_qp *qp, uint64_t now)
 void adv_flow_on_cnp(struct adv_qp *qp, uint64_t now)
 {
 	struct adv_engine *e = qp->engine;
-	struct adv_cc_link link = link_of(e);
+	struct adv_cc_link link = adv_flow_link(qp);
 	bool obeyed = e->cc_ops && e->cc_ops->on_cnp;
 	struct adv_flow *f;
 	uint64_t before;
 
-	f = obeyed ? flow_of(qp) : NULL;
+	f = obeyed ? adv_flow_of(qp) : NULL;
 	if (!f) {
 		e->counters.out_of_memory += obeyed;
 		adv_qp_count(qp, &e->counters.rp_cnp_ignored);
@@ -167,13 +205,16 @@ static void charge_packets(struct adv_qp *qp, const struct adv_tx_batch *batch, 
 			   uint64_t now)
 {
 	struct adv_engine *e = qp->engine;
-	struct adv_cc_link link = link_of(e);
+	struct adv_cc_link link = adv_flow_link(qp);
 	struct adv_flow *f = qp->flow;
 	uint64_t rate = f->cc.rate, bytes = 0;
 
 	for (unsigned i = from; i < batch->count; i++)
-		bytes += adv_outgoing_frame_bytes(&batch->packet[i]);
-	adv_pacer_charge(&f->pacer, bytes, rate, e->pace_burst, now);
+		bytes += adv_outgoing_frame_bytes(&batch->packet[i]) + telemetry_bytes(e);
+	if (rate)
+		adv_pacer_charge(&f->pacer, bytes, rate, e->pace_burst, now);
+	if (f->round_trips.ring)
+		adv_round_trips_sent(&f->round_trips, batch, from, now);
 	if (e->cc_ops->on_sent)
 		e->cc_ops->on_sent(&f->cc, &link, bytes);
 	if (f->cc.rate && f->cc.rate != rate)
@@ -186,11 +227,35 @@ static void charge_packets(struct adv_qp *qp, const struct adv_tx_batch *batch, 
  */
 static void ask_for_acks(struct adv_qp *qp, unsigned group)
 {
-	uint64_t interval = adv_pacer_ns((uint64_t)ACK_PACKETS * qp->mtu, qp->flow->cc.rate);
+	uint64_t rate = qp->flow->cc.rate;
+	uint64_t interval = rate ? adv_pacer_ns((uint64_t)ACK_PACKETS * qp->mtu, rate) : 0;
 
 	if (qp->attr.timeout && interval > (1024ull << qp->attr.timeout) &&
 	    qp->req.since_ackreq + group < ACK_PACKETS)
 		qp->req.since_ackreq = ACK_PACKETS - group;
+}
+
+/* Returns the number of request packets that the window permits now. */
+static unsigned window_room(const struct adv_qp *qp)
+{
+	uint64_t window = qp->flow->cc.window, frame = adv_outgoing_full_frame(qp);
+	uint64_t used = adv_flight_psns(qp) * frame;
+
+	if (!window)
+		return ADV_QUANTUM;
+	if (used >= window)
+		return used ? 0 : 1;
+	window = (window - used + frame - 1) / frame;
+	return window < ADV_QUANTUM ? (unsigned)window : ADV_QUANTUM;
+}
+
+/* Adds at most n request packets, and no more than the window permits. */
+static void add_requests(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch, unsigned n)
+{
+	unsigned room = window_room(qp);
+
+	if (room)
+		adv_requester_tx(qp, now, batch, room < n ? room : n);
 }
 
 /* Adds at most n packets. Requests and responses go first in turn. */
@@ -201,14 +266,14 @@ static void add_packets(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *ba
 	qp->flow->turn = !qp->flow->turn;
 	ask_for_acks(qp, n);
 	if (qp->flow->turn || qp->resp.ack_behind)
-		adv_requester_tx(qp, now, batch, n);
+		add_requests(qp, now, batch, n);
 	n -= batch->count - from < n ? batch->count - from : n;
 	from = batch->count;
 	if (n && adv_responder_has_tx(qp))
 		adv_responder_tx(qp, now, batch, n);
 	n -= batch->count - from < n ? batch->count - from : n;
 	if (n && !qp->flow->turn)
-		adv_requester_tx(qp, now, batch, n);
+		add_requests(qp, now, batch, n);
 }
 
 static bool has_packets(const struct adv_qp *qp)
@@ -239,6 +304,18 @@ static void wait_for_rate(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *
 		adv_timer_set(&qp->engine->timers, &qp->flow->pace_timer, next_service_time(qp));
 }
 
+/* Returns the packets that may be added now, at least 1. */
+static unsigned quota(const struct adv_qp *qp, uint64_t now, unsigned room)
+{
+	const struct adv_flow *f = qp->flow;
+	uint64_t more;
+
+	if (!f->cc.rate)
+		return room;
+	more = adv_pacer_credit(&f->pacer, f->cc.rate, qp->engine->pace_burst, now) / qp->mtu;
+	return more < room ? 1 + (unsigned)more : room;
+}
+
 bool adv_flow_serve(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
 {
 	unsigned end = batch->count + ADV_QUANTUM;
@@ -247,16 +324,15 @@ bool adv_flow_serve(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
 	adv_flow_send_cnp(qp, batch);
 	while (adv_outgoing_has_room(batch) && batch->count < end) {
 		unsigned from = batch->count;
-		uint64_t rate = adv_flow_rate(qp, now), more;
+		uint64_t rate = adv_flow_rate(qp, now);
 
-		if (!rate)
+		if (!rate && !f->cc.window)
 			return false;
-		if (!adv_pacer_open(&f->pacer, now)) {
+		if (rate && !adv_pacer_open(&f->pacer, now)) {
 			wait_for_rate(qp, now, batch);
 			return true;
 		}
-		more = adv_pacer_credit(&f->pacer, rate, qp->engine->pace_burst, now) / qp->mtu;
-		add_packets(qp, now, batch, more < end - from ? 1 + (unsigned)more : end - from);
+		add_packets(qp, now, batch, quota(qp, now, end - from));
 		if (batch->count == from)
 			return true;
 		charge_packets(qp, batch, from, now);

@@ -2,8 +2,9 @@
 /*
  * Congestion control of a queue pair. As the notification point, the QP answers marked packets with
  * CNPs. As the reaction point, it reduces its rate when the peer sends CNPs. The first mark or CNP
- * creates a flow for the QP. From then on, the flow's rate limits requests and READ responses. For
- * a QP without a flow, the cost is one test of a pointer.
+ * creates a flow for the QP, or with some algorithms its beginning (struct adv_cc_ops). From then
+ * on, the flow's rate limits requests and READ responses, and its window limits requests. For a QP
+ * without a flow, the cost is one test of a pointer.
  *
  * window.c reacts to losses, for all reliable queue pairs.
  */
@@ -11,8 +12,10 @@
 #define ADV_TRANSPORT_FLOW_H
 
 #include "transport/congestion_control.h"
+#include "transport/incoming.h"
 #include "transport/pacer.h"
 #include "transport/qp_state.h"
+#include "transport/round_trip.h"
 
 struct adv_flow {
 	struct adv_path cnp_path; /* path of the QP, but with the DSCP of CNPs */
@@ -23,10 +26,22 @@ struct adv_flow {
 	struct adv_pacer pacer;
 	struct adv_qp *qp;
 	struct adv_timer pace_timer; /* expires when the rate allows the next packet */
+	uint32_t round_psn;	     /* a round trip ends when this PSN is acknowledged */
+	struct adv_round_trips round_trips;
+	struct adv_telemetry *echo;	    /* of the newest request of the peer; NULL: none */
+	const struct adv_telemetry *echoed; /* of the ACK that is received now; NULL: none */
 };
 
-/* Handles a marked packet from the QP's peer: queues a CNP if one is permitted now. */
+/* Handles a marked packet from the QP's peer: queues a CNP if one is permitted now, or lets the
+ * next ACK carry the mark. */
 void adv_flow_marked(struct adv_qp *qp, uint64_t now, const struct adv_bth *bth);
+/* Starts congestion control when the QP enters RTS, if the algorithm begins then. Returns 0 or
+ * ENOMEM. */
+int adv_flow_start(struct adv_qp *qp);
+/* Returns the QP's flow, and creates it if there is none; NULL: no memory. */
+struct adv_flow *adv_flow_of(struct adv_qp *qp);
+/* Returns what an algorithm knows of the QP. */
+struct adv_cc_link adv_flow_link(const struct adv_qp *qp);
 /* Handles a CNP from the QP's peer. */
 void adv_flow_on_cnp(struct adv_qp *qp, uint64_t now);
 /* Adds the due CNP, if any, to the batch, which has room. */
@@ -38,5 +53,10 @@ bool adv_flow_serve(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
 void adv_flow_free(struct adv_qp *qp);
 /* Returns the current rate limit, kb/s; 0: none. */
 uint64_t adv_flow_rate(struct adv_qp *qp, uint64_t now);
+
+/* ---- flow_ack.c: algorithms that react to ACKs ---- */
+
+/* Passes an acknowledgement to the algorithm, before the QP handles it. */
+void adv_flow_on_ack(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in);
 
 #endif

@@ -26,9 +26,18 @@ struct adv_tx_packet *adv_outgoing_add(struct adv_engine *e, struct adv_path *pa
 	return pkt;
 }
 
+static uint32_t ip_udp_bytes(const struct adv_path *path)
+{
+	return adv_gid_is_ipv4(&path->sgid) ? IPV4_UDP_BYTES : IPV6_UDP_BYTES;
+}
+
+uint32_t adv_outgoing_full_frame(const struct adv_qp *qp)
+{
+	return ETHERNET_BYTES + ip_udp_bytes(&qp->path) + ADV_BTH_LEN + qp->mtu + ADV_ICRC_LEN;
+}
+
 uint32_t adv_outgoing_frame_bytes(const struct adv_tx_packet *pkt)
 {
-	return ETHERNET_BYTES +
-	       (adv_gid_is_ipv4(&pkt->path->sgid) ? IPV4_UDP_BYTES : IPV6_UDP_BYTES) +
-	       pkt->header_len + pkt->payload_len + pkt->pad + ADV_ICRC_LEN;
+	return ETHERNET_BYTES + ip_udp_bytes(pkt->path) + pkt->header_len + pkt->payload_len +
+	       pkt->pad + ADV_ICRC_LEN;
 }

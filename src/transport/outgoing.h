@@ -22,5 +22,7 @@ struct adv_tx_packet *adv_outgoing_add(struct adv_engine *e, struct adv_path *pa
 				       struct adv_tx_batch *batch, const struct adv_headers *h);
 /* Returns the bytes of the packet's Ethernet frame, for rates. */
 uint32_t adv_outgoing_frame_bytes(const struct adv_tx_packet *pkt);
+/* Returns the bytes of the Ethernet frame of a WRITE or SEND in the middle of a message. */
+uint32_t adv_outgoing_full_frame(const struct adv_qp *qp);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "transport/address.h"
 #include "transport/flight.h"
+#include "transport/flow.h"
 #include "transport/names.h"
 #include "transport/qp.h"
 #include "transport/qp_complete.h"
@@ -249,9 +250,10 @@ static int perform_transition(struct adv_qp *qp, enum ibv_qp_state next, int mas
 		adv_responder_start(qp);
 		return 0;
 	case IBV_QPS_RTS:
-		if (qp->state == IBV_QPS_RTR)
-			adv_requester_start(qp);
-		return 0;
+		if (qp->state != IBV_QPS_RTR)
+			return 0;
+		adv_requester_start(qp);
+		return adv_flow_start(qp);
 	case IBV_QPS_SQD:
 		if (mask & (IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC))
 			return resize_read_rings(qp);

@@ -152,6 +152,7 @@ struct adv_responder {
 	uint8_t answers; /* score of the program's prompt answers, see responder_ack.c */
 	bool dead;	 /* a NAK has ended the connection: new requests are not answered */
 	uint8_t ack_syndrome;
+	bool ack_marked; /* the next ACK carries a mark (BECN) */
 	uint32_t ack_psn;
 	uint64_t asked_at; /* time at which the newest message with an ACK arrived; 0: the program
 			      has posted a request since */

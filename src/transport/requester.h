@@ -44,7 +44,7 @@ static inline bool adv_requester_wants_ack(const struct adv_qp *qp, uint32_t pac
 	const struct adv_requester *req = &qp->req;
 
 	return qp->reliable &&
-	       (req->unanswered || req->since_ackreq + packets >= ADV_ACKREQ_INTERVAL ||
+	       (req->unanswered || req->since_ackreq + packets >= e->ackreq_interval ||
 		adv_flight_psns(qp) + packets >= req->cwnd ||
 		e->in_flight + packets >= e->total_window ||
 		adv_psn_add(req->next_psn, packets) == req->max_psn ||

@@ -28,6 +28,8 @@ static void emit_ack(struct adv_qp *qp, struct adv_tx_batch *batch)
 
 	fill_response(qp, &h, ADV_OP_ACKNOWLEDGE, resp->ack_psn, resp->msn);
 	h.aeth.syndrome = resp->ack_syndrome;
+	h.bth.becn = resp->ack_marked;
+	resp->ack_marked = false;
 	adv_outgoing_add(qp->engine, &qp->path, batch, &h);
 	adv_responder_ack_forget(qp);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "transport/congestion_control.h"
 #include "transport/unusual.h"
 
 /* True while retransmissions, their timer or their counts are not in the state of a QP that has
@@ -24,7 +25,8 @@ uint32_t adv_qp_unusual(const struct adv_qp *qp)
 	if (e->injector)
 		unusual |= ADV_UNUSUAL_FAULTS;
 	if (qp->flow)
-		unusual |= ADV_UNUSUAL_FLOW;
+		unusual |= e->cc_ops->on_ack ? ADV_UNUSUAL_FLOW | ADV_UNUSUAL_CONTROL
+					     : ADV_UNUSUAL_FLOW;
 	if (qp->resp.res_pending || qp->resp.cut)
 		unusual |= ADV_UNUSUAL_ANSWERS;
 	if (qp->req.rd_head != qp->req.rd_tail)

@@ -18,6 +18,7 @@ enum adv_unusual {
 	ADV_UNUSUAL_RNR = 1 << 6,     /* rnr_nak_timer runs */
 	ADV_UNUSUAL_LOSS = 1 << 7,  /* after a loss or timeout, until an acknowledgement arrives */
 	ADV_UNUSUAL_FIRST = 1 << 8, /* no send request has completed, see completed.h */
+	ADV_UNUSUAL_CONTROL = 1 << 9, /* congestion control reacts to ACKs */
 };
 
 /* The bits that each step of fast.c heeds. */
@@ -25,7 +26,7 @@ enum adv_unusual {
 #define ADV_UNUSUAL_FOR_REQUEST ADV_UNUSUAL_FOR_POST
 #define ADV_UNUSUAL_FOR_ACK                                                                        \
 	(ADV_UNUSUAL_FOR_POST | ADV_UNUSUAL_READS | ADV_UNUSUAL_RNR | ADV_UNUSUAL_LOSS |           \
-	 ADV_UNUSUAL_FIRST)
+	 ADV_UNUSUAL_FIRST | ADV_UNUSUAL_CONTROL)
 #define ADV_UNUSUAL_FOR_TURN                                                                       \
 	(ADV_UNUSUAL_FOR_POST | ADV_UNUSUAL_FLOW | ADV_UNUSUAL_ANSWERS | ADV_UNUSUAL_RNR |         \
 	 ADV_UNUSUAL_LOSS)

@@ -193,9 +193,9 @@ def parameters(lab):
 
 @case("congestion", "command-line")
 def command_line(lab):
-    for text, said in (("cubic", "'cubic': expected dcqcn or none"),
+    for text, said in (("cubic", "'cubic': expected none, dcqcn, dctcp, timely or swift"),
                        ("dcqcn rpg_gd=9", "rpg_gd: expected rpg_gd=N, N a number from 10 to 15"),
-                       ("dcqcn fast=1", "no parameter 'fast'; the parameters are clamp_tgt_rate"),
+                       ("dcqcn fast=1", "dcqcn has no parameter 'fast'; the parameters are clamp_tgt_rate"),
                        ("none rpg_gd=11", "none has no parameters")):
         if said not in adverb(lab, "run", "--cc", text, "true", status=125):
             raise Failure(said)

@@ -239,7 +239,7 @@ static struct adv_cc_params params_of(const char *host_section, uint32_t *ai_rat
 	int n = snprintf(text, sizeof(text), "[host]\n%s", host_section);
 
 	assert_true(adv_scenario_read(&s, "x", text, (size_t)n, why));
-	assert_true(adv_scenario_dcqcn(&b, &c, &cc));
+	assert_true(adv_scenario_congestion(&b, &c, &cc));
 	adv_scenario_free(&s);
 	*ai_rate_at = c.ai_rate_at;
 	return cc.params;

@@ -7,7 +7,7 @@
 static struct adv_cc_config good(const char *text)
 {
 	struct adv_cc_config c;
-	char why[1024] = "";
+	char why[2048] = "";
 
 	if (!adv_cc_parse(&c, text, why, sizeof(why)))
 		fail_msg("'%s': %s", text, why);
@@ -18,7 +18,7 @@ static struct adv_cc_config good(const char *text)
 static void bad(const char *text, const char *said)
 {
 	struct adv_cc_config c;
-	char why[1024] = "";
+	char why[2048] = "";
 
 	assert_false(adv_cc_parse(&c, text, why, sizeof(why)));
 	if (!strstr(why, said))
@@ -48,6 +48,26 @@ static void test_defaults(void **state)
 		.min_time_between_cnps = 50,
 		.cnp_dscp = 48,
 		.cnp_802p_prio = 6,
+		.dctcp_g = 64,
+		.timely_t_low = 50,
+		.timely_t_high = 500,
+		.timely_min_rtt = 20,
+		.timely_ai_rate = 10,
+		.timely_alpha = 896,
+		.timely_beta = 819,
+		.timely_min_rate = 10,
+		.swift_target = 25,
+		.swift_ai = 1024,
+		.swift_beta = 819,
+		.swift_max_mdf = 512,
+		.swift_fs_range = 100,
+		.swift_fs_min = 102,
+		.swift_fs_max = 102400,
+		.swift_min_window = 10,
+		.hpcc_base_rtt = 13,
+		.hpcc_eta = 95,
+		.hpcc_max_stage = 5,
+		.hpcc_ai = 80,
 	};
 
 	assert_int_equal(c.algorithm, ADV_CC_DCQCN);
@@ -65,6 +85,19 @@ static void test_names(void **state)
 	assert_int_equal(c.params.rpg_hai_rate, 200);
 	assert_int_equal(good("  none").algorithm, ADV_CC_NONE);
 	assert_int_equal(good("dcqcn").algorithm, ADV_CC_DCQCN);
+	assert_int_equal(good("dctcp").algorithm, ADV_CC_DCTCP);
+	assert_int_equal(good("timely timely_beta=512").params.timely_beta, 512);
+	assert_int_equal(good("swift swift_target=40").params.swift_target, 40);
+}
+
+/* Returns the parameters that the k-th value of this one needs beside it. */
+static const char *beside(const char *name, unsigned k)
+{
+	if (strcmp(name, "rpg_max_rate") == 0)
+		return " rpg_min_rate=1";
+	if (strcmp(name, "timely_t_high") == 0)
+		return " timely_t_low=1";
+	return strcmp(name, "timely_t_low") == 0 && k == 1 ? " timely_t_high=100000" : "";
 }
 
 /* Every parameter accepts its least and its greatest value, and no value beyond. */
@@ -80,15 +113,19 @@ static void test_ranges(void **state)
 		for (unsigned k = 0; k < 3 + (p->min > 0); k++) {
 			struct adv_cc_config c;
 
-			snprintf(text, sizeof(text), "dcqcn %s=%llu%s", p->name,
-				 (unsigned long long)values[k],
-				 strcmp(p->name, "rpg_max_rate") ? "" : " rpg_min_rate=1");
-			if (k >= 2) {
+			snprintf(text, sizeof(text), "%s %s=%llu%s", adv_cc_name(p->algorithm),
+				 p->name, (unsigned long long)values[k], beside(p->name, k));
+			if (k >= 2 && p->algorithm != ADV_CC_HPCC) {
 				bad(text, p->name);
 				continue;
 			}
 			if (strcmp(p->name, "rpg_max_rate") == 0 && k == 0)
 				continue;
+			/* Programs have no HPCC. */
+			if (p->algorithm == ADV_CC_HPCC) {
+				bad(text, "hpcc needs switches with telemetry");
+				continue;
+			}
 			c = good(text);
 			assert_int_equal(*(uint32_t *)(void *)((char *)&c.params + p->offset),
 					 values[k]);
@@ -101,12 +138,16 @@ static void test_ranges(void **state)
 
 static void test_errors(void **state)
 {
-	bad("", "expected dcqcn or none");
-	bad("dcqc", "'dcqc': expected dcqcn or none");
-	bad("dcqcnx", "expected dcqcn or none");
-	bad("rpg_gd=11", "expected dcqcn or none");
+	bad("", "expected none, dcqcn, dctcp, timely or swift");
+	bad("dcqc", "'dcqc': expected none, dcqcn, dctcp, timely or swift");
+	bad("dcqcnx", "expected none, dcqcn, dctcp, timely or swift");
+	bad("rpg_gd=11", "expected none, dcqcn, dctcp, timely or swift");
+	bad("hpcc", "hpcc needs switches with telemetry: only adverb sim has them");
+	bad("timely rpg_gd=11",
+	    "timely has no parameter 'rpg_gd'; the parameters are timely_t_low, ");
+	bad("timely timely_t_low=600", "timely_t_low (600 us) is above timely_t_high (500 us)");
 	bad("none rpg_gd=11", "none has no parameters");
-	bad("dcqcn rpg", "no parameter 'rpg'; the parameters are clamp_tgt_rate, ");
+	bad("dcqcn rpg", "dcqcn has no parameter 'rpg'; the parameters are clamp_tgt_rate, ");
 	bad("dcqcn rpg_gdd=1", "no parameter 'rpg_gdd'");
 	bad("dcqcn =1", "no parameter ''");
 	bad("dcqcn rpg_gd", "rpg_gd: expected rpg_gd=N, N a number from 10 to 15");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Sets the parameters of DCQCN from [host]. */
+/* Sets the congestion control and its parameters from [host]. */
 #include <string.h>
 
 #include "fabric/scenario_builder.h"
@@ -45,15 +45,15 @@ static bool set_parameter(struct adv_scenario_builder *b, const struct adv_cc_pa
 	return true;
 }
 
-bool adv_scenario_dcqcn(struct adv_scenario_builder *b, struct adv_fabric_config *c,
-			struct adv_cc_config *cc)
+bool adv_scenario_congestion(struct adv_scenario_builder *b, struct adv_fabric_config *c,
+			     struct adv_cc_config *cc)
 {
 	const struct adv_scenario_host *host = &b->s->host;
 	const struct adv_cc_parameter *p;
 	char least[ADV_UNITS_TEXT], most[ADV_UNITS_TEXT];
 
 	*cc = host->dcqcn == ADV_SCENARIO_DCQCN_MLX5 ? adv_cc_mlx5() : adv_cc_default();
-	cc->algorithm = host->ecn ? ADV_CC_DCQCN : ADV_CC_NONE;
+	cc->algorithm = (enum adv_cc_algorithm)host->control;
 	if (host->dcqcn != ADV_SCENARIO_DCQCN_PAPER)
 		c->ai_rate_at = c->hai_rate_at =
 			host->dcqcn == ADV_SCENARIO_DCQCN_MLX5 ? MLX5_MBPS : PAPER_MBPS;
@@ -69,6 +69,11 @@ bool adv_scenario_dcqcn(struct adv_scenario_builder *b, struct adv_fabric_config
 	}
 	if (adv_cc_valid(cc))
 		return true;
+	if (cc->params.timely_t_low > cc->params.timely_t_high)
+		return adv_scenario_fail(b, 0,
+					 "[host] timely_t_low = %u us is more than "
+					 "timely_t_high = %u us",
+					 cc->params.timely_t_low, cc->params.timely_t_high);
 	return adv_scenario_fail(
 		b, 0, "[host] rpg_min_rate = %s is more than rpg_max_rate = %s",
 		adv_units_print(ADV_UNIT_RATE, cc->params.rpg_min_rate * 1000000ull, least),

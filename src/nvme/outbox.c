@@ -44,6 +44,13 @@ void adv_nvme_queue_free_if_idle(struct adv_nvme_queue *queue)
 	queue_act(queue, ADV_NVME_ACTION_FREE);
 }
 
+static void answered(struct adv_nvme_request *request)
+{
+	if (!request->answered)
+		request->queue->unanswered--;
+	request->answered = true;
+}
+
 void adv_nvme_request_free(struct adv_nvme_request *request)
 {
 	struct adv_nvme_queue *queue = request->queue;
@@ -57,6 +64,7 @@ void adv_nvme_request_free(struct adv_nvme_request *request)
 	request->state = ADV_NVME_REQUEST_FREE;
 	adv_list_add_tail(&queue->free, &request->link);
 	queue->busy--;
+	answered(request);
 	adv_nvme_queue_free_if_idle(queue);
 }
 
@@ -75,6 +83,8 @@ enum adv_nvme_action adv_nvme_outbox_next(struct adv_nvme_outbox *outbox,
 		*queue = r->queue;
 		if (r->action == ADV_NVME_ACTION_RELEASE)
 			adv_nvme_request_free(r);
+		else if (r->action == ADV_NVME_ACTION_RESPOND)
+			answered(r);
 		return r->action;
 	}
 	if (!adv_list_empty(&outbox->queues)) {

@@ -11,6 +11,9 @@
 #include "nvme/status.h"
 #include "nvme/state.h"
 
+/* Requests beyond the size of a queue, at least. */
+enum { SPARE_MIN = 32 };
+
 static enum adv_nvme_cm_status check_sizes(const struct adv_nvme_target *target,
 					   const struct adv_nvme_cm_request *cm)
 {
@@ -34,13 +37,16 @@ enum adv_nvme_cm_status adv_nvme_queue_create(struct adv_nvme_target *target,
 	struct adv_nvme_cm_request cm;
 	struct adv_nvme_queue *queue;
 	enum adv_nvme_cm_status status;
+	unsigned count;
 
 	status = adv_nvme_cm_request_decode(config->private_data, config->private_data_len, &cm);
 	if (status == ADV_NVME_CM_OK)
 		status = check_sizes(target, &cm);
 	if (status != ADV_NVME_CM_OK)
 		return status;
-	queue = calloc(1, sizeof(*queue) + (cm.hsqsize + 1u) * sizeof(queue->requests[0]));
+	count = cm.hsqsize + 1u;
+	count += count > SPARE_MIN ? count : SPARE_MIN;
+	queue = calloc(1, sizeof(*queue) + count * sizeof(queue->requests[0]));
 	if (!queue)
 		return ADV_NVME_CM_NO_RESOURCES;
 	queue->target = target;
@@ -48,11 +54,12 @@ enum adv_nvme_cm_status adv_nvme_queue_create(struct adv_nvme_target *target,
 	queue->user = config->user;
 	queue->id = cm.qid;
 	queue->size = (uint16_t)(cm.hsqsize + 1);
+	queue->requests_count = (uint16_t)count;
 	queue->adrfam = config->adrfam;
 	strncpy(queue->local_address, config->local_address, ADV_NVME_TRADDR_LEN);
 	adv_list_init(&queue->link);
 	adv_list_init(&queue->free);
-	for (unsigned i = 0; i < queue->size; i++) {
+	for (unsigned i = 0; i < count; i++) {
 		queue->requests[i].queue = queue;
 		adv_list_init(&queue->requests[i].order);
 		adv_list_add_tail(&queue->free, &queue->requests[i].link);
@@ -82,6 +89,11 @@ uint16_t adv_nvme_queue_id(const struct adv_nvme_queue *queue)
 uint16_t adv_nvme_queue_size(const struct adv_nvme_queue *queue)
 {
 	return queue->size;
+}
+
+uint16_t adv_nvme_queue_requests(const struct adv_nvme_queue *queue)
+{
+	return queue->requests_count;
 }
 
 /* --- requests --- */
@@ -213,6 +225,8 @@ static struct adv_nvme_request *take_request(struct adv_nvme_queue *queue, const
 
 	adv_list_del(&request->link);
 	queue->busy++;
+	queue->unanswered++;
+	request->answered = false;
 	request->receive = receive;
 	request->user = NULL;
 	request->buffer = request->data = NULL;
@@ -234,8 +248,8 @@ bool adv_nvme_queue_rx(struct adv_nvme_queue *queue, uint64_t now, uint8_t *caps
 
 	if (queue->closed || queue->failing)
 		return false;
-	if (adv_list_empty(&queue->free) || len < ADV_NVME_COMMAND_LEN ||
-	    len > adv_nvme_target_capsule_len(queue->target)) {
+	if (queue->unanswered >= queue->size || adv_list_empty(&queue->free) ||
+	    len < ADV_NVME_COMMAND_LEN || len > adv_nvme_target_capsule_len(queue->target)) {
 		adv_nvme_queue_fail(queue);
 		return false;
 	}
@@ -331,7 +345,7 @@ void adv_nvme_queue_closed(struct adv_nvme_queue *queue, uint64_t now)
 	queue->closed = true;
 	queue->fused_first = NULL;
 	adv_list_del(&queue->link);
-	for (unsigned i = 0; i < queue->size; i++)
+	for (unsigned i = 0; i < queue->requests_count; i++)
 		end_request(&queue->requests[i], queue->controller);
 	adv_nvme_controller_remove_queue(queue);
 	adv_nvme_queue_free_if_idle(queue);

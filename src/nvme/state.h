@@ -110,8 +110,9 @@ struct adv_nvme_queue {
 	struct adv_nvme_outbox *outbox;
 	void *user;
 	uint16_t id;
-	uint16_t size;
-	uint16_t sqsize; /* entries of the submission queue, by Connect */
+	uint16_t size;		 /* commands without a response */
+	uint16_t requests_count; /* and responses whose SEND has not completed */
+	uint16_t sqsize;	 /* entries of the submission queue, by Connect */
 	uint16_t sq_head;
 	bool flow_control;
 	bool connected; /* the Connect command has succeeded */
@@ -126,7 +127,8 @@ struct adv_nvme_queue {
 	struct adv_nvme_controller *controller;
 	struct adv_nvme_request *fused_first; /* the first of two fused commands; NULL: none */
 	struct adv_list free;
-	unsigned busy; /* requests that are not free */
+	unsigned busy;	     /* requests that are not free */
+	unsigned unanswered; /* of them, those whose response the host does not have */
 	struct adv_nvme_request requests[];
 };
 

@@ -180,6 +180,7 @@ struct adv_nvme_request {
 	struct adv_nvme_request *partner; /* the other one of two fused commands */
 	uint16_t fused_status;		  /* of the start of a command that waits for the second */
 	bool fused_failed;		  /* the partner has failed */
+	bool answered;			  /* RESPOND has been taken */
 };
 
 /* Returns the next action with its queue, and its request except for CLOSE and FREE. After RELEASE
@@ -210,6 +211,9 @@ void *adv_nvme_queue_user(const struct adv_nvme_queue *queue);
 uint16_t adv_nvme_queue_id(const struct adv_nvme_queue *queue);
 /* Returns the number of capsules that the host can have under way: post so many receives. */
 uint16_t adv_nvme_queue_size(const struct adv_nvme_queue *queue);
+/* Returns the number of requests that the binding has at most. It is larger: the host sends its
+ * next command when it has a response, perhaps before adv_nvme_request_sent(). */
+uint16_t adv_nvme_queue_requests(const struct adv_nvme_queue *queue);
 
 /* Handles a capsule, which is any bytes. It must stay unchanged until RESPOND or RELEASE. False:
  * the queue does not use it (it is closing, or the host has broken the protocol, and CLOSE

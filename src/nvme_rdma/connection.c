@@ -25,9 +25,13 @@ static void name_address(const struct sockaddr *sa, char *host, size_t host_len,
 
 struct adv_nvme_connection *adv_nvme_connection_find(struct adv_nvme_worker *w, uint32_t qp_num)
 {
+	struct adv_nvme_connection **recent = &w->recent[qp_num % ADV_NVME_RECENT];
+
+	if (*recent && (*recent)->qp_num == qp_num)
+		return *recent;
 	adv_list_for_each(struct adv_nvme_connection, c, &w->connections, link) {
 		if (c->qp_num == qp_num)
-			return c;
+			return *recent = c;
 	}
 	return NULL;
 }
@@ -38,6 +42,8 @@ void adv_nvme_connection_free(struct adv_nvme_connection *c)
 
 	pthread_mutex_lock(&w->shared->lock);
 	adv_list_del(&c->link);
+	if (w->recent[c->qp_num % ADV_NVME_RECENT] == c)
+		w->recent[c->qp_num % ADV_NVME_RECENT] = NULL;
 	w->connection_count--;
 	w->credits -= c->credits;
 	adv_nvme_queue_destroy(c->queue);
@@ -110,7 +116,7 @@ static bool make_qp(struct adv_nvme_connection *c)
 		.recv_cq = w->cq,
 		.srq = w->srq,
 		/* A request has a READ, or a WRITE and a SEND, in the queue. */
-		.cap = {.max_send_wr = 2 * c->credits,
+		.cap = {.max_send_wr = 2u * adv_nvme_queue_requests(c->queue),
 			.max_send_sge = 1,
 			.max_inline_data = ADV_NVME_COMPLETION_LEN},
 	};

@@ -8,34 +8,46 @@
 
 #include "nvme_rdma/worker_internal.h"
 
-enum { RECEIVES_AT_ONCE = 64 };
+void adv_nvme_worker_post_receives(struct adv_nvme_worker *w, struct adv_nvme_receive **receives,
+				   unsigned count)
+{
+	struct ibv_sge sge[ADV_NVME_RECEIVES_AT_ONCE];
+	struct ibv_recv_wr wr[ADV_NVME_RECEIVES_AT_ONCE], *bad;
+
+	for (unsigned i = 0; i < count; i++) {
+		sge[i] = (struct ibv_sge){
+			.addr = (uintptr_t)receives[i]->capsule,
+			.length = adv_nvme_target_capsule_len(w->shared->target),
+			.lkey = receives[i]->lkey,
+		};
+		wr[i] = (struct ibv_recv_wr){
+			.wr_id = (uintptr_t)receives[i] | ADV_NVME_WR_RECV,
+			.next = i + 1 < count ? &wr[i + 1] : NULL,
+			.sg_list = &sge[i],
+			.num_sge = 1,
+		};
+	}
+	/* The queue has room for all receives of the worker. */
+	if (ibv_post_srq_recv(w->srq, wr, &bad) != 0)
+		fprintf(stderr, "worker %u: cannot post a receive: %s\n", w->index,
+			strerror(errno));
+}
 
 void adv_nvme_worker_post_receive(struct adv_nvme_worker *w, struct adv_nvme_receive *receive)
 {
-	struct ibv_sge sge = {
-		.addr = (uintptr_t)receive->capsule,
-		.length = adv_nvme_target_capsule_len(w->shared->target),
-		.lkey = receive->lkey,
-	};
-	struct ibv_recv_wr wr = {
-		.wr_id = (uintptr_t)receive | ADV_NVME_WR_RECV, .sg_list = &sge, .num_sge = 1};
-	struct ibv_recv_wr *bad;
-
-	/* The queue has room for all receives of the worker. */
-	if (ibv_post_srq_recv(w->srq, &wr, &bad) != 0)
-		fprintf(stderr, "worker %u: cannot post a receive: %s\n", w->index,
-			strerror(errno));
+	adv_nvme_worker_post_receives(w, &receive, 1);
 }
 
 static bool add_receives(struct adv_nvme_worker *w)
 {
 	struct adv_nvme_receive_group *g =
-		calloc(1, sizeof(*g) + RECEIVES_AT_ONCE * sizeof(g->receives[0]));
+		calloc(1, sizeof(*g) + ADV_NVME_RECEIVES_AT_ONCE * sizeof(g->receives[0]));
+	struct adv_nvme_receive *all[ADV_NVME_RECEIVES_AT_ONCE];
 	size_t each = (adv_nvme_target_capsule_len(w->shared->target) + 63) & ~(size_t)63;
 
 	if (!g)
 		return false;
-	g->size = each * RECEIVES_AT_ONCE;
+	g->size = each * ADV_NVME_RECEIVES_AT_ONCE;
 	g->memory = mmap(NULL, g->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (g->memory != MAP_FAILED) {
 		g->mr = ibv_reg_mr(w->pd, g->memory, g->size, IBV_ACCESS_LOCAL_WRITE);
@@ -47,19 +59,20 @@ static bool add_receives(struct adv_nvme_worker *w)
 		return false;
 	}
 	adv_list_add_tail(&w->groups, &g->link);
-	for (unsigned i = 0; i < RECEIVES_AT_ONCE; i++) {
+	for (unsigned i = 0; i < ADV_NVME_RECEIVES_AT_ONCE; i++) {
 		g->receives[i].capsule = g->memory + i * each;
 		g->receives[i].lkey = g->mr->lkey;
-		adv_nvme_worker_post_receive(w, &g->receives[i]);
+		all[i] = &g->receives[i];
 	}
-	w->receives += RECEIVES_AT_ONCE;
+	adv_nvme_worker_post_receives(w, all, ADV_NVME_RECEIVES_AT_ONCE);
+	w->receives += ADV_NVME_RECEIVES_AT_ONCE;
 	return true;
 }
 
 bool adv_nvme_worker_reserve(struct adv_nvme_worker *w, unsigned count)
 {
 	while (w->receives < count) {
-		if (w->receives + RECEIVES_AT_ONCE > w->srq_max || !add_receives(w))
+		if (w->receives + ADV_NVME_RECEIVES_AT_ONCE > w->srq_max || !add_receives(w))
 			return false;
 	}
 	return true;

@@ -329,6 +329,18 @@ static void clean_up(struct server *s)
 	close(s->signals);
 }
 
+/* The lock is held for less than a microsecond: a worker that waits for it polls before it sleeps.
+ */
+static void init_lock(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attr;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+	pthread_mutex_init(lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+}
+
 int adv_nvme_serve(const struct adv_nvme_config *config)
 {
 	struct server s = {
@@ -336,7 +348,7 @@ int adv_nvme_serve(const struct adv_nvme_config *config)
 	sigset_t signals;
 	int status = EXIT_FAILURE;
 
-	pthread_mutex_init(&s.shared.lock, NULL);
+	init_lock(&s.shared.lock);
 	adv_list_init(&s.listeners);
 	s.shared.spin_ns = SPIN_NS;
 	s.shared.buffer_bytes = config->buffer_bytes;

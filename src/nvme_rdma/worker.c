@@ -117,9 +117,10 @@ static const char *make_objects(struct adv_nvme_worker *w)
 		return "query of the device";
 	cqe = device.max_cqe < CQ_ENTRIES ? device.max_cqe : CQ_ENTRIES;
 	w->srq_max = device.max_srq_wr < SRQ_ENTRIES ? (unsigned)device.max_srq_wr : SRQ_ENTRIES;
-	/* Each receive completes, and its command completes a READ and a SEND. */
-	if (w->srq_max > (unsigned)cqe / 3)
-		w->srq_max = (unsigned)cqe / 3;
+	/* Each receive completes, its command completes a READ, and twice as many SENDs complete
+	 * (adv_nvme_queue_requests()). */
+	if (w->srq_max > (unsigned)cqe / 4)
+		w->srq_max = (unsigned)cqe / 4;
 	srq.attr.max_wr = w->srq_max;
 	w->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (w->wake < 0)

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a worker does for the target: it moves data, submits to the engine, and responds. */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
+/* What a worker does for the target: it moves data and submits to the engine. */
 #include "base/clock.h"
 #include "nvme_rdma/worker_internal.h"
 
@@ -13,6 +9,17 @@ struct step {
 	enum adv_nvme_action action;
 	struct adv_nvme_queue *queue;
 	struct adv_nvme_request *request;
+};
+
+/* What the worker carries out between two looks at the target. */
+struct round {
+	unsigned count, executed, responses;
+	struct step steps[ACTIONS];
+	struct {
+		struct adv_nvme_request *request;
+		uint16_t status;
+	} ended[ACTIONS]; /* requests to the backend */
+	struct adv_nvme_request *respond[ACTIONS];
 };
 
 /* Provides a buffer, unless others wait for one or none is free. The caller holds the shared lock.
@@ -45,15 +52,19 @@ static void release(struct adv_nvme_worker *w, struct adv_nvme_request *request)
 	adv_nvme_worker_post_receive(w, request->receive);
 }
 
-/* Takes actions. Those that need no system call are carried out here. Returns their number. */
-static unsigned take(struct adv_nvme_worker *w, struct step steps[ACTIONS])
+/* Tells the target what has ended, and takes actions. Those that need no system call are carried
+ * out here. False: there are none. */
+static bool take(struct adv_nvme_worker *w, struct round *r)
 {
-	unsigned count = 0;
+	uint64_t now = r->executed ? adv_clock_ns() : 0;
 	struct step s;
 
 	pthread_mutex_lock(&w->shared->lock);
+	for (unsigned i = 0; i < r->executed; i++)
+		adv_nvme_request_executed(r->ended[i].request, now, r->ended[i].status);
+	r->count = r->executed = r->responses = 0;
 	give_buffers(w);
-	while (count < ACTIONS &&
+	while (r->count + r->responses < ACTIONS &&
 	       (s.action = adv_nvme_outbox_next(&w->outbox, &s.queue, &s.request)) !=
 		       ADV_NVME_ACTION_NONE) {
 		if (s.action == ADV_NVME_ACTION_RELEASE) {
@@ -61,32 +72,15 @@ static unsigned take(struct adv_nvme_worker *w, struct step steps[ACTIONS])
 		} else if (s.action == ADV_NVME_ACTION_BUFFER) {
 			if (!adv_list_empty(&w->waiting) || !give_buffer(w, s.request))
 				adv_list_add_tail(&w->waiting, &s.request->link);
+		} else if (s.action == ADV_NVME_ACTION_RESPOND) {
+			r->respond[r->responses++] = s.request;
 		} else {
-			steps[count++] = s;
+			r->steps[r->count++] = s;
 		}
 	}
 	adv_nvme_worker_wake_others(w);
 	pthread_mutex_unlock(&w->shared->lock);
-	return count;
-}
-
-/* Has the connection closed: what waits in its queue pair completes. */
-static void disconnect(struct adv_nvme_worker *w, struct adv_nvme_queue *queue)
-{
-	struct adv_nvme_connection *c = adv_nvme_queue_user(queue);
-
-	rdma_disconnect(c->id);
-	pthread_mutex_lock(&w->shared->lock);
-	adv_nvme_queue_closed(queue, adv_clock_ns());
-	pthread_mutex_unlock(&w->shared->lock);
-}
-
-static void post_failed(struct adv_nvme_worker *w, struct adv_nvme_request *request, int err)
-{
-	struct adv_nvme_connection *c = adv_nvme_queue_user(request->queue);
-
-	fprintf(stderr, "%s: cannot post a request: %s\n", c->peer, strerror(err));
-	disconnect(w, request->queue);
+	return r->count + r->responses > 0;
 }
 
 static void fetch(struct adv_nvme_worker *w, struct adv_nvme_request *request)
@@ -107,66 +101,25 @@ static void fetch(struct adv_nvme_worker *w, struct adv_nvme_request *request)
 
 	if (err == 0)
 		return;
-	post_failed(w, request, err);
+	adv_nvme_worker_post_failed(w, request, err);
 	pthread_mutex_lock(&w->shared->lock);
 	adv_nvme_request_fetched(request, adv_clock_ns(), false);
 	pthread_mutex_unlock(&w->shared->lock);
 }
 
-static void respond(struct adv_nvme_worker *w, struct adv_nvme_request *request)
-{
-	struct adv_nvme_connection *c = adv_nvme_queue_user(request->queue);
-	struct ibv_sge sge = {(uintptr_t)request->response, sizeof(request->response), 0};
-	struct ibv_send_wr send = {
-		.wr_id = (uintptr_t)request | ADV_NVME_WR_SEND,
-		.opcode = request->invalidate ? IBV_WR_SEND_WITH_INV : IBV_WR_SEND,
-		.send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE,
-		.sg_list = &sge,
-		.num_sge = 1,
-	};
-	struct ibv_sge data = {(uintptr_t)request->data, request->write_length,
-			       adv_nvme_buffers_lkey(w->buffers)};
-	struct ibv_send_wr write = {
-		.wr_id = (uintptr_t)request | ADV_NVME_WR_WRITE,
-		.next = &send,
-		.opcode = IBV_WR_RDMA_WRITE,
-		.sg_list = &data,
-		.num_sge = 1,
-		.wr.rdma = {.remote_addr = request->remote.address, .rkey = request->remote.key},
-	};
-	struct ibv_send_wr *bad;
-	int err;
-
-	if (request->invalidate)
-		send.invalidate_rkey = request->remote.key;
-	/* The capsule is no longer needed. Its receive is there before the host can send the next
-	 * one. */
-	adv_nvme_worker_post_receive(w, request->receive);
-	err = ibv_post_send(c->id->qp, request->write_length ? &write : &send, &bad);
-	if (err == 0)
-		return;
-	post_failed(w, request, err);
-	pthread_mutex_lock(&w->shared->lock);
-	if (request->buffer)
-		adv_nvme_buffers_put(w->buffers, request->buffer, request->buffer_length);
-	adv_nvme_request_sent(request, adv_clock_ns());
-	pthread_mutex_unlock(&w->shared->lock);
-}
-
-static void submit(struct adv_nvme_worker *w, struct adv_nvme_request *request)
+static void submit(struct adv_nvme_worker *w, struct round *r, struct adv_nvme_request *request)
 {
 	uint16_t status;
 
 	if (!adv_nvme_engine_start(w->engine, request, &status))
 		return;
-	pthread_mutex_lock(&w->shared->lock);
-	adv_nvme_request_executed(request, adv_clock_ns(), status);
-	pthread_mutex_unlock(&w->shared->lock);
+	r->ended[r->executed].request = request;
+	r->ended[r->executed++].status = status;
 }
 
 /* Frees a connection that nothing uses any more. Capsules may have come since. They are handled
- * before the queue pair is destroyed: afterwards they would be lost with their receives, or be taken
- * for those of the next queue pair with the same number. */
+ * before the queue pair is destroyed: afterwards they would be lost with their receives, or be
+ * taken for those of the next queue pair with the same number. */
 static void end_connection(struct adv_nvme_worker *w, struct adv_nvme_connection *c)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
@@ -177,20 +130,17 @@ static void end_connection(struct adv_nvme_worker *w, struct adv_nvme_connection
 	adv_nvme_connection_free(c);
 }
 
-static void carry_out(struct adv_nvme_worker *w, const struct step *s)
+static void carry_out(struct adv_nvme_worker *w, struct round *r, const struct step *s)
 {
 	switch (s->action) {
 	case ADV_NVME_ACTION_FETCH:
 		fetch(w, s->request);
 		break;
 	case ADV_NVME_ACTION_SUBMIT:
-		submit(w, s->request);
-		break;
-	case ADV_NVME_ACTION_RESPOND:
-		respond(w, s->request);
+		submit(w, r, s->request);
 		break;
 	case ADV_NVME_ACTION_CLOSE:
-		disconnect(w, s->queue);
+		adv_nvme_worker_disconnect(w, s->queue);
 		break;
 	case ADV_NVME_ACTION_FREE:
 		end_connection(w, adv_nvme_queue_user(s->queue));
@@ -202,12 +152,14 @@ static void carry_out(struct adv_nvme_worker *w, const struct step *s)
 
 void adv_nvme_worker_act(struct adv_nvme_worker *w)
 {
-	struct step steps[ACTIONS];
-	unsigned count;
+	struct round r;
 
-	while ((count = take(w, steps)) > 0) {
-		for (unsigned i = 0; i < count; i++)
-			carry_out(w, &steps[i]);
+	r.executed = 0;
+	while (take(w, &r)) {
+		/* Before the steps: one of them may free a connection. */
+		adv_nvme_worker_respond(w, r.respond, r.responses);
+		for (unsigned i = 0; i < r.count; i++)
+			carry_out(w, &r, &r.steps[i]);
 		adv_nvme_engine_submit(w->engine);
 	}
 }

@@ -23,6 +23,8 @@ struct adv_nvme_receive_group {
 	struct adv_nvme_receive receives[];
 };
 
+enum { ADV_NVME_RECENT = 256 };
+
 struct adv_nvme_connection {
 	struct adv_list link; /* worker->connections */
 	struct adv_nvme_worker *worker;
@@ -55,6 +57,8 @@ struct adv_nvme_worker {
 	/* Under the shared lock. */
 	struct adv_nvme_outbox outbox;
 	struct adv_list connections; /* struct adv_nvme_connection */
+	/* By the low bits of the QP number, those that were found last; NULL: none. */
+	struct adv_nvme_connection *recent[ADV_NVME_RECENT];
 	unsigned connection_count;
 	unsigned credits;  /* of all connections */
 	unsigned receives; /* allocated */
@@ -73,8 +77,12 @@ enum {
 /* Allocates receives until the worker has `count`, and posts the new ones. False: it cannot. The
  * caller holds the shared lock. */
 bool adv_nvme_worker_reserve(struct adv_nvme_worker *w, unsigned count);
+enum { ADV_NVME_RECEIVES_AT_ONCE = 64 };
 /* Posts a receive (again). */
 void adv_nvme_worker_post_receive(struct adv_nvme_worker *w, struct adv_nvme_receive *receive);
+/* The same of 1 to ADV_NVME_RECEIVES_AT_ONCE receives. */
+void adv_nvme_worker_post_receives(struct adv_nvme_worker *w, struct adv_nvme_receive **receives,
+				   unsigned count);
 
 /* Handles completions, a batch at most. Returns their number. */
 int adv_nvme_worker_completions(struct adv_nvme_worker *w);
@@ -83,6 +91,14 @@ void adv_nvme_worker_drain(struct adv_nvme_worker *w);
 
 /* Carries out the actions of the worker's outbox until there are none. */
 void adv_nvme_worker_act(struct adv_nvme_worker *w);
+/* Posts the responses of requests, in their order. */
+void adv_nvme_worker_respond(struct adv_nvme_worker *w, struct adv_nvme_request **requests,
+			     unsigned count);
+/* Has the connection closed: what waits in its queue pair completes. */
+void adv_nvme_worker_disconnect(struct adv_nvme_worker *w, struct adv_nvme_queue *queue);
+/* Closes the connection of a request that could not be posted. */
+void adv_nvme_worker_post_failed(struct adv_nvme_worker *w, struct adv_nvme_request *request,
+				 int err);
 /* Wakes the other workers that have actions. The caller holds the shared lock. */
 void adv_nvme_worker_wake_others(struct adv_nvme_worker *w);
 

@@ -7,7 +7,8 @@ import os
 from harness import Failure, Skip, case
 
 NQN = "nqn.2026-01.org.adverb:disk"
-HOST_NQN = "nqn.2014-08.org.nvmexpress:uuid:11111111-2222-4333-8444-555555555555"
+HOST_ID = "11111111-2222-4333-8444-555555555555"
+HOST_NQN = f"nqn.2014-08.org.nvmexpress:uuid:{HOST_ID}"
 DEVICE = "/dev/nvme0n1"
 PORT = 4420
 CONNECT_SECONDS = 60
@@ -27,7 +28,7 @@ def serve(lab, family, namespace="ram:64MiB", options=()):
 
 def fabrics(lab, family, options=""):
     return (f"transport=rdma,traddr={lab.adverb_side.address[family]},trsvcid={PORT},hostnqn={HOST_NQN},"
-            f"hostid=11111111-2222-4333-8444-555555555555{options}")
+            f"hostid={HOST_ID}{options}")
 
 
 @contextlib.contextmanager
@@ -52,7 +53,7 @@ def register_discover(family):
     def discover(lab):
         target = serve(lab, family)
         address = lab.adverb_side.address[family]
-        text = lab.guest.run(f"nvme discover -t rdma -a {address} -s {PORT} -q {HOST_NQN}")
+        text = lab.guest.run(f"nvme discover -t rdma -a {address} -s {PORT} -q {HOST_NQN} -I {HOST_ID}")
         for wanted in (f"subnqn:  {NQN}", f"traddr:  {address}", f"trsvcid: {PORT}"):
             if wanted not in text:
                 raise Failure(f"no '{wanted}' in:\n{text}")

@@ -89,7 +89,10 @@ static void respond(struct lab *lab, struct adv_nvme_request *request)
 	assert_true(
 		adv_nvme_completion_decode(request->response, sizeof(request->response), &q->last));
 	drop(lab, request);
-	adv_nvme_request_sent(request, lab->now);
+	if (lab->hold_sends)
+		lab->held[lab->held_count++] = request;
+	else
+		adv_nvme_request_sent(request, lab->now);
 }
 
 static void carry_out(struct lab *lab, struct adv_nvme_request *request)
@@ -110,6 +113,9 @@ static void carry_out(struct lab *lab, struct adv_nvme_request *request)
 		break;
 	case ADV_NVME_ACTION_SUBMIT:
 		adv_nvme_request_executed(request, lab->now, execute(lab, &request->io));
+		break;
+	case ADV_NVME_ACTION_RESPOND:
+		adv_nvme_request_sent(request, lab->now);
 		break;
 	default:
 		fail_msg("action %u", request->action);

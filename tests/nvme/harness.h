@@ -34,6 +34,7 @@ struct lab {
 	uint8_t *memory; /* of the host */
 	uint8_t *disk;
 	bool hold_buffers, hold_fetches, hold_backend;
+	bool hold_sends; /* the host has the response, and the target does not know it */
 	struct adv_nvme_request *held[LAB_HELD_MAX]; /* in the order of their actions */
 	unsigned held_count;
 	uint16_t backend_status; /* of all following requests to the backend */

@@ -106,10 +106,12 @@ static int req_notify_cq(struct ibv_cq *cq, int solicited)
 static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
 	pthread_mutex_lock(&fake.lock);
-	if (fake.receive_count == RECEIVES)
-		abort();
-	fake.receives[(fake.receive_first + fake.receive_count++) % RECEIVES] =
-		(struct fake_receive){wr->wr_id, wr->sg_list[0]};
+	for (; wr; wr = wr->next) {
+		if (fake.receive_count == RECEIVES)
+			abort();
+		fake.receives[(fake.receive_first + fake.receive_count++) % RECEIVES] =
+			(struct fake_receive){wr->wr_id, wr->sg_list[0]};
+	}
 	pthread_mutex_unlock(&fake.lock);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/siphash.h"
@@ -147,19 +148,23 @@ static bool check_range(struct adv_nvme_run *run, const struct adv_nvme_host_opt
 	return true;
 }
 
+static size_t memory_of(const struct adv_nvme_run *run)
+{
+	size_t memory = (size_t)run->slots * run->block;
+
+	return memory < ADV_NVME_IDENTIFY_LEN ? ADV_NVME_IDENTIFY_LEN : memory;
+}
+
 bool adv_nvme_run_open(struct adv_nvme_run *run, const struct adv_nvme_host_options *o)
 {
 	struct adv_nvme_identify_namespace ns;
-	size_t memory;
 
 	memset(run, 0, sizeof(*run));
+	run->o = o;
 	run->nsid = o->nsid;
 	run->block = o->block;
 	run->slots = (unsigned)o->queues * o->depth;
-	memory = (size_t)run->slots * run->block;
-	if (memory < ADV_NVME_IDENTIFY_LEN)
-		memory = ADV_NVME_IDENTIFY_LEN;
-	run->a = adv_nvme_host_connect(o, o->nqn, o->queues, memory);
+	run->a = adv_nvme_host_connect(o, o->nqn, o->queues, memory_of(run));
 	if (!run->a)
 		return false;
 	if (adv_nvme_host_namespace(run->a, o->nsid, &ns) && check_range(run, o, &ns))
@@ -170,12 +175,52 @@ bool adv_nvme_run_open(struct adv_nvme_run *run, const struct adv_nvme_host_opti
 
 void adv_nvme_run_close(struct adv_nvme_run *run)
 {
-	adv_nvme_association_close(run->a);
+	if (run->a)
+		adv_nvme_association_close(run->a);
+	run->a = NULL;
+}
+
+/* Replaces the lost association by a new one with the same data. False: prints the reason. */
+static bool reopen(struct adv_nvme_run *run)
+{
+	struct adv_nvme_run again;
+
+	if (!adv_nvme_run_open(&again, run->o))
+		return false;
+	if (again.block_shift != run->block_shift || again.length != run->length) {
+		fprintf(stderr, "the namespace has changed\n");
+		adv_nvme_run_close(&again);
+		return false;
+	}
+	memcpy(adv_nvme_association_memory(again.a), adv_nvme_association_memory(run->a),
+	       memory_of(run));
+	again.reconnects = run->reconnects + 1;
+	adv_nvme_run_close(run);
+	*run = again;
+	return true;
+}
+
+/* Reconnects after a loss, a try a second. False: prints the reason. */
+static bool reconnect(struct adv_nvme_run *run)
+{
+	uint64_t end = adv_clock_ns() + run->o->loss_seconds * 1000000000ull;
+
+	if (!run->o->loss_seconds)
+		return false;
+	fprintf(stderr, "the connection is lost; reconnecting for up to %u s\n",
+		run->o->loss_seconds);
+	while (!reopen(run)) {
+		if (adv_clock_ns() >= end)
+			return false;
+		sleep(1);
+	}
+	return true;
 }
 
 struct slot {
 	struct adv_nvme_transfer transfer;
 	uint64_t offset, start;
+	bool lost; /* the command is repeated on the next connection */
 };
 
 struct loop {
@@ -184,15 +229,37 @@ struct loop {
 	void *arg;
 	unsigned busy;
 	bool finished; /* nothing is left to do */
+	bool lost;     /* the association */
 };
+
+/* Sends the command of a slot, for the first time or again. False: prints the reason. */
+static bool send_command(struct loop *l, struct slot *s, unsigned index)
+{
+	struct adv_nvme_run *run = l->run;
+	const struct adv_nvme_host *host = adv_nvme_association_host(run->a);
+	struct adv_nvme_transfer *t = &s->transfer;
+	int err;
+
+	t->data = adv_nvme_association_memory(run->a) + (size_t)index * run->block;
+	s->lost = false;
+	err = adv_nvme_association_start(run->a, (uint16_t)(1 + index % host->io_queues), t);
+	if (err == ENOTCONN && run->o->loss_seconds) {
+		s->lost = l->lost = true;
+		return true;
+	}
+	if (err)
+		fprintf(stderr, "cannot send a command: %s\n", strerror(err));
+	else
+		l->busy++;
+	return err == 0;
+}
 
 /* Starts the next command in a slot. False: prints the reason. */
 static bool start(struct loop *l, struct slot *s, unsigned index)
 {
 	struct adv_nvme_run *run = l->run;
-	const struct adv_nvme_host *host = adv_nvme_association_host(run->a);
 	struct adv_nvme_transfer *t = &s->transfer;
-	int opcode, err;
+	int opcode;
 
 	memset(t, 0, sizeof(*t));
 	t->data = adv_nvme_association_memory(run->a) + (size_t)index * run->block;
@@ -208,12 +275,7 @@ static bool start(struct loop *l, struct slot *s, unsigned index)
 	adv_nvme_command_set_blocks(&t->command, (run->offset + s->offset) >> run->block_shift,
 				    t->length >> run->block_shift);
 	s->start = adv_clock_ns();
-	err = adv_nvme_association_start(run->a, (uint16_t)(1 + index % host->io_queues), t);
-	if (err)
-		fprintf(stderr, "cannot send a command: %s\n", strerror(err));
-	else
-		l->busy++;
-	return err == 0;
+	return send_command(l, s, index);
 }
 
 /* Handles a finished command. False: prints the reason, or `done` wants to stop. */
@@ -222,10 +284,45 @@ static bool finish(struct loop *l, struct adv_nvme_transfer *t, adv_nvme_done_fn
 	struct slot *s = t->user;
 
 	l->busy--;
+	if (t->lost && l->run->o->loss_seconds) {
+		s->lost = l->lost = true;
+		return true;
+	}
 	if (!report(&t->command, false, t->lost ? 0xffff : t->completion.status))
 		return false;
 	return done(l->arg, t->command.opcode, s->offset, t->length, t->data,
 		    adv_clock_ns() - s->start);
+}
+
+/* Reconnects, and sends the commands that were under way. False: prints the reason. */
+static bool repeat_lost(struct loop *l, struct slot *slots)
+{
+	bool ok = reconnect(l->run);
+
+	l->lost = false;
+	for (unsigned i = 0; ok && i < l->run->slots; i++) {
+		if (slots[i].lost)
+			ok = send_command(l, &slots[i], i);
+	}
+	return ok;
+}
+
+/* Waits for one command, and starts the next one in its slot. */
+static bool advance(struct loop *l, struct slot *slots, bool ok, adv_nvme_done_fn *done)
+{
+	struct adv_nvme_transfer *t = adv_nvme_association_next(l->run->a, 10000);
+	struct slot *s;
+
+	if (!t) {
+		fprintf(stderr, "no answer within 10 s\n");
+		adv_nvme_run_close(l->run);
+		exit(EXIT_FAILURE);
+	}
+	s = t->user;
+	ok &= finish(l, t, done);
+	if (ok && !l->finished && !l->lost)
+		ok = start(l, s, (unsigned)(s - slots));
+	return ok;
 }
 
 bool adv_nvme_run_commands(struct adv_nvme_run *run, adv_nvme_fill_fn *fill, adv_nvme_done_fn *done,
@@ -233,22 +330,15 @@ bool adv_nvme_run_commands(struct adv_nvme_run *run, adv_nvme_fill_fn *fill, adv
 {
 	struct slot *slots = calloc(run->slots, sizeof(*slots));
 	struct loop l = {.run = run, .fill = fill, .arg = arg};
-	struct adv_nvme_transfer *t;
 	bool ok = slots != NULL;
 
-	for (unsigned i = 0; ok && i < run->slots && !l.finished; i++)
+	for (unsigned i = 0; ok && i < run->slots && !l.finished && !l.lost; i++)
 		ok = start(&l, &slots[i], i);
-	while (l.busy > 0) {
-		t = adv_nvme_association_next(run->a, 10000);
-		if (!t) {
-			fprintf(stderr, "no answer within 10 s\n");
-			adv_nvme_association_close(run->a);
-			free(slots);
-			exit(EXIT_FAILURE);
-		}
-		ok &= finish(&l, t, done);
-		if (ok && !l.finished)
-			ok = start(&l, t->user, (unsigned)((struct slot *)t->user - slots));
+	while (l.busy > 0 || (ok && l.lost)) {
+		if (l.busy > 0)
+			ok = advance(&l, slots, ok, done);
+		else
+			ok = repeat_lost(&l, slots);
 	}
 	free(slots);
 	return ok;
@@ -256,7 +346,13 @@ bool adv_nvme_run_commands(struct adv_nvme_run *run, adv_nvme_fill_fn *fill, adv
 
 bool adv_nvme_run_flush(struct adv_nvme_run *run)
 {
-	struct adv_nvme_transfer t = {.command = {.opcode = ADV_NVME_FLUSH, .nsid = run->nsid}};
+	struct adv_nvme_transfer t;
+	uint16_t status;
 
-	return report(&t.command, false, adv_nvme_association_run(run->a, 1, &t));
+	do {
+		t = (struct adv_nvme_transfer){
+			.command = {.opcode = ADV_NVME_FLUSH, .nsid = run->nsid}};
+		status = adv_nvme_association_run(run->a, 1, &t);
+	} while (status == 0xffff && reconnect(run));
+	return report(&t.command, false, status);
 }

@@ -21,11 +21,13 @@ bool adv_nvme_host_namespace(struct adv_nvme_association *a, uint32_t nsid,
 /* Commands on a range of a namespace. */
 struct adv_nvme_run {
 	struct adv_nvme_association *a;
+	const struct adv_nvme_host_options *o; /* must exist as long as the run */
 	uint32_t nsid;
 	uint8_t block_shift;
 	uint32_t block;		 /* bytes of a command */
 	uint64_t offset, length; /* bytes; multiples of block, but for the last part of length */
 	unsigned slots;		 /* commands under way; slot i has memory + i * block */
+	unsigned reconnects;	 /* after losses */
 };
 
 /* Connects, and checks the range against the namespace. False: prints the reason. */
@@ -39,7 +41,8 @@ typedef int adv_nvme_fill_fn(void *arg, uint64_t *offset, uint32_t *length, uint
 typedef bool adv_nvme_done_fn(void *arg, uint8_t opcode, uint64_t offset, uint32_t length,
 			      const uint8_t *data, uint64_t ns);
 
-/* Keeps all slots busy until there is nothing to do. False: prints the reason. */
+/* Keeps all slots busy until there is nothing to do. After a loss it reconnects, if the options say
+ * so, and repeats the commands whose completions are missing. False: prints the reason. */
 bool adv_nvme_run_commands(struct adv_nvme_run *run, adv_nvme_fill_fn *fill, adv_nvme_done_fn *done,
 			   void *arg);
 bool adv_nvme_run_flush(struct adv_nvme_run *run);

@@ -7,7 +7,7 @@
 #include "nvme_rdma/options.h"
 
 enum { QUEUES_MAX = 128, DEPTH_MAX = 1024, BLOCK_MAX = 1 << 20 };
-enum { KEY_OFFSET = 256, KEY_LENGTH, KEY_SEED, KEY_WRITES, KEY_SEQUENTIAL };
+enum { KEY_OFFSET = 256, KEY_LENGTH, KEY_SEED, KEY_WRITES, KEY_SEQUENTIAL, KEY_LOSS };
 
 /* --- for all commands --- */
 
@@ -133,6 +133,10 @@ static error_t parse_io(int key, char *arg, struct argp_state *state)
 	case KEY_LENGTH:
 		o->length = adv_nvme_option_number(state, ADV_UNIT_BYTES, arg, 512, INT64_MAX);
 		return 0;
+	case KEY_LOSS:
+		o->loss_seconds =
+			(unsigned)adv_nvme_option_number(state, ADV_UNIT_COUNT, arg, 0, 86400);
+		return 0;
 	case KEY_SEED:
 		o->seed = adv_nvme_option_number(state, ADV_UNIT_COUNT, arg, 0, INT64_MAX);
 		return 0;
@@ -147,6 +151,9 @@ static const struct argp_option io_options[] = {
 	{"block-size", 'b', "SIZE", 0, "Bytes of a command (default 4KiB)", 0},
 	{"offset", KEY_OFFSET, "SIZE", 0, "Begin at this byte of the namespace", 0},
 	{"size", KEY_LENGTH, "SIZE", 0, "Bytes to use (default: to the end)", 0},
+	{"ctrl-loss-tmo", KEY_LOSS, "SECONDS", 0,
+	 "After a loss, reconnect for so long and repeat the commands under way (default 0: fail)",
+	 0},
 	{"seed", KEY_SEED, "NUMBER", 0, "Seed of data and offsets (default 1)", 0},
 	{0},
 };

@@ -62,6 +62,7 @@ struct adv_nvme_host_options {
 	uint64_t offset, length; /* bytes; length 0: to the end of the namespace */
 	uint32_t block;		 /* bytes of a command */
 	uint64_t seconds;
+	unsigned loss_seconds; /* reconnect so long after a loss; 0: do not */
 	uint64_t seed;
 	unsigned writes; /* percent of the commands of a benchmark */
 	bool sequential;

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""NVMe over Fabrics: the host of `adverb nvme` against its target."""
+"""NVMe over Fabrics: the host of `adverb nvme` against its target. ADVERB_NVME names another program, such as
+one that is built with a sanitizer. The group nvme-long is not in the ordinary checks."""
 
 import json
 import os
+import random
 
 from harness import Failure, case
 
@@ -10,15 +12,19 @@ NQN = "nqn.2026-01.org.adverb:disk"
 ADDRESSES = {"ipv4": ("127.0.0.1", "127.0.0.1"), "ipv6": ("::1", "[::1]")}
 
 
+def program(lab):
+    return os.environ.get("ADVERB_NVME") or lab.build / "adverb-nvme"
+
+
 def serve(lab, *options, listen="127.0.0.1"):
     """Starts a target, and returns it when it listens."""
-    return lab.start_server([lab.build / "adverb-nvme", "serve", "-l", listen, *options], f"subsystem {NQN}")
+    return lab.start_server([program(lab), "serve", "-l", listen, *options], f"subsystem {NQN}")
 
 
 def host(lab, command, *options, address="127.0.0.1"):
     """Returns the words of a command of the host."""
     named = [] if command in ("discover", "list") else ["-n", NQN]
-    return [lab.build / "adverb-nvme", command, "-a", address, *named, *options]
+    return [program(lab), command, "-a", address, *named, *options]
 
 
 def end(target):
@@ -29,10 +35,10 @@ def end(target):
         raise Failure(target.describe())
 
 
-def register_family(family):
+def register_family(family, group):
     address, listen = ADDRESSES[family]
 
-    @case("nvme", family)
+    @case(group, family)
     def run(lab):
         """Discovery, two namespaces, verified data in and outside capsules, several queues."""
         path = lab.dir / "disk"
@@ -50,7 +56,7 @@ def register_family(family):
         end(target)
 
 
-@case("nvme", "copy")
+@case("nvme-long", "copy")
 def copy(lab):
     """A file goes to the namespace and back, and is in the target's file."""
     disk, source, back = lab.dir / "disk", lab.dir / "source", lab.dir / "back"
@@ -99,7 +105,7 @@ def configured(lab):
     disk, path = lab.dir / "disk", lab.dir / "target.ini"
     lab.system(f"truncate -s 1M '{disk}'")
     path.write_text(CONFIG.format(disk=disk, nqn=NQN))
-    target = lab.start_server([lab.build / "adverb-nvme", "serve", "-c", path], f"subsystem {NQN}")
+    target = lab.start_server([program(lab), "serve", "-c", path], f"subsystem {NQN}")
     for friend, wanted in (("nqn.2026-01.test:friend", ["one", "disk", None]), ("nqn.2026-01.test:other", ["one", None])):
         found = json.loads(lab.run(host(lab, "discover", "-o", "json", "-q", friend)))["records"]
         names = [None if "referral" in r["subtype"] else r["subnqn"].split(":")[1] for r in found]
@@ -113,7 +119,7 @@ def configured(lab):
     lab.run(host(lab, "verify", "-b", "512", "-q", "nqn.2026-01.test:friend"))
     end(target)
     path.write_text("[target]\nworkers = many\n")
-    refused = lab.run([lab.build / "adverb-nvme", "serve", "-c", path], status=1)
+    refused = lab.run([program(lab), "serve", "-c", path], status=1)
     if "target.ini: line 2: " not in refused:
         raise Failure(f"a wrong file: {refused}")
 
@@ -124,10 +130,10 @@ def add_and_remove(lab):
     disk = lab.dir / "disk"
     lab.system(f"truncate -s 1M '{disk}'")
     target = serve(lab, "-n", "ram:16MiB")
-    busy = lab.start(host(lab, "bench", "-T", "2", "--rwmixwrite", "50"))
+    busy = lab.start(host(lab, "bench", "-T", "1", "--rwmixwrite", "50"))
 
     def change(verb, *options, status=0):
-        return lab.run([lab.build / "adverb-nvme", verb, *options], status=status)
+        return lab.run([program(lab), verb, *options], status=status)
 
     for nsid in (2, 3, 2):
         if change("add", disk) != f"namespace {nsid} added\n":
@@ -153,7 +159,7 @@ def add_and_remove(lab):
     end(target)
 
 
-@case("nvme", "refused")
+@case("nvme-long", "refused")
 def refused_hosts(lab):
     """A host that is not allowed, an unknown subsystem, a port without a target."""
     target = serve(lab, "-n", "ram:1MiB", "-a", "nqn.2026-01.test:friend")
@@ -169,7 +175,7 @@ def refused_hosts(lab):
     end(target)
 
 
-@case("nvme", "killed-host")
+@case("nvme-long", "killed-host")
 def killed_host(lab):
     """Hosts end by SIGKILL in the middle of their commands; the target serves the next ones."""
     target = serve(lab, "-n", "ram:16MiB", "-w", "2")
@@ -182,7 +188,7 @@ def killed_host(lab):
     end(target)
 
 
-@case("nvme", "killed-target")
+@case("nvme-long", "killed-target")
 def killed_target(lab):
     """The target ends by SIGKILL in the middle of commands: the host reports it. After a restart the
     acknowledged data is there."""
@@ -204,14 +210,79 @@ def killed_target(lab):
     end(target)
 
 
-@case("nvme", "connects")
-def connects(lab):
-    """Many associations, one after the other, leave nothing behind."""
-    target = serve(lab, "-n", "ram:1MiB")
-    words = " ".join(f"'{w}'" for w in host(lab, "identify"))
-    lab.run(["sh", "-ec", f"for i in $(seq 60); do {words} >/dev/null; done"], seconds=100)
+@case("nvme", "reconnect")
+def reconnect(lab):
+    """The target ends by SIGKILL in the middle of a copy and starts again: the host reconnects, repeats
+    what was not acknowledged, and the file is whole."""
+    disk, source, pipe = lab.dir / "disk", lab.dir / "source", lab.dir / "pipe"
+    source.write_bytes(os.urandom(4 << 20))
+    os.mkfifo(pipe)
+    lab.system(f"truncate -s 16M '{disk}'")
+    target = serve(lab, "-n", disk)
+    writer = lab.start(host(lab, "write", "-i", "2", "--ctrl-loss-tmo", "60", pipe))
+    with open(pipe, "wb", buffering=0) as feed:
+        feed.write(source.read_bytes()[:2 << 20])
+        target.kill()
+        target = serve(lab, "-n", disk)
+        feed.write(source.read_bytes()[2 << 20:])
+    writer.expect(0, 60)
+    if "reconnecting" not in writer.output():
+        raise Failure(f"the loss was not noticed: {writer.output()}")
+    if disk.read_bytes()[:4 << 20] != source.read_bytes():
+        raise Failure("data is lost")
     end(target)
 
 
-for name in ADDRESSES:
-    register_family(name)
+@case("nvme-long", "queues")
+def queues(lab):
+    """64 I/O queues on several workers."""
+    target = serve(lab, "-n", "ram:16MiB", "-w", "3")
+    lab.run(host(lab, "verify", "-i", "64", "-Q", "4"), seconds=100)
+    end(target)
+
+
+@case("nvme-long", "connects", seconds=600)
+def connects(lab):
+    """1,000 associations, one after the other, leave nothing behind."""
+    target = serve(lab, "-n", "ram:1MiB", "-w", "2")
+    words = " ".join(f"'{w}'" for w in host(lab, "identify"))
+    before = len(os.listdir(f"/proc/{target.pid}/fd"))
+    lab.run(["sh", "-ec", f"for i in $(seq 1000); do {words} >/dev/null; done"], seconds=500)
+    after = len(os.listdir(f"/proc/{target.pid}/fd"))
+    if after > before + 20:
+        raise Failure(f"{before} descriptors before, {after} afterwards")
+    end(target)
+
+
+@case("nvme-long", "killed-anywhere", seconds=600)
+def killed_anywhere(lab):
+    """SIGKILL at times that are drawn by lot, to the host or to the target: the host that lives goes on,
+    and its data is right."""
+    lot = random.Random(7)
+    disk = lab.dir / "disk"
+    lab.system(f"truncate -s 64M '{disk}'")
+    target = serve(lab, "-n", disk, "-w", "2", "--buffered")
+    losses = 0
+    for turn in range(30):
+        other = lab.start(host(lab, "bench", "-T", "60", "-i", "4", "-Q", "16", "--size", "16MiB",
+                               "--rwmixwrite", "50", "--ctrl-loss-tmo", "60"))
+        checked = lab.start(host(lab, "verify", "-i", "4", "-Q", "16", "--offset", "16MiB", "--seed", str(turn),
+                                 "--ctrl-loss-tmo", "60"))
+        lab.system(f"sleep {lot.uniform(0, 1):.3f}")
+        if turn % 2:
+            target.kill()
+            target = serve(lab, "-n", disk, "-w", "2", "--buffered")
+        other.kill()
+        # A host whose first connection fails ends at once.
+        checked.wait(120)
+        lost = "reconnecting" in checked.output()
+        if checked.popen.returncode != 0 and (lost or turn % 2 == 0):
+            raise Failure(checked.describe())
+        losses += lost
+    if losses == 0:
+        raise Failure("no connection was lost")
+    end(target)
+
+
+register_family("ipv4", "nvme")
+register_family("ipv6", "nvme-long")

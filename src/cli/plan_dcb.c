@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "cli/plan_dcbx.h"
 #include "cli/plan_sonic.h"
 #include "fabric/plan_dcb.h"
 
@@ -18,6 +19,8 @@
 struct options {
 	const char *file;
 	const char *device;
+	const char *compare; /* capture to compare with the plan; or NULL */
+	const char *write;   /* capture to write; or NULL */
 	bool sonic;
 	bool json;
 };
@@ -33,6 +36,10 @@ struct plan {
 static const struct argp_option argp_options[] = {
 	{"device", 'd', "NAME", 0, "Name of the interface in the commands (default eth0)", 0},
 	{"sonic", 's', NULL, 0, "Write only the tables of SONiC's config_db.json", 0},
+	{"compare", 'c', "CAPTURE", 0,
+	 "Compare what ports advertise by DCBX, in LLDP frames of a capture, with the scenario", 0},
+	{"write", 'w', "CAPTURE", 0,
+	 "Write a capture with the LLDP frame that a port with these settings sends", 0},
 	{"json", 'j', NULL, 0, "Write JSON", 0},
 	{0},
 };
@@ -56,6 +63,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--device: '%s' is not the name of an interface", arg);
 		o->device = arg;
 		return 0;
+	case 'c':
+		o->compare = arg;
+		return 0;
+	case 'w':
+		o->write = arg;
+		return 0;
 	case 's':
 		o->sonic = true;
 		return 0;
@@ -70,6 +83,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!o->file)
 			argp_error(state, "a scenario is needed ('-': standard input)");
+		if (o->sonic + !!o->compare + !!o->write > 1)
+			argp_error(state, "--sonic, --compare and --write exclude each other");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -82,7 +97,8 @@ static const struct argp argp = {
 	"SCENARIO",
 	"Write the settings with which real switches and NICs behave like a scenario of 'adverb "
 	"sim': PFC, ETS, the map of DSCPs, ECN and headroom, as a checklist of commands for "
-	"Linux's dcb, NVIDIA's mlnx_qos, and SONiC.\vNothing is set. What is "
+	"Linux's dcb, NVIDIA's mlnx_qos, and SONiC. Or compare them with what real ports "
+	"advertise.\vNothing is set. Exit status 1: a port differs (--compare). What is "
 	"explained: " ADV_DOC_DIR "/planners.md",
 	NULL,
 	NULL,
@@ -421,6 +437,10 @@ static int plan_scenario(const struct options *o, const char *text, size_t len)
 
 		if (wrong)
 			fprintf(stderr, "adverb plan dcb: %s: %s\n", o->file, wrong);
+		else if (o->compare)
+			status = adv_plan_dcbx_compare_capture(&p.dcb, o->compare, o->json);
+		else if (o->write)
+			status = adv_plan_dcbx_write_capture(&p.dcb, o->write);
 		else
 			status = print_plan(&p);
 		adv_fabric_destroy(fabric);

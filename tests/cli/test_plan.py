@@ -379,6 +379,43 @@ class Dcb(Case):
         self.assertEqual(db["PFC_WD"]["Ethernet0"]["detection_time"], "200")
         self.assertEqual(plan_json("dcb", "-", stdin=SCENARIO)["sonic"], db)
 
+    def test_shares_are_100_percent(self):
+        scenario = SCENARIO.replace("weight = 0", "weight = 7")
+        self.assertEqual(sum(row["percent"] for row in plan_json("dcb", "-", stdin=scenario)["priorities"]), 100)
+
+    def test_lldp_frame(self):
+        """tshark reads the frame that a port sends, and the planner finds it as in the scenario."""
+        with tempfile.TemporaryDirectory() as folder:
+            capture, other = f"{folder}/lldp.pcap", f"{folder}/other.pcap"
+            self.assertEqual(plan("dcb", "-w", capture, "-", stdin=SCENARIO), (0, "", ""))
+            self.assertEqual(plan("dcb", "-c", capture, "-", stdin=SCENARIO),
+                             (0, "Port 02:00:00:00:00:01:\n  As in the scenario.\n", ""))
+            text = SCENARIO + "[priority 5]\nlossless = yes\n"
+            self.assertEqual(plan("dcb", "-w", other, "-", stdin=text)[0], 0)
+            got = plan_json("dcb", "-c", other, "-", stdin=SCENARIO, status=1)
+            self.assertEqual([port["port"] for port in got["ports"]], ["02:00:00:00:00:01"])
+            self.assertEqual(len(got["ports"][0]["differences"]), 1)
+            self.assertIn("Priority 5 has PFC", got["ports"][0]["differences"][0])
+            if not shutil.which("tshark"):
+                self.skipTest("no tshark")
+            done = subprocess.run(["tshark", "-V", "-r", capture], capture_output=True, text=True, check=True,
+                                  timeout=PATIENCE)
+            self.assertNotIn("Malformed", done.stdout)
+            for line in ("Bandwidth for PGID 3: 50", "TSA for Traffic Class 6: Strict Priority (0)",
+                         "Application Protocol Id: 0x12b7", "PFC for Priority 3: Enabled"):
+                self.assertIn(line, done.stdout)
+
+    def test_captures_without_lldp(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "x.pcap"
+            path.write_bytes(b"nonsense")
+            self.assertEqual(plan("dcb", "-c", str(path), "-", stdin=SCENARIO)[0], 2)
+            path.write_bytes(bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000"))
+            status, _, err = plan("dcb", "-c", str(path), "-", stdin=SCENARIO)
+            self.assertEqual(status, 1)
+            self.assertIn("no LLDP frame", err)
+            self.assertEqual(plan("dcb", "-w", f"{folder}/no/such", "-", stdin=SCENARIO)[0], 2)
+
     def test_text(self):
         status, out, _ = plan("dcb", "-", stdin=SCENARIO)
         self.assertEqual(status, 0)
@@ -396,6 +433,7 @@ class Dcb(Case):
         self.refused("unexpected argument", "dcb", "a", "b")
         self.refused("is not the name of an interface", "dcb", "-d", "eth0;reboot", "a")
         self.refused("No such file", "dcb", "/nonexistent.ini")
+        self.refused("exclude each other", "dcb", "-s", "-c", "x", "a")
         status, _, err = plan("dcb", "-", stdin="[network]\ntopology = pair\n[flow]\nfrom=0\nto=1\nbytes=1B\n")
         self.assertEqual(status, 2)
         self.assertIn("no switch", err)

@@ -14,6 +14,7 @@ HOST = "src/fabric/host.c"
 PACE = "src/fabric/pace.c"
 PLAN_BUFFER = "src/fabric/plan_buffer.c"
 PLAN_DCB = "src/fabric/plan_dcb.c"
+PLAN_DCBX = "src/fabric/plan_dcbx.c"
 PLAN_DEADLOCK = "src/fabric/plan_deadlock.c"
 PLAN_ECN = "src/fabric/plan_ecn.c"
 PLAN_ETS = "src/fabric/plan_ets.c"
@@ -254,4 +255,8 @@ FABRIC = [
      "l->end[1 - i % 2].node < t->hosts,", "l->end[1 - i % 2].node >= t->hosts,"),
     ("dcb-alpha", "the dynamic threshold is twice alpha", PLAN_DCB, "\tint8_t log2 = 0;", "\tint8_t log2 = 1;"),
     ("dcb-none", "a priority may have no share", PLAN_DCB, "&& plan->percent[p] == 0)", "&& plan->percent[p] > 100)"),
+    ("dcbx-willing", "a willing port is not named", PLAN_DCBX, "if (c->port->pfc.willing)", "if (0)"),
+    ("dcbx-shared", "lossy and lossless priorities may share a class", PLAN_DCBX,
+     "(c->plan->lossless >> p & 1) != (c->plan->lossless >> q & 1))", "p > q)"),
+    ("dcbx-dscp-64", "a DSCP above 63 reads behind the map", PLAN_DCBX, "a->protocol < 64 &&", "a->protocol < 65 &&"),
 ]

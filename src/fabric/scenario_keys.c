@@ -4,9 +4,9 @@
 #include "fabric/calendar.h"
 #include "fabric/scenario_keys.h"
 
-static const char *const topologies[] = {"pair",	"incast", "dumbbell",
-					 "parking-lot", "ring",	  "leaf-spine",
-					 "fat-tree",	"links",  NULL};
+static const char *const topologies[] = {"pair",      "incast",	    "dumbbell", "parking-lot",
+					 "ring",      "leaf-spine", "fat-tree", "rails",
+					 "dragonfly", "links",	    NULL};
 static const char *const routings[] = {"shortest", "up-down", "one-way", NULL};
 static const char *const answers[] = {"no", "yes", NULL};
 static const char *const actions[] = {"drop", "forward", NULL};
@@ -66,6 +66,12 @@ static const struct adv_scenario_key network_keys[] = {
 	QUANTITY(network, cable, "cable", LENGTH, 0, CABLE_MAX),
 	QUANTITY(network, trunk_speed, "trunk-speed", RATE, SPEED_MIN, SPEED_MAX),
 	QUANTITY(network, trunk_cable, "trunk-cable", LENGTH, 0, CABLE_MAX),
+	QUANTITY(network, rails, "rails", COUNT, 1, 256),
+	QUANTITY(network, pods, "pods", COUNT, 1, 256),
+	QUANTITY(network, routers, "routers", COUNT, 1, 256),
+	QUANTITY(network, globals, "globals", COUNT, 1, 255),
+	QUANTITY(network, global_speed, "global-speed", RATE, SPEED_MIN, SPEED_MAX),
+	QUANTITY(network, global_cable, "global-cable", LENGTH, 0, CABLE_MAX),
 	WORD(network, routes, "routes", routings),
 	END,
 };
@@ -283,7 +289,13 @@ void adv_scenario_defaults(struct adv_scenario *s)
 						   .speed = 100000000000,
 						   .cable = 10000,
 						   .trunk_speed = UNSAID,
-						   .trunk_cable = UNSAID};
+						   .trunk_cable = UNSAID,
+						   .rails = UNSAID,
+						   .pods = 1,
+						   .routers = UNSAID,
+						   .globals = UNSAID,
+						   .global_speed = UNSAID,
+						   .global_cable = UNSAID};
 	s->sw = (struct adv_scenario_switch){.buffer = c.buffer,
 					     .pause_quanta = ADV_QUANTA_MAX,
 					     .pause_response = c.pause_response,

@@ -30,6 +30,14 @@ struct size {
 	uint64_t trunks;
 };
 
+static struct size size_of_dragonfly(const struct adv_scenario_network *n)
+{
+	uint64_t groups = n->routers * n->globals + 1, routers = groups * n->routers;
+
+	return (struct size){routers * n->hosts, routers,
+			     routers * (n->routers - 1) / 2 + groups * (groups - 1) / 2};
+}
+
 static struct size size_of_network(const struct adv_scenario_builder *b)
 {
 	const struct adv_scenario_network *n = &b->s->network;
@@ -52,6 +60,11 @@ static struct size size_of_network(const struct adv_scenario_builder *b)
 		return (struct size){n->ports * n->ports * n->ports / 4,
 				     5 * n->ports * n->ports / 4,
 				     n->ports * n->ports * n->ports / 2};
+	case ADV_SCENARIO_RAILS:
+		return (struct size){n->pods * n->rails * n->hosts, n->pods * n->rails + n->spines,
+				     n->pods * n->rails * n->spines};
+	case ADV_SCENARIO_DRAGONFLY:
+		return size_of_dragonfly(n);
 	case ADV_SCENARIO_LINKS:
 		break;
 	}
@@ -62,7 +75,11 @@ static struct size size_of_network(const struct adv_scenario_builder *b)
  * hosts at a switch. */
 static uint64_t hosts_most(const struct adv_scenario_network *n)
 {
-	if (n->topology == ADV_SCENARIO_LEAF_SPINE)
+	if (n->topology == ADV_SCENARIO_DRAGONFLY)
+		return n->routers - 1 + n->globals < ADV_SWITCH_PORTS
+			       ? ADV_SWITCH_PORTS - (n->routers - 1 + n->globals)
+			       : 0;
+	if (n->topology == ADV_SCENARIO_LEAF_SPINE || n->topology == ADV_SCENARIO_RAILS)
 		return ADV_SWITCH_PORTS - n->spines;
 	if (n->topology == ADV_SCENARIO_DUMBBELL)
 		return ADV_SWITCH_PORTS - 1;
@@ -84,7 +101,13 @@ static bool check_keys(struct adv_scenario_builder *b)
 	} keys[] = {
 		{"senders", &n->senders, 1u << ADV_SCENARIO_INCAST},
 		{"leaves", &n->leaves, 1u << ADV_SCENARIO_LEAF_SPINE},
-		{"spines", &n->spines, 1u << ADV_SCENARIO_LEAF_SPINE},
+		{"spines", &n->spines, 1u << ADV_SCENARIO_LEAF_SPINE | 1u << ADV_SCENARIO_RAILS},
+		{"rails", &n->rails, 1u << ADV_SCENARIO_RAILS},
+		{"pods", &n->pods, 1u << ADV_SCENARIO_RAILS},
+		{"routers", &n->routers, 1u << ADV_SCENARIO_DRAGONFLY},
+		{"globals", &n->globals, 1u << ADV_SCENARIO_DRAGONFLY},
+		{"global-speed", &n->global_speed, 1u << ADV_SCENARIO_DRAGONFLY},
+		{"global-cable", &n->global_cable, 1u << ADV_SCENARIO_DRAGONFLY},
 		{"ports", &n->ports, 1u << ADV_SCENARIO_FAT_TREE},
 		{"switches", &n->switches,
 		 1u << ADV_SCENARIO_PARKING_LOT | 1u << ADV_SCENARIO_RING |
@@ -123,6 +146,17 @@ static bool check_size(struct adv_scenario_builder *b)
 					 "[network] switches = %" PRIu64
 					 ": expected 3 or more for a ring",
 					 n->switches);
+	if (n->topology == ADV_SCENARIO_RAILS && n->pods * n->rails > ADV_SWITCH_PORTS)
+		return adv_scenario_fail(b, adv_scenario_line(b, &n->pods),
+					 "[network] pods = %" PRIu64 ": expected %" PRIu64
+					 " at most with this number of rails: a spine has %u ports",
+					 n->pods, ADV_SWITCH_PORTS / n->rails, ADV_SWITCH_PORTS);
+	if (n->topology == ADV_SCENARIO_DRAGONFLY && size.switches > ADV_TOPOLOGY_SWITCHES)
+		return adv_scenario_fail(b, adv_scenario_line(b, &n->routers),
+					 "[network] routers = %" PRIu64 " and globals = %" PRIu64
+					 ": %" PRIu64 " routers in all, expected %u at most",
+					 n->routers, n->globals, size.switches,
+					 ADV_TOPOLOGY_SWITCHES);
 	if (n->hosts > most)
 		return adv_scenario_fail(b, adv_scenario_line(b, &n->hosts),
 					 "[network] hosts = %" PRIu64 ": expected %" PRIu64
@@ -156,6 +190,12 @@ static bool all_said(struct adv_scenario_builder *b)
 		       key_is_given(b, "leaf-spine", "spines", n->spines);
 	case ADV_SCENARIO_FAT_TREE:
 		return key_is_given(b, "fat-tree", "ports", n->ports);
+	case ADV_SCENARIO_RAILS:
+		return key_is_given(b, "rails", "rails", n->rails) &&
+		       key_is_given(b, "rails", "spines", n->spines);
+	case ADV_SCENARIO_DRAGONFLY:
+		return key_is_given(b, "dragonfly", "routers", n->routers) &&
+		       key_is_given(b, "dragonfly", "globals", n->globals);
 	case ADV_SCENARIO_LINKS:
 		break;
 	}
@@ -163,7 +203,7 @@ static bool all_said(struct adv_scenario_builder *b)
 }
 
 static int make_named(struct adv_scenario_builder *b, struct adv_cable cable,
-		      struct adv_cable trunk)
+		      struct adv_cable trunk, struct adv_cable global)
 {
 	const struct adv_scenario_network *n = &b->s->network;
 	uint32_t hosts = (uint32_t)n->hosts, switches = (uint32_t)n->switches;
@@ -184,6 +224,18 @@ static int make_named(struct adv_scenario_builder *b, struct adv_cable cable,
 					       hosts, cable, trunk);
 	case ADV_SCENARIO_FAT_TREE:
 		return adv_topology_fat_tree(b->t, (uint32_t)n->ports, cable, trunk);
+	case ADV_SCENARIO_RAILS:
+		return adv_topology_rails(b->t,
+					  &(struct adv_rails){.rails = (uint32_t)n->rails,
+							      .pods = (uint32_t)n->pods,
+							      .servers = hosts,
+							      .spines = (uint32_t)n->spines},
+					  cable, trunk);
+	case ADV_SCENARIO_DRAGONFLY:
+		return adv_topology_dragonfly(
+			b->t,
+			&(struct adv_dragonfly){(uint32_t)n->routers, hosts, (uint32_t)n->globals},
+			cable, trunk, global);
 	case ADV_SCENARIO_LINKS:
 		break;
 	}
@@ -283,7 +335,9 @@ bool adv_scenario_build_network(struct adv_scenario_builder *b)
 	const struct adv_scenario_network *n = &b->s->network;
 	uint64_t trunk_speed = n->trunk_speed == UINT64_MAX ? n->speed : n->trunk_speed;
 	uint64_t trunk_length = n->trunk_cable == UINT64_MAX ? n->cable : n->trunk_cable;
-	struct adv_cable cable, trunk;
+	uint64_t global_speed = n->global_speed == UINT64_MAX ? trunk_speed : n->global_speed;
+	uint64_t global_length = n->global_cable == UINT64_MAX ? trunk_length : n->global_cable;
+	struct adv_cable cable, trunk, global;
 	int err;
 
 	if (n->topology == UINT64_MAX)
@@ -291,9 +345,11 @@ bool adv_scenario_build_network(struct adv_scenario_builder *b)
 	if (!adv_scenario_cable(b, adv_scenario_line(b, &n->speed), n->speed, n->cable, &cable) ||
 	    !adv_scenario_cable(b, adv_scenario_line(b, &n->trunk_speed), trunk_speed, trunk_length,
 				&trunk) ||
+	    !adv_scenario_cable(b, adv_scenario_line(b, &n->global_speed), global_speed,
+				global_length, &global) ||
 	    !all_said(b) || !check_keys(b) || !check_size(b))
 		return false;
-	err = make_named(b, cable, trunk);
+	err = make_named(b, cable, trunk, global);
 	if (err)
 		return adv_scenario_fail(b, adv_scenario_line(b, &n->topology),
 					 "impossible topology: %s", strerror(err));

@@ -19,6 +19,12 @@ struct adv_scenario_network {
 	uint64_t cable;
 	uint64_t trunk_speed;
 	uint64_t trunk_cable;
+	uint64_t rails;
+	uint64_t pods;
+	uint64_t routers;
+	uint64_t globals;
+	uint64_t global_speed;
+	uint64_t global_cable;
 	uint64_t routes; /* enum adv_scenario_routes */
 };
 
@@ -30,6 +36,8 @@ enum adv_scenario_topology {
 	ADV_SCENARIO_RING,
 	ADV_SCENARIO_LEAF_SPINE,
 	ADV_SCENARIO_FAT_TREE,
+	ADV_SCENARIO_RAILS,
+	ADV_SCENARIO_DRAGONFLY,
 	ADV_SCENARIO_LINKS,
 };
 

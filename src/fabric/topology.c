@@ -6,13 +6,12 @@
 #include "fabric/switch.h"
 #include "fabric/topology.h"
 
-#define HOSTS_MAX    (1u << 24)
-#define SWITCHES_MAX (1u << 16)
+#define HOSTS_MAX (1u << 24)
 
 int adv_topology_init(struct adv_topology *t, uint32_t hosts, uint32_t switches)
 {
 	memset(t, 0, sizeof(*t));
-	if (hosts == 0 || hosts > HOSTS_MAX || switches > SWITCHES_MAX)
+	if (hosts == 0 || hosts > HOSTS_MAX || switches > ADV_TOPOLOGY_SWITCHES)
 		return EINVAL;
 	t->hosts = hosts;
 	t->ports = calloc(hosts + switches, sizeof(*t->ports));

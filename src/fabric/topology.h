@@ -37,6 +37,8 @@ struct adv_topology {
 	struct adv_route_table *routes; /* by switch */
 };
 
+#define ADV_TOPOLOGY_SWITCHES (1u << 16) /* at most */
+
 /* Makes nodes without cables and routes. Returns 0; EINVAL: no host, or more than 2^24 hosts or
  * 2^16 switches; ENOMEM. The caller must call adv_topology_free(), also after an error. */
 int adv_topology_init(struct adv_topology *t, uint32_t hosts, uint32_t switches);
@@ -92,5 +94,29 @@ int adv_topology_leaf_spine(struct adv_topology *t, uint32_t leaves, uint32_t sp
  * Switches are numbered: edges by pod, aggregations by pod, cores. */
 int adv_topology_fat_tree(struct adv_topology *t, uint32_t k, struct adv_cable cable,
 			  struct adv_cable trunk);
+
+struct adv_rails {
+	uint32_t rails; /* NICs of a server */
+	uint32_t pods;
+	uint32_t servers; /* of a pod */
+	uint32_t spines;
+};
+
+/* A rail-optimized network for servers with several NICs: in each pod, NIC r of all servers is at
+ * the pod's leaf r. Each leaf has a cable to each spine. NIC r of server v is host v x rails + r.
+ * Switches are numbered: leaves by pod, spines. */
+int adv_topology_rails(struct adv_topology *t, const struct adv_rails *r, struct adv_cable cable,
+		       struct adv_cable trunk);
+
+struct adv_dragonfly {
+	uint32_t routers; /* a: routers of a group */
+	uint32_t hosts;	  /* p: hosts of a router */
+	uint32_t globals; /* h: global cables of a router; there are a h + 1 groups */
+};
+
+/* A dragonfly (Kim et al., ISCA 2008) of the largest size: the routers of a group have a cable to
+ * each other, and each pair of groups has one global cable. Switches are numbered by group. */
+int adv_topology_dragonfly(struct adv_topology *t, const struct adv_dragonfly *d,
+			   struct adv_cable cable, struct adv_cable local, struct adv_cable global);
 
 #endif

@@ -147,3 +147,50 @@ int adv_topology_fat_tree(struct adv_topology *t, uint32_t k, struct adv_cable c
 	}
 	return route_shortest(t, err);
 }
+
+int adv_topology_rails(struct adv_topology *t, const struct adv_rails *r, struct adv_cable cable,
+		       struct adv_cable trunk)
+{
+	uint32_t leaves = r->pods * r->rails;
+	int err = adv_topology_init(t, leaves * r->servers, leaves + r->spines);
+
+	for (uint32_t h = 0; !err && h < t->hosts; h++) {
+		uint32_t pod = h / r->rails / r->servers;
+
+		add_cable(t, h, t->hosts + pod * r->rails + h % r->rails, cable, &err);
+	}
+	for (uint32_t l = 0; !err && l < leaves; l++)
+		for (uint32_t s = 0; !err && s < r->spines; s++) {
+			add_cable(t, t->hosts + l, t->hosts + leaves + s, trunk, &err);
+			t->level[leaves + s] = 1;
+		}
+	return route_shortest(t, err);
+}
+
+/* Adds the cables between groups. Cable k of a group goes to the group k + 1 further on, and begins
+ * at router k / h. */
+static void add_globals(struct adv_topology *t, const struct adv_dragonfly *d, uint32_t groups,
+			struct adv_cable cable, int *err)
+{
+	for (uint32_t from = 0; !*err && from < groups; from++)
+		for (uint32_t to = from + 1; !*err && to < groups; to++) {
+			uint32_t there = to - from - 1, back = groups - 2 - there;
+
+			add_cable(t, t->hosts + from * d->routers + there / d->globals,
+				  t->hosts + to * d->routers + back / d->globals, cable, err);
+		}
+}
+
+int adv_topology_dragonfly(struct adv_topology *t, const struct adv_dragonfly *d,
+			   struct adv_cable cable, struct adv_cable local, struct adv_cable global)
+{
+	uint32_t groups = d->routers * d->globals + 1, routers = groups * d->routers;
+	int err = adv_topology_init(t, routers * d->hosts, routers);
+
+	add_hosts(t, routers, d->hosts, cable, &err);
+	for (uint32_t r = 0; !err && r < routers; r++)
+		for (uint32_t other = r + 1; !err && other / d->routers == r / d->routers; other++)
+			add_cable(t, t->hosts + r, t->hosts + other, local, &err);
+	add_globals(t, d, groups, global, &err);
+	return route_shortest(t, err);
+}

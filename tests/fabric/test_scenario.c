@@ -76,6 +76,16 @@ static void test_errors_of_networks(void **state)
 		"x.ini:3: [network] ports = 5: expected an even number");
 	refused("[network]\ntopology = ring\nswitches = 2\n",
 		"x.ini:3: [network] switches = 2: expected 3 or more for a ring");
+	refused("[network]\ntopology = rails\nspines = 2\n",
+		"x.ini:2: [network] topology = rails needs `rails`");
+	refused("[network]\ntopology = rails\nspines = 2\nrails = 8\npods = 33\n",
+		"x.ini:5: [network] pods = 33: expected 32 at most with this number of rails");
+	refused("[network]\ntopology = dragonfly\nrouters = 4\n",
+		"x.ini:2: [network] topology = dragonfly needs `globals`");
+	refused("[network]\ntopology = dragonfly\nrouters = 200\nglobals = 10\n",
+		"x.ini:3: [network] routers = 200 and globals = 10: 400200 routers in all");
+	refused("[network]\ntopology = dragonfly\nrouters = 8\nglobals = 4\nhosts = 246\n",
+		"x.ini:5: [network] hosts = 246: expected 245 at most");
 	refused(INCAST "speed = 33Gb/s\n",
 		"x.ini:4: speed 33 Gb/s: a byte must take a whole number of picoseconds");
 	refused(INCAST "routes = one-way\n",

@@ -46,6 +46,55 @@ static void test_fat_tree(void **state)
 	adv_topology_free(&t);
 }
 
+/* Three servers of four NICs in each of two pods. */
+static void test_rails(void **state)
+{
+	const struct adv_rails r = {.rails = 4, .pods = 2, .servers = 3, .spines = 5};
+	struct adv_topology t;
+
+	assert_int_equal(adv_topology_rails(&t, &r, cable_of(1), cable_of(10)), 0);
+	assert_int_equal(t.hosts, 24);
+	assert_int_equal(t.switches, 8 + 5);
+	assert_int_equal(t.links, 24 + 8 * 5);
+	for (uint32_t a = 0; a < 24; a++)
+		for (uint32_t b = 0; b < 24; b++)
+			if (a != b)
+				assert_int_equal(hops(&t, a, b, 7),
+						 a / 12 == b / 12 && a % 4 == b % 4 ? 1 : 3);
+	assert_int_equal(adv_route_find(&t.routes[0], 1)->count, 5);
+	adv_topology_free(&t);
+}
+
+/* Every router has its ports in use, and a host is at most a local, a global and a local cable
+ * away.
+ */
+static void test_dragonfly(void **state)
+{
+	static const struct adv_dragonfly sizes[] = {{4, 2, 2}, {2, 1, 1}, {3, 2, 4}, {1, 3, 2}};
+
+	for (unsigned i = 0; i < 4; i++) {
+		const struct adv_dragonfly *d = &sizes[i];
+		uint32_t groups = d->routers * d->globals + 1, longest = 0;
+		struct adv_topology t;
+
+		assert_int_equal(
+			adv_topology_dragonfly(&t, d, cable_of(1), cable_of(2), cable_of(100)), 0);
+		assert_int_equal(t.switches, groups * d->routers);
+		assert_int_equal(t.hosts, t.switches * d->hosts);
+		for (uint32_t s = 0; s < t.switches; s++)
+			assert_int_equal(t.ports[t.hosts + s],
+					 d->hosts + d->routers - 1 + d->globals);
+		for (uint32_t b = 1; b < t.hosts; b++) {
+			uint32_t n = hops(&t, 0, b, b);
+
+			assert_in_range(n, 1, 4);
+			longest = n > longest ? n : longest;
+		}
+		assert_int_equal(longest, d->routers > 1 ? 4 : 2);
+		adv_topology_free(&t);
+	}
+}
+
 static void test_others(void **state)
 {
 	struct adv_topology t;
@@ -237,6 +286,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fat_tree),
+		cmocka_unit_test(test_rails),
+		cmocka_unit_test(test_dragonfly),
 		cmocka_unit_test(test_others),
 		cmocka_unit_test(test_up_down_has_no_cycle),
 		cmocka_unit_test(test_up_down_of_random_networks),

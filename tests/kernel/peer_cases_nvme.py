@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+import pathlib
 
 from harness import Failure, Skip, case
 
@@ -144,6 +145,34 @@ def file_system(lab):
                       seconds=300)
     end(target)
     if lab.system(f"file -b '{path}'").find("ext4") < 0:
+        raise Failure("no ext4 in the file of the target")
+
+
+def lines_of_page():
+    """Returns the commands of docs/nvme.md's first section: of this machine, and of the host."""
+    page = (pathlib.Path(__file__).resolve().parents[2] / "docs/nvme.md").read_text()
+    section = page.split("\n## ")[1]
+    lines = [line.strip() for line in section.splitlines() if line.startswith("    ")]
+    return lines[:2], lines[2:5]
+
+
+@case("nvme-ipv4", "page")
+def page_lines(lab):
+    """The five lines of the page, as they are there: from a file to a mounted disk."""
+    (make, serves), (modprobe, connect, use) = lines_of_page()
+    if not modprobe.startswith("modprobe ") or not serves.startswith("adverb "):
+        raise Failure(f"not the expected lines: {serves!r}, {modprobe!r}")
+    lab.system(f"cd '{lab.dir}' && {make}")
+    target = lab.start_server([lab.adverb, *serves.split()[1:]], f"subsystem {NQN}", adverb=False)
+    lab.guest.run(f"mkdir -p /mnt; {connect.replace('ADDRESS', lab.adverb_side.address['4'])}")
+    try:
+        lab.guest.wait_until(f"test -b {DEVICE}", CONNECT_SECONDS, DEVICE)
+        lab.guest.run(f"{use} && cp /bin/busybox /mnt && sync && cmp /bin/busybox /mnt/busybox && umount /mnt",
+                      seconds=300)
+    finally:
+        lab.guest.run(f"nvme disconnect -n {NQN}", status=None)
+    end(target)
+    if "ext4" not in lab.system(f"file -b '{lab.dir}/disk.img'"):
         raise Failure("no ext4 in the file of the target")
 
 

@@ -14,7 +14,8 @@
 #include "base/sys.h"
 
 #define ATTEMPTS   3
-#define LOCK_TRIES 20 /* of 1 ms: a stopped process may hold the lock */
+#define LOCK_PAUSE 50000 /* ns */
+#define LOCK_TRIES 400	 /* a stopped process may hold the lock */
 
 /* The file's contents, between open_file() and close_file(). */
 static struct adv_check_end ends[ADV_CHECK_ENDS_MOST];
@@ -29,7 +30,7 @@ void adv_check_ends_path(char path[ADV_CHECK_ENDS_PATH])
 
 static bool lock_file(int fd)
 {
-	const struct timespec pause = {.tv_nsec = 1000000};
+	const struct timespec pause = {.tv_nsec = LOCK_PAUSE};
 
 	for (int i = 0; i < LOCK_TRIES; i++) {
 		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
@@ -107,10 +108,17 @@ static uint64_t inode_of(const char *path)
 /* Fills in the process and its namespaces. False: the machine does not say. */
 static bool identify(struct adv_check_end *end)
 {
-	end->pid = getpid();
+	static struct adv_check_end self; /* of this process, or of its parent */
+
+	if (self.pid != getpid()) {
+		self.pid = getpid();
+		self.pids = inode_of("/proc/self/ns/pid");
+		self.started = start_of(self.pid);
+	}
+	end->pid = self.pid;
+	end->pids = self.pids;
+	end->started = self.started;
 	end->net = inode_of("/proc/self/ns/net");
-	end->pids = inode_of("/proc/self/ns/pid");
-	end->started = start_of(end->pid);
 	return end->net && end->pids && end->started;
 }
 
@@ -140,9 +148,14 @@ static unsigned find_place(const struct adv_check_end *own)
 		if (!ends[i].net && free_one == count)
 			free_one = i;
 	}
-	for (unsigned i = 0; free_one == ADV_CHECK_ENDS_MOST && i < count; i++)
+	/* The last process that was found to run: mostly it has many entries. */
+	for (unsigned i = 0, last = 0; free_one == ADV_CHECK_ENDS_MOST && i < count; i++) {
+		if (i > 0 && is_of_process(&ends[i], &ends[last]))
+			continue;
 		if (!runs(&ends[i], own->pids))
 			return i;
+		last = i;
+	}
 	return free_one;
 }
 

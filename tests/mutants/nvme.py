@@ -51,7 +51,7 @@ NVME = [
     ("nvme-no-punch", "Write Zeroes does nothing if the file system cannot punch holes", TASK,
      "if (io->kind == ADV_NVME_IO_DEALLOCATE)\n\t\t\treturn true;", "return true;"),
     ("nvme-direct-unaligned", "O_DIRECT is used for data that is not aligned", TASK,
-     "b->direct_fd >= 0 && all % ADV_NVME_DIRECT_ALIGN == 0", "b->direct_fd >= 0"),
+     "all % ADV_NVME_DIRECT_ALIGN == 0", "all != 1"),
     ("nvme-config-twice", "a key may be given twice", CONFIG,
      "!keys[i].repeats && (r->seen & 1u << i)", "false"),
     ("nvme-stale-capsule", "capsules of a lost connection stay in the completion queue", WORKER_ACT,

@@ -132,8 +132,8 @@ function interaction() {
 	return model;
 }
 
-function legendButton(plot, {name, label, shade}, indices) {
-	const key = element("span", {class: "key", style: `color:var(--${shade})`});
+function legendButton(plot, {name, label, shade, dash}, indices) {
+	const key = element("span", {class: ["key", dash?.name || ""].join(" ").trim(), style: `color:var(--${shade})`});
 	const button = element("button", {type: "button", "aria-pressed": "true"}, key, label || name);
 
 	button.addEventListener("click", () => {
@@ -148,14 +148,19 @@ function legendButton(plot, {name, label, shade}, indices) {
 	return button;
 }
 
-/* Returns a button for each series with a colour of its own, and one button for all others. */
+/* Returns a button for each series with a line of its own, and one button for the others of each group. */
 function legend(plot) {
-	const series = plot.options.series, others = [...series.keys()].filter((i) => series[i].shade === "other");
+	const series = plot.options.series, others = new Map();
 	const list = element("div", {class: "legend"});
 
-	series.forEach((s, i) => s.shade !== "other" && list.append(legendButton(plot, s, [i])));
-	if (others.length)
-		list.append(legendButton(plot, {name: `${others.length} others`, shade: "other"}, others));
+	series.forEach((s, i) => {
+		if (s.shade !== "other")
+			list.append(legendButton(plot, s, [i]));
+		else
+			others.set(s.group, [...others.get(s.group) || [], i]);
+	});
+	for (const [group, indices] of others)
+		list.append(legendButton(plot, {name: `${group}: ${indices.length} more`, shade: "other"}, indices));
 	return list;
 }
 
@@ -211,7 +216,8 @@ function graphOptions(plot) {
 	const o = plot.options, band = o.series.some((s) => s.least), settings = {};
 
 	o.series.forEach((s, i) => {
-		settings["y" + i] = {color: colour(s.shade), strokeWidth: s.shade === "other" ? 1 : 1.8};
+		settings["y" + i] = {color: colour(s.shade), strokeWidth: s.shade === "other" ? 1 : 1.8,
+			strokePattern: s.dash?.line || null};
 	});
 	return {
 		labels: ["x", ...o.series.map((s, i) => "y" + i)],
@@ -243,7 +249,7 @@ function onZoom(plot, from, to) {
 
 /*
  * Adds a plot to the element `parent`. Options: title, badge, caption, series [{name, label (for the legend), values,
- * shade, least}], at (the beginning of each value on the x axis), end, unit, xUnit, xName (function: text of an element
+ * shade, least, dash (name in the style sheet and pattern of the line), group (of those with shade "other")}], at (the beginning of each value on the x axis), end, unit, xUnit, xName (function: text of an element
  * of `at`), levels, valueRange, time (x is virtual time), kind (a word for tests).
  */
 function addPlot(parent, options) {

@@ -2,7 +2,9 @@
 /* Builds the parts of the report from its data. docs/simulator.md describes them. */
 
 const data = JSON.parse(document.getElementById("data").textContent);
-const SHADES = 8; /* series with a colour of their own */
+const SHADES = 8; /* colours of series */
+/* Patterns of lines: each one with each colour makes a line of its own. */
+const DASHES = [{}, {name: "dashed", line: [8, 4]}, {name: "dotted", line: [2, 3]}];
 const BINS = 128, FEWEST_BINS = 8;
 
 /* ---- moments of the run ---- */
@@ -172,7 +174,8 @@ function addRates(parent) {
 	const total = data.all_flows.reduce((a, b) => a + b, 0);
 	const mean = (bytes) => data.end_ps ? format("rate", bytes * 8e12 / data.end_ps) : "";
 	const series = data.flows.map((f, i) => ({name: f.name, label: `${f.name}, ${mean(f.total)}`,
-		values: rates(f.bytes).values, shade: i < SHADES ? "s" + i : "other"}));
+		values: rates(f.bytes).values, group: `flow ${f.flow}`, dash: DASHES[Math.floor(i / SHADES)],
+		shade: i < SHADES * DASHES.length ? "s" + i % SHADES : "other"}));
 	let caption = "Payload received in order. The legend shows averages over the run.";
 
 	if (data.flows_left_out)

@@ -114,6 +114,19 @@ def check_legend(browser, where):
     assert browser.evaluate(visible)[0] is True, where
 
 
+def check_lines_of_flows(browser, where):
+    """Each of the 16 flows of an incast has a legend entry, and a line with a colour and pattern of its own."""
+    found = browser.evaluate("""({
+        entries: [...document.querySelectorAll("[data-plot=rates] .legend button")].map((b) => b.innerText),
+        lines: plots.find((p) => p.options.kind === "rates").options.series.map((s) => s.shade + (s.dash.name || "")),
+        patterns: plots.find((p) => p.options.kind === "rates").options.series.map((s, i) =>
+            String(plots.find((p) => p.options.kind === "rates").graph.getOption("strokePattern", "y" + i))),
+    })""")
+    assert len(found["entries"]) == 16 and all("to h16" in e for e in found["entries"]), (where, found)
+    assert len(set(found["lines"])) == 16 and "other" not in found["lines"], (where, found)
+    assert len(set(found["patterns"])) == 2, (where, found)
+
+
 def is_drawn(browser, kind):
     """Returns True if a plot has pixels of more than one colour."""
     return browser.evaluate(f"""[...document.querySelectorAll("[data-plot={kind}] canvas")].some((c) => {{
@@ -151,6 +164,7 @@ def check_page(browser, page, scenario, width):
         check_bottleneck(browser, where)
         check_zoom(browser, where)
         check_legend(browser, where)
+        check_lines_of_flows(browser, where)
         assert is_drawn(browser, "pauses"), where
     assert not browser.complaints(), (where, browser.complaints())
 

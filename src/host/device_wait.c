@@ -254,14 +254,17 @@ int adv_device_wait(struct adv_device *d, struct adv_device_wait *wanted)
 static bool begin_backoff(struct wait *w, const struct adv_cq *cq, struct timespec *ts)
 {
 	struct adv_device *d = w->device;
+	unsigned actions;
 	uint64_t deadline;
 
 	(void)adv_engine_hasten_acks(d->engine);
 	if (d->waiting.count || adv_device_progress(d, false) > 0 || d->cut || !adv_cq_empty(cq))
 		return false;
 	deadline = adv_device_deadline(d);
-	if (deadline <= d->now || !adv_progress_backs_off(&d->progress, d->now, &deadline))
+	if (deadline <= d->now ||
+	    !adv_progress_backs_off(&d->progress, d->now, &deadline, &actions))
 		return false;
+	adv_device_perform(d, actions);
 	d->waiting.count = 1;
 	d->waiting.receiver = pthread_self();
 	*ts = adv_clock_timespec(deadline - d->now);

@@ -94,18 +94,21 @@ struct transition {
 static const struct transition table[ADV_PROGRESS_STATES][EVENTS] = {
 	/* No checks: the thread has already planned its sleep. */
 	[S(THREAD)][RECEIVES] = {S(WAITER_ALONE), 0},
+	[S(THREAD)][BACKS_OFF] = {S(BACKOFF), 0},
 	[S(THREAD)][LINGERS] = {S(POLLER), 0},
 	[S(THREAD)][LEAVES] = {S(LEFT), 0},
 	[S(THREAD)][LEAVES_MUCH] = {S(LEAVING), 0},
 	[S(THREAD)][USELESS] = {S(POLLER), 0},
 
 	[S(LEFT)][RECEIVES] = {S(WAITER_ALONE), 0},
+	[S(LEFT)][BACKS_OFF] = {S(BACKOFF), 0},
 	[S(LEFT)][LINGERS] = {S(POLLER), 0},
 	[S(LEFT)][LEAVES_MUCH] = {S(LEAVING), 0},
 	[S(LEFT)][TAKES] = {S(THREAD), 0},
 
 	[S(LEAVING)][CALL_ENDS] = {S(POLLER), 0}, /* a call holds the lock, so it can disarm */
 	[S(LEAVING)][RECEIVES] = {S(WAITER_ALONE), 0},
+	[S(LEAVING)][BACKS_OFF] = {S(BACKOFF), 0},
 	[S(LEAVING)][LINGERS] = {S(POLLER), 0},
 	[S(LEAVING)][TAKES] = {S(THREAD), 0},
 
@@ -296,6 +299,22 @@ static unsigned kick_for_rest(struct adv_progress *p, uint64_t now)
 	return ADV_PROGRESS_KICK;
 }
 
+/* True if the thread has planned to sleep for so long that it would check the program too late. */
+static bool sleeps_long(const struct adv_progress *p, uint64_t now)
+{
+	return adv_progress_is_armed(p) &&
+	       atomic_load_explicit(&p->wake_at, memory_order_relaxed) > now + LOOK_LONGEST;
+}
+
+/* Kicks the thread to begin its checks of the program. */
+static unsigned kick_to_check(struct adv_progress *p)
+{
+	if (kick_of(p) != ADV_PROGRESS_NO_KICK)
+		return 0;
+	set_kick(p, ADV_PROGRESS_KICK_FULL);
+	return ADV_PROGRESS_KICK;
+}
+
 unsigned adv_progress_call_ends(struct adv_progress *p, const struct adv_progress_rest *rest)
 {
 	unsigned actions = follow_table(p, CALL_ENDS);
@@ -400,11 +419,19 @@ void adv_progress_found_after_pause(struct adv_progress *p, uint64_t now)
 		assume_crowded(p, now);
 }
 
-bool adv_progress_backs_off(struct adv_progress *p, uint64_t now, uint64_t *deadline)
+/*
+ * The thread may be the receiver when the program begins to sleep: it took over while the program
+ * did not run. Without the sleep the program would then spin for whole time slices.
+ */
+bool adv_progress_backs_off(struct adv_progress *p, uint64_t now, uint64_t *deadline,
+			    unsigned *actions)
 {
-	if (adv_progress_state(p) != ADV_PROGRESS_POLLER)
+	enum adv_progress_state state = adv_progress_state(p);
+
+	if (state != ADV_PROGRESS_POLLER && !is_armed(state))
 		return false;
-	(void)follow_table(p, BACKS_OFF);
+	p->unchecked = p->unchecked || sleeps_long(p, now);
+	*actions = follow_table(p, BACKS_OFF);
 	if (now + BACKOFF_LONGEST < *deadline)
 		*deadline = now + BACKOFF_LONGEST;
 	adv_progress_wait_sleeps(p, *deadline);
@@ -413,11 +440,17 @@ bool adv_progress_backs_off(struct adv_progress *p, uint64_t now, uint64_t *dead
 
 unsigned adv_progress_backoff_ends(struct adv_progress *p, uint64_t now, bool others)
 {
+	unsigned actions;
+
 	p->waiter_at = 0;
 	adv_progress_reset_vain(p);
 	if (adv_progress_state(p) == ADV_PROGRESS_BACKOFF)
 		adv_progress_polled(p, now);
-	return follow_table(p, others ? WAIT_LEFT : BACKOFF_OVER);
+	actions = follow_table(p, others ? WAIT_LEFT : BACKOFF_OVER);
+	if (p->unchecked)
+		actions |= kick_to_check(p);
+	p->unchecked = false;
+	return actions;
 }
 
 /* ---- a post that lingers ---- */
@@ -490,12 +523,8 @@ unsigned adv_progress_linger_begins(struct adv_progress *p, uint64_t now, uint64
 		return actions;
 	*until = now + LINGER_LONGEST;
 	adv_progress_polled(p, now);
-	/* If the thread would sleep for long, it has to begin its checks of the program. */
-	if (is_armed(state) && kick_of(p) == ADV_PROGRESS_NO_KICK &&
-	    p->wake_at > now + LOOK_LONGEST) {
-		set_kick(p, ADV_PROGRESS_KICK_FULL);
-		actions |= ADV_PROGRESS_KICK;
-	}
+	if (sleeps_long(p, now))
+		actions |= kick_to_check(p);
 	return actions | follow_table(p, LINGERS);
 }
 

@@ -106,10 +106,11 @@ struct adv_progress {
 	uint64_t paused_at;	      /* time of the last poll that was late */
 	uint64_t crowded_till; /* until this time, other processes are assumed to need the processor
 				*/
-	uint64_t crowded_for;  /* duration of the last such assumption, ns */
-	bool lingers;	       /* posts linger, see adv_progress_lingers() */
-	bool looped;	       /* since the last post, and before `vain` was reset, a loop polled */
-	unsigned quick_posts;  /* consecutive posts soon after the thread received */
+	bool unchecked;	      /* the thread's long sleep is from before the polling program slept */
+	uint64_t crowded_for; /* duration of the last such assumption, ns */
+	bool lingers;	      /* posts linger, see adv_progress_lingers() */
+	bool looped;	      /* since the last post, and before `vain` was reset, a loop polled */
+	unsigned quick_posts; /* consecutive posts soon after the thread received */
 	unsigned quick_needed; /* value of quick_posts from which on posts linger */
 	unsigned linger_vain;  /* consecutive lingering posts that were useless */
 	uint64_t lingered;     /* time when the last of them received a WRITE; 0: it did not */
@@ -300,8 +301,9 @@ bool adv_progress_waiter_receives(const struct adv_progress *p);
 /* ---- a polling program that sleeps ---- */
 
 /* Begins a sleep of the polling program, at most until *deadline. May set an earlier *deadline.
- * False: the program must not sleep. */
-bool adv_progress_backs_off(struct adv_progress *p, uint64_t now, uint64_t *deadline);
+ * Stores the actions. False: the program must not sleep. */
+bool adv_progress_backs_off(struct adv_progress *p, uint64_t now, uint64_t *deadline,
+			    unsigned *actions);
 /* Ends that sleep at `now`. others: another thread waits and does not receive. */
 unsigned adv_progress_backoff_ends(struct adv_progress *p, uint64_t now, bool others);
 

@@ -149,9 +149,11 @@ static void test_tries_again(void **state)
 static void test_sleep(void **state)
 {
 	uint64_t deadline = ADV_PROGRESS_NEVER;
+	unsigned actions;
 	struct adv_progress_rest rest = {.deadline = ADV_PROGRESS_NEVER};
 
-	assert_true(adv_progress_backs_off(&p, now, &deadline));
+	assert_true(adv_progress_backs_off(&p, now, &deadline, &actions));
+	assert_int_equal(actions, 0);
 	assert_in_range(deadline, now + 1, now + 1 * MS);
 	assert_true(adv_progress_waiter_receives(&p));
 	/* The thread checks, and leaves all packets to the program. */
@@ -172,8 +174,9 @@ static void test_sleep(void **state)
 static void test_deadline(void **state)
 {
 	uint64_t deadline = now + 10 * US;
+	unsigned actions;
 
-	assert_true(adv_progress_backs_off(&p, now, &deadline));
+	assert_true(adv_progress_backs_off(&p, now, &deadline, &actions));
 	assert_int_equal(deadline, now + 10 * US);
 }
 
@@ -182,29 +185,54 @@ static void test_deadline(void **state)
 static void test_others(void **state)
 {
 	uint64_t deadline = ADV_PROGRESS_NEVER;
+	unsigned actions;
 
-	assert_true(adv_progress_backs_off(&p, now, &deadline));
+	assert_true(adv_progress_backs_off(&p, now, &deadline, &actions));
 	assert_int_equal(adv_progress_arms(&p), ADV_PROGRESS_KICK);
 	assert_int_equal(adv_progress_backoff_ends(&p, now, false), 0);
 	assert_int_equal(adv_progress_state(&p), ADV_PROGRESS_NOBODY);
 	assert_int_equal(atomic_load(&p.last_poll), 0); /* the program counts as sleeping */
 	(void)setup(NULL);
 	deadline = ADV_PROGRESS_NEVER;
-	assert_true(adv_progress_backs_off(&p, now, &deadline));
+	assert_true(adv_progress_backs_off(&p, now, &deadline, &actions));
 	assert_int_equal(adv_progress_backoff_ends(&p, now, true), ADV_PROGRESS_KICK);
 	assert_int_equal(adv_progress_state(&p), ADV_PROGRESS_NOBODY);
 }
 
-/* Tests that a poll sleeps only in the state in which the program receives by polling. In the other
- * states the sockets wake the thread. */
+/* Tests a program that polls while the thread receives, after it was preempted: the sleep takes
+ * receiving over. A thread that has planned a long sleep then begins its checks. */
+static void test_from_thread(void **state)
+{
+	const uint64_t plans[] = {now + 1 * MS, now + 10 * MS, ADV_PROGRESS_NEVER};
+
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t deadline = ADV_PROGRESS_NEVER;
+		unsigned actions;
+
+		adv_progress_init(&p, plans[i]);
+		assert_true(adv_progress_backs_off(&p, now, &deadline, &actions));
+		assert_int_equal(actions, ADV_PROGRESS_DISARM);
+		assert_in_range(deadline, now + 1, now + 1 * MS);
+		assert_true(adv_progress_waiter_receives(&p));
+		assert_int_equal(adv_progress_backoff_ends(&p, now, false),
+				 i ? ADV_PROGRESS_KICK : 0);
+		assert_int_equal(adv_progress_state(&p), ADV_PROGRESS_POLLER);
+		/* The second sleep follows before the thread has run. */
+		assert_true(adv_progress_backs_off(&p, now, &deadline, &actions));
+		assert_int_equal(adv_progress_backoff_ends(&p, now, false), 0);
+	}
+}
+
+/* Tests that a poll sleeps only if no other thread of the program waits. */
 static void test_other_states(void **state)
 {
-	for (unsigned i = 0; i < ADV_PROGRESS_STATES; i++) {
+	for (unsigned i = ADV_PROGRESS_THREAD; i < ADV_PROGRESS_STATES; i++) {
 		uint64_t deadline = ADV_PROGRESS_NEVER;
+		unsigned actions;
 
 		p.state = (enum adv_progress_state)i;
-		assert_int_equal(adv_progress_backs_off(&p, now, &deadline),
-				 i == ADV_PROGRESS_POLLER);
+		assert_int_equal(adv_progress_backs_off(&p, now, &deadline, &actions),
+				 i == ADV_PROGRESS_POLLER || i <= ADV_PROGRESS_LEAVING);
 	}
 }
 
@@ -215,7 +243,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_free_processor), T(test_interrupts), T(test_preempted), T(test_peer_ran),
 		T(test_computes),	T(test_found),	    T(test_slept),     T(test_tries_again),
-		T(test_sleep),		T(test_deadline),   T(test_others),    T(test_other_states),
+		T(test_sleep),		T(test_deadline),   T(test_others),    T(test_from_thread),
+		T(test_other_states),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

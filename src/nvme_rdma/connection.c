@@ -49,18 +49,30 @@ void adv_nvme_connection_free(struct adv_nvme_connection *c)
 	adv_nvme_queue_destroy(c->queue);
 	c->queue = NULL;
 	pthread_mutex_unlock(&w->shared->lock);
+	pthread_mutex_lock(&c->ending);
 	if (c->id->qp)
 		rdma_destroy_qp(c->id);
+	c->id->qp = NULL;
+	pthread_mutex_unlock(&c->ending);
 	/* Waits until the thread of events has finished with the id, and thus with c. */
 	rdma_destroy_id(c->id);
+	pthread_mutex_destroy(&c->ending);
 	free(c);
+}
+
+void adv_nvme_connection_disconnect(struct adv_nvme_connection *c)
+{
+	pthread_mutex_lock(&c->ending);
+	if (c->id->qp)
+		rdma_disconnect(c->id);
+	pthread_mutex_unlock(&c->ending);
 }
 
 void adv_nvme_worker_disconnected(struct adv_nvme_connection *c)
 {
 	struct adv_nvme_worker *w = c->worker;
 
-	rdma_disconnect(c->id);
+	adv_nvme_connection_disconnect(c);
 	pthread_mutex_lock(&w->shared->lock);
 	if (c->queue)
 		adv_nvme_queue_closed(c->queue, adv_clock_ns());
@@ -166,6 +178,7 @@ void adv_nvme_worker_connect(struct adv_nvme_worker *w, struct rdma_cm_id *id,
 	if (c) {
 		c->worker = w;
 		c->id = id;
+		pthread_mutex_init(&c->ending, NULL);
 		id->context = c;
 		name_address(rdma_get_peer_addr(id), host, sizeof(host), port, sizeof(port));
 		snprintf(c->peer, sizeof(c->peer), "%s port %s", host, port);

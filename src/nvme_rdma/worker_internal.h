@@ -33,6 +33,9 @@ struct adv_nvme_connection {
 	uint32_t qp_num;
 	unsigned credits; /* receives that belong to it */
 	char peer[64];	  /* for messages */
+	/* Held while the queue pair is disconnected or destroyed: the thread of events may do the
+	 * first while the worker does the second. */
+	pthread_mutex_t ending;
 };
 
 struct adv_nvme_worker {
@@ -102,6 +105,8 @@ void adv_nvme_worker_post_failed(struct adv_nvme_worker *w, struct adv_nvme_requ
 /* Wakes the other workers that have actions. The caller holds the shared lock. */
 void adv_nvme_worker_wake_others(struct adv_nvme_worker *w);
 
+/* Has the peer see the end, unless the queue pair is destroyed. Any thread. */
+void adv_nvme_connection_disconnect(struct adv_nvme_connection *c);
 /* Frees a connection whose queue is no longer in use. */
 void adv_nvme_connection_free(struct adv_nvme_connection *c);
 /* Returns the connection of a QP; NULL: it is destroyed. The caller holds the shared lock. */

@@ -17,9 +17,7 @@ struct response {
 
 void adv_nvme_worker_disconnect(struct adv_nvme_worker *w, struct adv_nvme_queue *queue)
 {
-	struct adv_nvme_connection *c = adv_nvme_queue_user(queue);
-
-	rdma_disconnect(c->id);
+	adv_nvme_connection_disconnect(adv_nvme_queue_user(queue));
 	pthread_mutex_lock(&w->shared->lock);
 	adv_nvme_queue_closed(queue, adv_clock_ns());
 	pthread_mutex_unlock(&w->shared->lock);

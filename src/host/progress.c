@@ -39,17 +39,12 @@
 /* As CALLS_NOW, while a thread holds the lock: the call may have been preempted. */
 #define POLLS_LONG (200 * US)
 /* Time after which the thread receives packets that it left to the program. */
-#define LEFT_LONGEST (1 * MS)
-#define LOOK_FIRST   (200 * US)
-#define LOOK_LONGEST (3200 * US)
-#define IDLE_FIRST   (10 * MS)
-#define IDLE_ACKS    (1 * MS)	 /* replaces IDLE_FIRST while ACKs are delayed */
-#define IDLE_LONGEST (1000 * MS) /* from this value on, the sleep has no limit */
-/* A longer time between two polls of a loop shows that another process ran. */
-#define PREEMPTED	(400 * US)
-#define LONG_SPIN	(100 * US) /* shortest spin that can show a crowded processor */
-#define CROWDED_FIRST	(100 * MS)
-#define CROWDED_LONGEST (1600 * MS)
+#define LEFT_LONGEST	(1 * MS)
+#define LOOK_FIRST	(200 * US)
+#define LOOK_LONGEST	(3200 * US)
+#define IDLE_FIRST	(10 * MS)
+#define IDLE_ACKS	(1 * MS)    /* replaces IDLE_FIRST while ACKs are delayed */
+#define IDLE_LONGEST	(1000 * MS) /* from this value on, the sleep has no limit */
 #define BACKOFF_LONGEST (500 * US)
 #define QUICK_POST	(50 * US) /* from a packet in memory to the program's next post */
 #define QUICK_POSTS	8	  /* such posts, until posts linger: first value */
@@ -375,51 +370,6 @@ void adv_progress_held(struct adv_progress *p, uint64_t ns)
 /* ---- a polling program on a crowded processor ---- */
 
 /*
- * Spinning is right while a processor is free. On a crowded processor it has two disadvantages:
- * - It keeps the peer from running, which may need the same processor to respond.
- * - It uses up the program's share of the processor, so that the program does not run when a packet
- *   arrives. A sleeping thread, in contrast, is scheduled soon after a packet has woken it.
- *
- * After a loop has polled without a packet for LONG_SPIN, two signs show a crowded processor:
- * - The next poll comes later than PREEMPTED after the last one.
- * - The next poll comes a little late and finds packets: the sender ran in between.
- *
- * A program that polls a few times between computations shows neither sign.
- *
- * For CROWDED_FIRST the loop then sleeps instead of spinning. After that it spins again as a test.
- * If the signs are still there, it sleeps for twice as long.
- */
-static void assume_crowded(struct adv_progress *p, uint64_t now)
-{
-	if (now - p->crowded_till > p->crowded_for)
-		p->crowded_for = CROWDED_FIRST;
-	else if (p->crowded_for < CROWDED_LONGEST)
-		p->crowded_for *= 2;
-	p->crowded_till = now + p->crowded_for;
-}
-
-void adv_progress_paused(struct adv_progress *p, uint64_t last, uint64_t now)
-{
-	/* If `found` is set, the program has polled after `last`. The background thread may have
-	 * recorded that poll. */
-	bool loop_paused =
-		last && last <= now && !atomic_load_explicit(&p->found, memory_order_relaxed);
-
-	adv_progress_reset_vain(p); /* a new polling loop begins */
-	if (!loop_paused || last - p->vain_since < LONG_SPIN)
-		return;
-	p->paused_at = now;
-	if (now - last > PREEMPTED)
-		assume_crowded(p, now);
-}
-
-void adv_progress_found_after_pause(struct adv_progress *p, uint64_t now)
-{
-	if (now >= p->crowded_till)
-		assume_crowded(p, now);
-}
-
-/*
  * The thread may be the receiver when the program begins to sleep: it took over while the program
  * did not run. Without the sleep the program would then spin for whole time slices.
  */
@@ -532,7 +482,7 @@ unsigned adv_progress_linger_ends(struct adv_progress *p, uint64_t before, uint6
 				  bool written)
 {
 	adv_progress_polled(p, now);
-	if (written && now - before <= PREEMPTED) {
+	if (written && now - before <= ADV_PROGRESS_PREEMPTED) {
 		p->lingered = now;
 		return 0;
 	}

@@ -21,8 +21,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ADV_PROGRESS_NEVER	UINT64_MAX
-#define ADV_PROGRESS_PAUSE	2000  /* ns between two polls: another process may have run */
+#define ADV_PROGRESS_NEVER UINT64_MAX
+#define ADV_PROGRESS_PAUSE 2000 /* ns between two polls: another process may have run */
+/* ns; a longer time between two polls of a loop shows that another process ran */
+#define ADV_PROGRESS_PREEMPTED	400000
 #define ADV_PROGRESS_SPINS	8     /* polls without a packet before a polling program sleeps */
 #define ADV_PROGRESS_WAKE_SLACK 50000 /* ns; a timer may be late by this time */
 

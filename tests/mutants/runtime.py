@@ -7,6 +7,7 @@ LOCK = "src/host/lock.c"
 PAIRS = "src/daemon/pairs.c"
 PROGRESS = "src/host/progress.c"
 PROGRESS_H = "src/host/progress.h"
+CROWDED = "src/host/progress_crowded.c"
 CHOICE = "src/link/copy_choice.c"
 PULL = "src/link/pull.c"
 RING = "src/link/ring.c"
@@ -251,7 +252,7 @@ RUNTIME = [
     ("backoff-checks", "the thread sleeps on for long after a polling program took over", PROGRESS,
      "\tif (p->unchecked)\n", "\tif (p->unchecked && !now)\n"),
     ("linger-preempted", "a post lingers beside processes that need the processor", PROGRESS,
-     "if (written && now - before <= PREEMPTED) {", "if (written) {"),
+     "if (written && now - before <= ADV_PROGRESS_PREEMPTED) {", "if (written) {"),
     ("linger-waiter", "a post receives although another thread waits and receives", PROGRESS,
      "\t    (state != ADV_PROGRESS_POLLER && !is_armed(state)))\n\t\treturn actions;", "\t    false)\n\t\treturn actions;"),
     ("progress-asked", "packets are left to a program that polls once before it sleeps", PROGRESS,
@@ -264,9 +265,9 @@ RUNTIME = [
      "[S(WAITER)][WAIT_LEFT] = {S(NOBODY)}"),
     ("progress-limit", "packets that no thread received do not keep the thread longer", PROGRESS,
      "\t\tp->useless_limit *= 2;", "\t\tp->useless_limit *= 1;"),
-    ("backoff-computes", "a program that polls a few times between computations counts as preempted", PROGRESS,
+    ("backoff-computes", "a program that polls a few times between computations counts as preempted", CROWDED,
      "if (!loop_paused || last - p->vain_since < LONG_SPIN)", "if (!loop_paused || last < p->vain_since)"),
-    ("backoff-peer", "a packet that arrives once another process ran is no sign of a busy processor", PROGRESS,
+    ("backoff-peer", "a packet that arrives once another process ran is no sign of a busy processor", CROWDED,
      "\tif (now >= p->crowded_till)\n", "\tif (p->crowded_till && now >= p->crowded_till)\n"),
     ("backoff-long", "a polling program may sleep without end", PROGRESS,
      "\tif (now + BACKOFF_LONGEST < *deadline)\n\t\t*deadline = now + BACKOFF_LONGEST;\n",

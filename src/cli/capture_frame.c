@@ -170,19 +170,23 @@ static void write_lengths(const struct adv_frame *f, uint8_t *ip, size_t len)
 	adv_put_be16(ip + IPV4_LEN + 4, (uint16_t)(len - IPV4_LEN));
 }
 
-/* Builds the frame of a packet of which the last `unknown` bytes are not captured: they are zeroes,
- * and so is the ICRC. Returns the length of the frame; 0: it is too long. */
-static size_t build_part(struct adv_frame *f, uint32_t unknown, uint8_t *out, size_t room)
+/* Builds the frame of a packet of which the last `unknown` bytes are not captured: they are zeroes
+ * up to the length `shown`, and so is the ICRC. Returns the length of the frame; 0: it is too long.
+ */
+static size_t build_part(struct adv_frame *f, uint32_t unknown, size_t shown, uint8_t *out,
+			 size_t room)
 {
 	size_t known, len;
 
 	f->transport_len -= unknown;
+	f->no_icrc = true;
 	known = adv_frame_build(f, out, room);
 	f->transport_len += unknown;
 	len = known + unknown;
 	if (!known || len - ETHERNET_LEN > UINT16_MAX || len > room)
 		return 0;
-	memset(out + known - ADV_ICRC_LEN, 0, unknown + ADV_ICRC_LEN);
+	if (shown > known)
+		memset(out + known, 0, shown < len ? shown - known : unknown);
 	write_lengths(f, out + ETHERNET_LEN, len - ETHERNET_LEN);
 	return len;
 }
@@ -217,8 +221,9 @@ bool adv_capture_frame_make(const struct adv_tap_record *record, const uint8_t *
 		return false;
 	fill_frame(record, &p, &f);
 	all = p.known == p.len;
-	frame->len = all ? adv_frame_build(&f, frame->bytes, sizeof(frame->bytes))
-			 : build_part(&f, p.len - p.known, frame->bytes, sizeof(frame->bytes));
+	frame->len =
+		all ? adv_frame_build(&f, frame->bytes, sizeof(frame->bytes))
+		    : build_part(&f, p.len - p.known, snaplen, frame->bytes, sizeof(frame->bytes));
 	if (!frame->len)
 		return false;
 	if (all)

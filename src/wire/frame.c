@@ -304,7 +304,7 @@ size_t adv_frame_build(const struct adv_frame *f, uint8_t *out, size_t room)
 		p = put_ipv6(p, f, PROTO_IBA, length);
 	memcpy(p, f->transport, f->transport_len);
 	p += f->transport_len;
-	icrc = htole32(adv_frame_icrc(f));
+	icrc = f->no_icrc ? 0 : htole32(adv_frame_icrc(f));
 	memcpy(p, &icrc, sizeof(icrc));
 	return headers + length;
 }

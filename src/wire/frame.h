@@ -33,6 +33,7 @@ struct adv_frame {
 	const uint8_t *transport; /* first byte of the BTH */
 	size_t transport_len;	  /* BTH up to the ICRC, without it */
 	uint32_t icrc;		  /* ICRC of the frame, comparable to adv_icrc_finish() */
+	bool no_icrc;		  /* adv_frame_build() writes 0 in place of the ICRC */
 };
 
 enum adv_frame_error {

@@ -22,43 +22,16 @@ static __attribute__((noinline)) bool is_long_enough(struct adv_device *d, uint6
 	return true;
 }
 
-/* True if the link has room and the engine may have packets. */
-static inline bool may_send(const struct adv_device *d)
+void adv_device_send_further_batches(struct adv_device *d, uint64_t now)
 {
-	return !d->link_full && adv_engine_todo(d->engine) & ADV_TODO_TX;
-}
-
-/* Sends a batch. False: the engine had no packet. */
-static inline bool send_batch(struct adv_device *d, uint64_t now)
-{
-	if (adv_engine_tx(d->engine, now, &d->batch) == 0)
-		return false;
-	adv_device_note_activity(d, 1);
-	d->link_full = !d->link->ops->send(d->link, &d->batch);
-	return true;
-}
-
-/* Sends the batches after the first. */
-static __attribute__((noinline)) void send_further_batches(struct adv_device *d, uint64_t now)
-{
-	while (may_send(d)) {
+	while (adv_device_may_send(d)) {
 		if (is_long_enough(d, now)) {
 			d->cut = d->pumped = true;
 			return;
 		}
-		if (!send_batch(d, now))
+		if (!adv_device_send_batch(d, now))
 			return;
 	}
-}
-
-void adv_device_send_packets(struct adv_device *d, uint64_t now)
-{
-	if (d->pumped)
-		return;
-	d->cut = false;
-	/* Mostly one batch has all packets. */
-	if (may_send(d) && send_batch(d, now) && may_send(d))
-		send_further_batches(d, now);
 }
 
 void adv_device_end_hold(struct adv_device *d, uint64_t now)

@@ -185,9 +185,7 @@ static inline void adv_device_end_call(struct adv_device *d)
 		adv_device_report_and_release(d);
 }
 
-#define DEVICE_COUNTED_LATE                                                                        \
-	1000000 /* ns; longest delay until adverbd can read a counter's value                      \
-		 */
+#define DEVICE_COUNTED_LATE 1000000 /* ns until adverbd can read a counter's value, at most */
 
 /* With the lock held: counts packets, which the page of counters does not include yet. */
 static inline void adv_device_note_activity(struct adv_device *d, unsigned packets)
@@ -197,10 +195,37 @@ static inline void adv_device_note_activity(struct adv_device *d, unsigned packe
 		d->counters_next = d->counters_at + DEVICE_COUNTED_LATE;
 }
 
-/* device.c. With the lock held: sends packets of the engine: at least one batch, and no further
- * batch once 50 us have passed since `now`, when the call began. In that case it sets d->cut; the
- * next call sends the rest, or the thread that receives for this device. */
-void adv_device_send_packets(struct adv_device *d, uint64_t now);
+/* True if the link has room and the engine may have packets. */
+static inline bool adv_device_may_send(const struct adv_device *d)
+{
+	return !d->link_full && adv_engine_todo(d->engine) & ADV_TODO_TX;
+}
+
+/* Sends a batch. False: the engine had no packet. */
+static inline bool adv_device_send_batch(struct adv_device *d, uint64_t now)
+{
+	if (adv_engine_tx(d->engine, now, &d->batch) == 0)
+		return false;
+	adv_device_note_activity(d, 1);
+	d->link_full = !d->link->ops->send(d->link, &d->batch);
+	return true;
+}
+
+/* device.c. As adv_device_send_packets(), for the batches after the first. */
+void adv_device_send_further_batches(struct adv_device *d, uint64_t now);
+
+/* With the lock held: sends packets of the engine: at least one batch, and no further batch once 50
+ * us have passed since `now`, when the call began. In that case it sets d->cut; the next call sends
+ * the rest, or the thread that receives for this device. */
+static inline void adv_device_send_packets(struct adv_device *d, uint64_t now)
+{
+	if (d->pumped)
+		return;
+	d->cut = false;
+	/* Mostly one batch has all packets. */
+	if (adv_device_may_send(d) && adv_device_send_batch(d, now) && adv_device_may_send(d))
+		adv_device_send_further_batches(d, now);
+}
 /* With the lock held: sends held requests. */
 void adv_device_end_hold(struct adv_device *d, uint64_t now);
 
@@ -320,23 +345,5 @@ bool adv_device_wait_for_answer(struct adv_device *d, uint64_t until);
 int adv_device_load_gids(struct adv_device *d);
 /* As adv_device_load_gids(), and delivers the events of the change. */
 void adv_device_gids_changed(struct adv_device *d);
-/*
- * device_shared.c, the list of this process's devices: if the process has ADV_DEVICES_APART devices
- * with these callbacks, adds the user to the device that has the fewest users. Else returns NULL.
- */
-struct adv_device *adv_device_shared_join(const struct adv_device_callbacks *callbacks,
-					  struct device_user *u);
-/* True if the process has fewer than ADV_DEVICES_APART devices and shards. */
-bool adv_device_shared_has_room(void);
-/* Adds a new device, which already has its first user, or a new shard to the list. */
-void adv_device_shared_add(struct adv_device *d);
-/* Removes a user from the device. If it was the last user, removes the device and its shards from
- * the list and returns true. */
-bool adv_device_shared_leave(struct adv_device *d, void *user);
-/* device_open.c. Opens one more shard of the device; false if it cannot be opened. Call it with
- * shards.lock held. */
-bool adv_device_open_shard(struct adv_device *first);
-/* Adds a user to d->users. Call it with all locks held, or before other threads know the device. */
-void adv_device_user_add(struct adv_device *d, struct device_user *u);
 
 #endif

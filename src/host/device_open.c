@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Opens and closes a device. */
-#include "host/device_internal.h"
+#include "host/device_shared.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,6 +2,7 @@
 /* Posts work requests: holds small send requests, or receives after them (host/progress.h). */
 #include "base/clock.h"
 #include "host/device_internal.h"
+#include "transport/fast_recv.h"
 #include "transport/qp_state.h"
 
 #define HOLD_MOST   48
@@ -95,24 +96,57 @@ int adv_device_post_send(struct adv_device *d, struct adv_qp *qp, struct ibv_sen
 	return err;
 }
 
+/* True if a call that has posted receive requests must do more than release the lock. */
+static inline bool has_more_to_do(const struct adv_device *d)
+{
+	return d->unusual || adv_engine_todo(d->engine) & (ADV_TODO_TX | ADV_TODO_EVENT) ||
+	       adv_progress_on_trial(&d->progress);
+}
+
+/* Ends adv_device_post_recv(), which has posted the requests before `rest`. */
+static __attribute__((noinline)) int post_rest(struct adv_device *d, struct adv_qp *qp,
+					       struct ibv_recv_wr *rest,
+					       struct ibv_recv_wr **bad_wr, bool all)
+{
+	int err = 0;
+
+	d->now = 0;
+	d->pumped = false;
+	/* In the error state the request is flushed at once, and its completion needs the time. */
+	if (!all)
+		err = adv_qp_post_recv(qp, qp->state == IBV_QPS_ERR ? adv_device_now(d) : 0, rest,
+				       bad_wr);
+	if (has_more_to_do(d))
+		adv_device_unlock(d);
+	else
+		adv_lock_release(&d->lock);
+	return err;
+}
+
+/* Begins a post for which the lock is not free. */
+static __attribute__((noinline)) int post_recv_contended(struct adv_device *d, struct adv_qp *qp,
+							 struct ibv_recv_wr *wr,
+							 struct ibv_recv_wr **bad_wr)
+{
+	adv_lock_wait(&d->lock);
+	return post_rest(d, qp, wr, bad_wr, false);
+}
+
+/* Saves no registers, as the functions that it calls end it. */
 int adv_device_post_recv(struct adv_device *d, struct adv_qp *qp, struct ibv_recv_wr *wr,
 			 struct ibv_recv_wr **bad_wr)
 {
-	int err;
+	struct ibv_recv_wr *rest;
 
 	if (adv_device_is_foreign(d)) {
 		*bad_wr = wr;
 		return ADV_DEVICE_FOREIGN;
 	}
-	adv_lock_take(&d->lock);
-	d->now = 0;
-	d->pumped = false;
-	/* In the error state the request is flushed at once, and its completion needs the time. */
-	err = adv_qp_post_recv(qp, qp->state == IBV_QPS_ERR ? adv_device_now(d) : 0, wr, bad_wr);
-	if (d->unusual || adv_engine_todo(d->engine) & (ADV_TODO_TX | ADV_TODO_EVENT) ||
-	    adv_progress_on_trial(&d->progress))
-		adv_device_unlock(d);
-	else
-		adv_lock_release(&d->lock);
-	return err;
+	if (!adv_lock_try(&d->lock))
+		return post_recv_contended(d, qp, wr, bad_wr);
+	rest = adv_fast_post_recvs(qp, wr);
+	if (rest || !wr || has_more_to_do(d))
+		return post_rest(d, qp, rest, bad_wr, !rest && wr);
+	adv_lock_release(&d->lock);
+	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Selects the shard of a thread. Opens one more shard if the threads need one. */
 #include "base/log.h"
-#include "host/device_internal.h"
+#include "host/device_shared.h"
 
 /* Returns the number of the calling thread: threads are counted when they first call this. */
 static uint32_t thread_number(void)

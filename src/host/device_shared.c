@@ -3,7 +3,7 @@
  * The list of all devices of this process. It serves contexts that share a device, fork() and
  * exit().
  */
-#include "host/device_internal.h"
+#include "host/device_shared.h"
 
 #include <pthread.h>
 #include <stdlib.h>

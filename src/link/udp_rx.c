@@ -197,7 +197,7 @@ static int find_other_id(const struct udp_link *l, const struct datagram *d, con
 	return solve_id(l, d->source, own, p, len, found, computed, id);
 }
 
-static bool is_in_ranges(const struct udp_link *l, uint32_t qpn)
+static __attribute__((noinline)) bool is_in_ranges(const struct udp_link *l, uint32_t qpn)
 {
 	for (unsigned i = 0; i < l->range_count; i++)
 		if (!l->range[i].qpn_count || qpn - l->range[i].qpn_first < l->range[i].qpn_count)
@@ -349,16 +349,18 @@ static __attribute__((noinline)) unsigned receive_datagram(struct udp_link *l, s
 {
 	struct msghdr *m = &mmsg->msg_hdr;
 	struct udp_known_report *k = report_at(l, mmsg->msg_len);
-	const bool known = is_known(k, m);
-	const uint8_t *p = m->msg_iov->iov_base;
+	const uint8_t *p;
 	uint32_t found;
 
-	if (!known || mmsg->msg_len != k->single_len || m->msg_flags & (MSG_TRUNC | MSG_CTRUNC))
-		return receive_any(l, mmsg, known, fn, user);
+	if (!is_known(k, m))
+		return receive_any(l, mmsg, false, fn, user);
+	if (mmsg->msg_len != k->single_len || m->msg_flags & (MSG_TRUNC | MSG_CTRUNC))
+		return receive_any(l, mmsg, true, fn, user);
+	p = m->msg_iov->iov_base;
 	memcpy(&found, p + k->single.len, sizeof(found));
 	if (adv_icrc_finish(k->single_icrc, p, k->single.len) != le32toh(found) ||
 	    !is_accepted_qpn(l, p))
-		return receive_any(l, mmsg, known, fn, user);
+		return receive_any(l, mmsg, true, fn, user);
 	reset_header(m);
 	k->single.data = p;
 	l->link.counters.rx_packets++;

@@ -47,14 +47,17 @@ INLINED bool read_request(const struct adv_qp *qp, struct arrival *a)
 
 	a->psn = adv_get_be32(a->pkt->data + 8);
 	a->flags = a->pkt->data[1];
-	pad = a->flags >> ADV_BTH_PAD_SHIFT & ADV_BTH_PAD_MASK;
-	if ((a->psn & ADV_PSN_MASK) != qp->resp.epsn || a->pkt->len < header_len || pad > rest ||
-	    (rest & 3))
-		return false;
 	a->payload = adv_rx_payload(a->pkt, header_len);
+	pad = a->flags >> ADV_BTH_PAD_SHIFT & ADV_BTH_PAD_MASK;
+	if ((a->psn & ADV_PSN_MASK) != qp->resp.epsn)
+		return false;
+	if (!(a->position & LAST)) {
+		a->payload_len = qp->mtu;
+		return pad == 0 && a->pkt->len == header_len + qp->mtu;
+	}
+	if (a->pkt->len < header_len || pad > rest || (rest & 3))
+		return false;
 	a->payload_len = rest - pad;
-	if (!(a->position & LAST))
-		return a->payload_len == qp->mtu;
 	return a->payload_len <= qp->mtu && ((a->position & FIRST) || a->payload_len > 0);
 }
 
@@ -183,7 +186,10 @@ INLINED bool receive_write(struct adv_qp *qp, struct arrival *a, uint64_t now)
 		return false;
 	if (a->imm)
 		take_recv(qp);
-	adv_payload_store(to, a->payload, a->payload_len);
+	if (last)
+		adv_payload_store(to, a->payload, a->payload_len);
+	else
+		memcpy(to, a->payload, a->payload_len);
 	resp->offset = next;
 	if (start)
 		qp->engine->counters.rx_write_requests++;
@@ -388,30 +394,6 @@ static __attribute__((noinline)) struct adv_qp *receiver_of(const struct adv_eng
 	return r ? receiver_in_range(r, pkt) : NULL;
 }
 
-/* As receiver_of(), and notes the QP for further packets of the datagram. */
-static __attribute__((noinline)) struct adv_qp *first_receiver_of(struct adv_engine *e,
-								  const struct adv_rx_packet *pkt)
-{
-	struct adv_qp *qp = receiver_of(e, pkt);
-
-	if (qp) {
-		e->rx_datagram = pkt->datagram;
-		e->rx_bth = adv_get_be64(pkt->data) & (FIXED_MASK | ADV_QPN_MASK);
-		e->rx_qp = qp;
-	}
-	return qp;
-}
-
-/* As receiver_of(), for a datagram of several packets. Mostly they are for one QP; then the
- * addresses of the first are those of all, and so are the fixed bits. */
-INLINED struct adv_qp *receiver_in_datagram(struct adv_engine *e, const struct adv_rx_packet *pkt)
-{
-	if (pkt->len < ADV_BTH_LEN || pkt->datagram != e->rx_datagram ||
-	    (adv_get_be64(pkt->data) & (FIXED_MASK | ADV_QPN_MASK)) != e->rx_bth)
-		return first_receiver_of(e, pkt);
-	return e->rx_qp->unusual & ADV_UNUSUAL_FOR_REQUEST ? NULL : e->rx_qp;
-}
-
 /* Passes a packet to its QP. qp: NULL if the general path must check the packet. */
 INLINED void deliver(struct adv_engine *e, struct adv_qp *qp, uint64_t now,
 		     const struct adv_rx_packet *pkt)
@@ -424,11 +406,32 @@ INLINED void deliver(struct adv_engine *e, struct adv_qp *qp, uint64_t now,
 		adv_incoming_rx(e, now, pkt);
 }
 
-/* Handles packets of datagrams of several packets, of QP numbers in further ranges, and so on. */
+/* Passes on a packet whose QP has to be looked up, and notes the QP for further packets of the
+ * packet's datagram. */
 static __attribute__((noinline)) void rx_any(struct adv_engine *e, uint64_t now,
 					     const struct adv_rx_packet *pkt)
 {
-	deliver(e, pkt->datagram ? receiver_in_datagram(e, pkt) : receiver_of(e, pkt), now, pkt);
+	struct adv_qp *qp = receiver_of(e, pkt);
+
+	if (qp && pkt->datagram) {
+		e->rx_datagram = pkt->datagram;
+		e->rx_bth = adv_get_be64(pkt->data) & (FIXED_MASK | ADV_QPN_MASK);
+		e->rx_qp = qp;
+	}
+	deliver(e, qp, now, pkt);
+}
+
+/* Passes on a packet of a datagram of several packets. Mostly they are for one QP; then the
+ * addresses of the first are those of all, and so are the fixed bits. */
+INLINED void rx_in_datagram(struct adv_engine *e, uint64_t now, const struct adv_rx_packet *pkt)
+{
+	struct adv_qp *qp = e->rx_qp;
+
+	if (pkt->datagram != e->rx_datagram ||
+	    (adv_get_be64(pkt->data) & (FIXED_MASK | ADV_QPN_MASK)) != e->rx_bth)
+		rx_any(e, now, pkt);
+	else
+		deliver(e, qp->unusual & ADV_UNUSUAL_FOR_REQUEST ? NULL : qp, now, pkt);
 }
 
 /* Calls no function whose result it needs, so that it saves no registers. */
@@ -436,7 +439,11 @@ void adv_engine_rx(struct adv_engine *e, uint64_t now, const struct adv_rx_packe
 {
 	const struct adv_qpn_range *r = &e->range[0]; /* the only one, mostly */
 
-	if (pkt->datagram || pkt->len < ADV_BTH_LEN || qpn_of(pkt) - r->first >= r->count)
+	if (pkt->len < ADV_BTH_LEN)
+		rx_any(e, now, pkt);
+	else if (pkt->datagram)
+		rx_in_datagram(e, now, pkt);
+	else if (qpn_of(pkt) - r->first >= r->count)
 		rx_any(e, now, pkt);
 	else
 		deliver(e, receiver_in_range(r, pkt), now, pkt);

@@ -2,6 +2,7 @@
 /* The sending half of the fast path (fast.h): posts, and the turns of a queue pair. */
 #include "base/probe.h"
 #include "transport/fast_packet.h"
+#include "transport/fast_recv.h"
 #include "transport/flight.h"
 #include "transport/message.h"
 #include "transport/mr_memo.h"
@@ -65,30 +66,12 @@ int adv_qp_post_send(struct adv_qp *qp, uint64_t now, struct ibv_send_wr *wr,
 	return err;
 }
 
-/* Posts one receive request, like post_send(). */
-static inline bool post_recv(struct adv_qp *qp, const struct ibv_recv_wr *wr)
-{
-	struct adv_recv_wqe *wqe;
-
-	if ((qp->unusual & ADV_UNUSUAL_FOR_POST) || wr->num_sge != 1 ||
-	    qp->rq.head - qp->rq.freed >= qp->rq.fast_room)
-		return false;
-	wqe = adv_recv_wqe_at(qp, qp->rq.head++);
-	wqe->wr_id = wr->wr_id;
-	wqe->length = wr->sg_list->length;
-	wqe->num_sge = 1;
-	wqe->sge[0] = *wr->sg_list;
-	return true;
-}
-
 int adv_qp_post_recv(struct adv_qp *qp, uint64_t now, struct ibv_recv_wr *wr,
 		     struct ibv_recv_wr **bad_wr)
 {
-	const struct ibv_recv_wr *first = wr;
+	struct ibv_recv_wr *rest = adv_fast_post_recvs(qp, wr);
 
-	while (wr && post_recv(qp, wr))
-		wr = wr->next;
-	return wr || !first ? adv_post_recvs(qp, now, wr, bad_wr) : 0;
+	return rest || !wr ? adv_post_recvs(qp, now, rest, bad_wr) : 0;
 }
 
 /* ---- 2. send ---- */

@@ -3,7 +3,6 @@
 #include "shm_pair.h"
 
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "link/ring.h"

@@ -400,6 +400,29 @@ static void test_write_too_long(void **state)
 	bed_close(&bed);
 }
 
+/* A packet as long as the MTU, part of which is padding, is refused if it does not end its message.
+ */
+static void test_write_padded(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct adv_headers h = {
+		.bth = {.opcode = ADV_OP_WRITE_FIRST, .pkey = ADV_PKEY_DEFAULT, .pad = 1}};
+	struct bed bed;
+
+	bed_open(&bed, &o);
+	region_fill(bed.rb, 9);
+	h.bth.dest_qpn = adv_qp_num(bed.b->qp);
+	h.bth.psn = o.psn[0];
+	h.reth.va = bed.rb->iova;
+	h.reth.rkey = bed.rb->key;
+	h.reth.length = 2 * MTU;
+	net_inject_packet(bed.net, 0, 1, &h, MTU - 1);
+	net_run(bed.net, MS);
+	assert_int_equal(end_state(bed.b), IBV_QPS_ERR);
+	expect_pattern(bed.rb, 0, MTU, 9, 0);
+	bed_close(&bed);
+}
+
 /* ---- regions ---- */
 
 static void check_refusal(struct bed *bed, int opcode, enum ibv_wc_status status)
@@ -607,6 +630,7 @@ int main(void)
 		cmocka_unit_test(test_solicited),
 		cmocka_unit_test(test_full_cq),
 		cmocka_unit_test(test_write_too_long),
+		cmocka_unit_test(test_write_padded),
 		cmocka_unit_test(test_deregistered),
 		cmocka_unit_test(test_reregistered),
 		cmocka_unit_test(test_table_grows),

@@ -15,6 +15,7 @@
 #include "cli/program.h"
 #include "daemon/port_holder.h"
 #include "host/control_start.h"
+#include "host/identity.h"
 #include "wire/packet.h"
 
 #define EXIT_OURS      125 /* adverb run itself failed; env(1) uses the same number */
@@ -23,12 +24,13 @@
 
 #define PRELOAD	       "libadverb-sysfs.so"
 
-enum { KEY_NO_SYSFS = 256, KEY_NO_SHM, KEY_NO_ONE_COPY, KEY_NO_LATENCY, KEY_CC };
+enum { KEY_NO_SYSFS = 256, KEY_NO_SHM, KEY_NO_ONE_COPY, KEY_NO_LATENCY, KEY_CC, KEY_TRANSPORT };
 
 struct options {
 	const char *log;
 	const char *fault;
 	const char *cc;
+	const char *transport;
 	bool no_sysfs;
 	bool no_shm;
 	bool no_one_copy;
@@ -45,6 +47,10 @@ static const struct argp_option argp_options[] = {
 	 "Set the congestion control: none, dcqcn, dctcp, timely, swift, or 'dcqcn rpg_ai_rate=20 "
 	 "...' (ADVERB_CC); "
 	 "see " ADV_DOC_DIR "/congestion-control.md",
+	 0},
+	{"transport", KEY_TRANSPORT, "NAME", 0,
+	 "Set what the device speaks: roce, or iwarp (ADVERB_TRANSPORT); see " ADV_DOC_DIR
+	 "/iwarp.md",
 	 0},
 	{"no-sysfs", KEY_NO_SYSFS, NULL, 0,
 	 "Do not preload the library that shows adverb0 in /sys/class/infiniband and "
@@ -78,6 +84,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_CC:
 		o->cc = arg;
+		return 0;
+	case KEY_TRANSPORT:
+		if (adv_transport_named(arg) < 0)
+			argp_error(state, "--transport: '%s' is none of: " ADV_TRANSPORT_NAMES,
+				   arg);
+		o->transport = arg;
 		return 0;
 	case KEY_NO_SYSFS:
 		o->no_sysfs = true;
@@ -125,6 +137,8 @@ static int set_environment(const struct options *o, const char *folder)
 		return -1;
 	/* Without a level the program would not tell why it finds no device. */
 	if (setenv("ADVERB_LOG", o->log ? o->log : "error", o->log != NULL) < 0)
+		return -1;
+	if (o->transport && setenv(ADV_TRANSPORT_VARIABLE, o->transport, 1) < 0)
 		return -1;
 	if (o->no_shm && setenv("ADVERB_NO_SHM", "1", 1) < 0)
 		return -1;

@@ -216,6 +216,13 @@ int adv_cm_set_peer(struct adv_cm_id *id, const struct adv_cm_addr *local,
  */
 int adv_cm_set_route(struct adv_cm_id *id, const struct adv_cm_route *route);
 
+/*
+ * Sets the addresses of a new id whose connection another protocol has made: it takes no port, and
+ * only adv_cm_set_route() and the functions that read may follow. EINVAL: wrong state.
+ */
+int adv_cm_set_addresses(struct adv_cm_id *id, const struct adv_cm_addr *local,
+			 const struct adv_cm_addr *remote);
+
 /* Sets RDMA_OPTION_ID_TOS, without its ECN bits. Later messages and QP attributes use it. */
 int adv_cm_set_tos(struct adv_cm_id *id, uint8_t tos);
 /* Sets RDMA_OPTION_ID_ACK_TIMEOUT, 0 to 31; otherwise EINVAL. Later messages and QP attributes use

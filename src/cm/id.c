@@ -160,6 +160,17 @@ const struct adv_cm_route *adv_cm_id_route(const struct adv_cm_id *id)
 	return id->has_route ? &id->route : NULL;
 }
 
+int adv_cm_set_addresses(struct adv_cm_id *id, const struct adv_cm_addr *local,
+			 const struct adv_cm_addr *remote)
+{
+	if (id->state != ADV_CM_IDLE)
+		return EINVAL;
+	id->local = *local;
+	id->remote = *remote;
+	adv_cm_id_set_state(id, ADV_CM_ADDRESSED);
+	return 0;
+}
+
 int adv_cm_set_tos(struct adv_cm_id *id, uint8_t tos)
 {
 	id->tos = tos;

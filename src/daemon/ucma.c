@@ -21,6 +21,7 @@
 #include "daemon/ucma_id.h"
 #include "daemon/ucma_multicast.h"
 #include "daemon/ucma_resolve.h"
+#include "daemon/ucma_stream.h"
 
 /* One event for each client: no client waits for the next round. */
 #define EVENTS_A_ROUND	ADV_UCMA_CLIENTS
@@ -35,7 +36,7 @@
 
 /* The data of epoll events: a small number is a source; other values are sessions
  * (daemon/session.h). */
-enum source { FROM_QP1, FROM_QP1_ROOM, FROM_QP1_ERRORS, SOURCES };
+enum source { FROM_QP1, FROM_QP1_ROOM, FROM_QP1_ERRORS, FROM_STREAMS, SOURCES };
 
 static int watch_descriptor(struct adv_ucma *u, int fd, uint64_t data)
 {
@@ -82,6 +83,7 @@ static void free_ucma(struct adv_ucma *u)
 		adv_qp1_destroy(u->qp1);
 	if (u->resolver)
 		adv_resolver_destroy(u->resolver);
+	adv_ucma_streams_stop(u);
 	if (u->epoll >= 0)
 		close(u->epoll);
 	free(u);
@@ -101,15 +103,19 @@ struct adv_ucma *adv_ucma_create(struct adv_daemon *d, struct adv_users *users)
 	adv_list_init(&u->leaving);
 	adv_list_init(&u->queries);
 	memcpy(&u->gids, d->gids, sizeof(u->gids));
+	error = adv_ucma_streams_start(u);
+	u->streams.make_id = adv_ucma_id_of_request;
 	u->epoll = epoll_create1(EPOLL_CLOEXEC);
 	u->qp1 = adv_qp1_create(d->socket[ADV_SLOT_DAEMON], &d->senders->port[ADV_SLOT_DAEMON]);
 	u->resolver = u->qp1 ? adv_resolver_create() : NULL;
 	u->cm = u->resolver ? make_engine(u) : NULL;
 	u->faults = u->cm ? adv_cm_faults_create(u) : NULL;
-	if (u->epoll >= 0 && u->faults)
-		error = watch_descriptor(u, d->socket[ADV_SLOT_DAEMON], FROM_QP1);
-	else
+	if (u->epoll < 0 || !u->faults)
 		error = errno;
+	if (!error)
+		error = watch_descriptor(u, d->socket[ADV_SLOT_DAEMON], FROM_QP1);
+	if (!error)
+		error = watch_descriptor(u, adv_ucma_streams_fd(u), FROM_STREAMS);
 	if (!error)
 		error = watch_descriptor(u, adv_qp1_error_fd(u->qp1), FROM_QP1_ERRORS);
 	if (!error)
@@ -288,6 +294,8 @@ static void on_event(struct adv_ucma *u, const struct epoll_event *e)
 		(void)adv_qp1_flush(u->qp1);
 	else if (e->data.u64 == FROM_QP1_ERRORS)
 		adv_qp1_errors(u->qp1, ERRORS_A_ROUND, port_unreachable, u);
+	else if (e->data.u64 == FROM_STREAMS)
+		adv_ucma_streams_poll(u);
 	else
 		(void)adv_session_on_event(e);
 }
@@ -310,6 +318,7 @@ void adv_ucma_run(struct adv_ucma *u)
 	if (adv_cm_deadline(u->cm) <= adv_clock_ns())
 		adv_cm_expire(u->cm, adv_clock_ns());
 	adv_ucma_queries_run(u, adv_clock_ms());
+	adv_ucma_streams_run(u, adv_clock_ms());
 	while (adv_cm_next_event(u->cm, &event))
 		adv_ucma_id_on_event(u, &event);
 	close_dead(u);
@@ -333,6 +342,8 @@ uint64_t adv_ucma_deadline(const struct adv_ucma *u)
 
 		next = due < next ? due : next;
 	}
+	if (adv_ucma_streams_due(u) && adv_ucma_streams_due(u) < next)
+		next = adv_ucma_streams_due(u);
 	return next == UINT64_MAX ? 0 : next;
 }
 
@@ -405,7 +416,7 @@ void adv_ucma_gids_changed(struct adv_ucma *u)
 
 bool adv_ucma_busy(const struct adv_ucma *u)
 {
-	return u->client_count || adv_cm_closing_count(u->cm);
+	return u->client_count || adv_cm_closing_count(u->cm) || adv_ucma_streams_ending(u);
 }
 
 void adv_ucma_end(struct adv_ucma *u)

@@ -2,11 +2,7 @@
 #include "daemon/ucma_address.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <string.h>
-
-/* As in the kernel's rdma_cm, which ignores net.ipv4.ip_unprivileged_port_start. */
-#define PRIVILEGED_PORTS 1024
 
 static const struct adv_gid any4 = {.raw = {[10] = 0xff, [11] = 0xff}};
 static const struct adv_gid any6;
@@ -64,46 +60,6 @@ const struct adv_gid_entry *adv_ucma_find_gid(const struct adv_ucma *u, const st
 			return e;
 	}
 	return NULL;
-}
-
-/* Returns 0 and the interface of the address, or an errno if no id can be bound to the address. */
-static int check_local(struct adv_ucma *u, const struct adv_cm_addr *a, uint32_t *ifindex)
-{
-	bool link_local = adv_ucma_is_link_local(&a->ip);
-	const struct adv_gid_entry *e;
-
-	if (link_local && !a->scope_id)
-		return EINVAL;
-	/* An IPv4-mapped address in an IPv6 sockaddr is not supported: IPv6 routing does not apply
-	 * to it. */
-	if (a->family == AF_INET6 && adv_gid_is_ipv4(&a->ip))
-		return EADDRNOTAVAIL;
-	e = adv_ucma_find_gid(u, &a->ip, link_local ? a->scope_id : 0);
-	if (e) {
-		*ifindex = e->ifindex;
-		return 0;
-	}
-	return adv_resolve_is_own(u->resolver, &a->ip, a->scope_id) ? ENODEV : EADDRNOTAVAIL;
-}
-
-int adv_ucma_bind_to(struct adv_ucma_client *c, struct adv_ucma_id *id, const struct adv_cm_addr *a)
-{
-	uint32_t ifindex = 0;
-	int error = 0;
-
-	if (id->state != ADV_UCMA_IDLE)
-		return EINVAL;
-	if (!adv_ucma_is_any(a))
-		error = check_local(c->ucma, a, &ifindex);
-	if (!error && a->port && a->port < PRIVILEGED_PORTS && c->session.peer.uid != 0)
-		error = EACCES;
-	if (!error)
-		error = adv_cm_bind(id->cm, a, id->bind_flags);
-	if (error)
-		return error;
-	id->ifindex = ifindex;
-	id->state = ADV_UCMA_BOUND;
-	return 0;
 }
 
 static void fill_route_path(const struct adv_cm_route *r, struct adv_ucma_route *out)

@@ -13,9 +13,6 @@ bool adv_ucma_is_link_local(const struct adv_gid *g);
 /* Returns the entry of the GID table with this address (on this interface; 0: any), or NULL. */
 const struct adv_gid_entry *adv_ucma_find_gid(const struct adv_ucma *u, const struct adv_gid *gid,
 					      uint32_t ifindex);
-/* Binds an id in the state IDLE, as rdma_bind_addr(3). Returns 0 or errno. */
-int adv_ucma_bind_to(struct adv_ucma_client *c, struct adv_ucma_id *id,
-		     const struct adv_cm_addr *a);
 /* Fills in the id's addresses and path, as far as they are known. */
 void adv_ucma_fill_route(const struct adv_ucma_id *id, struct adv_ucma_route *out);
 

@@ -7,9 +7,11 @@
 
 #include "base/clock.h"
 #include "daemon/ucma_address.h"
+#include "daemon/ucma_bind.h"
 #include "daemon/ucma_channel.h"
 #include "daemon/ucma_multicast.h"
 #include "daemon/ucma_resolve.h"
+#include "daemon/ucma_stream.h"
 
 #define BACKLOG_MAX		1024 /* net.rdma_ucm.max_backlog */
 #define REJECT_NO_RESOURCES	3
@@ -68,6 +70,8 @@ void adv_ucma_id_free(struct adv_ucma_id *id)
 	adv_ucma_query_cancel(id);
 	adv_ucma_events_drop(id, NULL);
 	adv_ucma_leave_all(id);
+	if (id->stream)
+		adv_ucma_stream_close(id);
 	adv_cm_id_destroy(id->cm, adv_clock_ns());
 	id_release(id);
 }
@@ -111,12 +115,18 @@ int adv_ucma_create_id(struct adv_ucma_client *c, struct adv_ucma_message *m, in
 		return ENOMEM;
 	id->cm = adv_cm_id_create(c->ucma->cm, (enum rdma_port_space)m->body.create.port_space,
 				  type, id);
-	error = id->cm ? adv_handles_add(&c->ids, id, &id->handle) : errno;
+	error = id->cm ? 0 : errno;
+	if (!error && m->body.create.iwarp)
+		error = adv_ucma_stream_create(c->ucma, id);
+	if (!error)
+		error = adv_handles_add(&c->ids, id, &id->handle);
 	if (!error) {
 		adv_cm_id_charge(id->cm, &c->session.turn.user->ids);
 		m->id = id->handle;
 		return 0;
 	}
+	if (id->stream)
+		adv_ucma_stream_close(id);
 	if (id->cm)
 		adv_cm_id_destroy(id->cm, adv_clock_ns());
 	id_release(id);
@@ -168,6 +178,7 @@ int adv_ucma_listen(struct adv_ucma_client *c, struct adv_ucma_message *m, int *
 	static const struct adv_cm_addr any = {.family = AF_INET,
 					       .ip = {.raw = {[10] = 0xff, [11] = 0xff}}};
 	int64_t wish = (int64_t)m->value;
+	unsigned backlog = wish > 0 && wish < BACKLOG_MAX ? (unsigned)wish : BACKLOG_MAX;
 	int error = 0;
 	struct adv_ucma_id *id = adv_ucma_id_find(c, m->id, &error);
 
@@ -178,8 +189,8 @@ int adv_ucma_listen(struct adv_ucma_client *c, struct adv_ucma_message *m, int *
 	if (!error && id->state != ADV_UCMA_BOUND)
 		error = EINVAL;
 	if (!error)
-		error = adv_cm_listen(id->cm, wish > 0 && wish < BACKLOG_MAX ? (unsigned)wish
-									     : BACKLOG_MAX);
+		error = id->stream ? adv_ucma_stream_listen(id, backlog)
+				   : adv_cm_listen(id->cm, backlog);
 	if (error)
 		return error;
 	id->state = ADV_UCMA_LISTEN;
@@ -227,6 +238,15 @@ static int set_afonly_option(struct adv_ucma_id *id, const struct adv_ucma_messa
 	return 0;
 }
 
+static int set_tos_option(struct adv_ucma_id *id, const struct adv_ucma_message *m)
+{
+	if (m->body.option.len != 1)
+		return EINVAL;
+	if (id->stream)
+		adv_ucma_stream_set_tos(id, m->body.option.data[0]);
+	return adv_cm_set_tos(id->cm, m->body.option.data[0]);
+}
+
 static int set_ack_timeout_option(struct adv_ucma_id *id, const struct adv_ucma_message *m)
 {
 	enum ibv_qp_type type = adv_cm_id_qp_type(id->cm);
@@ -248,8 +268,7 @@ int adv_ucma_set_option(struct adv_ucma_client *c, struct adv_ucma_message *m, i
 		return ENOSYS;
 	switch (m->body.option.name) {
 	case RDMA_OPTION_ID_TOS:
-		return m->body.option.len == 1 ? adv_cm_set_tos(id->cm, m->body.option.data[0])
-					       : EINVAL;
+		return set_tos_option(id, m);
 	case RDMA_OPTION_ID_REUSEADDR:
 		return set_reuse_option(id, m);
 	case RDMA_OPTION_ID_AFONLY:
@@ -297,7 +316,8 @@ int adv_ucma_connect(struct adv_ucma_client *c, struct adv_ucma_message *m, int 
 	if (!error)
 		error = read_conn_param(id, &m->body.conn, &param);
 	if (!error)
-		error = adv_cm_connect(id->cm, adv_clock_ns(), &param);
+		error = id->stream ? adv_ucma_stream_connect(id, &param)
+				   : adv_cm_connect(id->cm, adv_clock_ns(), &param);
 	if (!error)
 		id->state = ADV_UCMA_CONNECT;
 	return error;
@@ -313,8 +333,12 @@ int adv_ucma_accept(struct adv_ucma_client *c, struct adv_ucma_message *m, int *
 		error = EINVAL;
 	if (!error)
 		error = read_conn_param(id, &m->body.conn, &param);
-	if (!error)
+	if (!error && id->stream) {
+		memset(&m->body, 0, sizeof(m->body));
+		error = adv_ucma_stream_accept(id, &param, fd, &m->body.agreement);
+	} else if (!error) {
 		error = adv_cm_accept(id->cm, adv_clock_ns(), &param);
+	}
 	if (!error)
 		id->unanswered = false;
 	return error;
@@ -328,7 +352,9 @@ int adv_ucma_reject(struct adv_ucma_client *c, struct adv_ucma_message *m, int *
 
 	if (id && id->state != ADV_UCMA_CONNECT)
 		error = EINVAL;
-	if (!error)
+	if (!error && id->stream)
+		error = adv_ucma_stream_reject(id, conn->private_data, conn->private_data_len);
+	else if (!error)
 		error = adv_cm_reject(id->cm, adv_clock_ns(),
 				      conn->reason ? conn->reason : REJECT_CONSUMER_DEFINED,
 				      conn->private_data, conn->private_data_len);
@@ -342,6 +368,10 @@ int adv_ucma_establish(struct adv_ucma_client *c, struct adv_ucma_message *m, in
 	int error = 0;
 	struct adv_ucma_id *id = adv_ucma_id_find_bound(c, m->id, &error);
 
+	if (id && id->stream) {
+		memset(&m->body, 0, sizeof(m->body));
+		return adv_ucma_stream_establish(id, fd, &m->body.agreement);
+	}
 	return id ? adv_cm_establish(id->cm, adv_clock_ns()) : error;
 }
 
@@ -354,7 +384,8 @@ int adv_ucma_disconnect(struct adv_ucma_client *c, struct adv_ucma_message *m, i
 
 	if (!id)
 		return error;
-	error = adv_cm_disconnect(id->cm, adv_clock_ns());
+	error = id->stream ? adv_ucma_stream_disconnect(id)
+			   : adv_cm_disconnect(id->cm, adv_clock_ns());
 	return error == EINVAL && id->state == ADV_UCMA_CONNECT ? 0 : error;
 }
 
@@ -371,7 +402,8 @@ int adv_ucma_qp_attr(struct adv_ucma_client *c, struct adv_ucma_message *m, int 
 	if (m->value != IBV_QPS_INIT && m->value != IBV_QPS_RTR && m->value != IBV_QPS_RTS)
 		return EINVAL;
 	memset(&attr, 0, sizeof(attr));
-	error = adv_cm_qp_attr(id->cm, state, &attr, &mask);
+	error = id->stream ? adv_ucma_stream_qp_attr(id, state, &attr, &mask)
+			   : adv_cm_qp_attr(id->cm, state, &attr, &mask);
 	if (error)
 		return error;
 	adv_ucma_fill_route(id, &route);
@@ -391,21 +423,17 @@ static void reject_request(struct adv_cm_id *cm)
 	adv_cm_id_destroy(cm, adv_clock_ns());
 }
 
-static void add_request(struct adv_ucma *u, const struct adv_cm_event *event)
+/* Makes an id for a request to a listener. NULL: the client has too many. */
+static struct adv_ucma_id *request_new(struct adv_ucma *u, struct adv_ucma_id *listener,
+				       struct adv_cm_id *cm)
 {
-	struct adv_ucma_id *listener = adv_cm_id_user(event->listen);
-	struct adv_ucma_event note = {.type = event->type, .param = event->param};
-	const struct adv_cm_addr *local = adv_cm_id_local(event->id);
-	const struct adv_gid_entry *e;
+	const struct adv_gid_entry *e = adv_ucma_find_gid(u, &adv_cm_id_local(cm)->ip, 0);
 	struct adv_ucma_id *id;
 
 	id = listener->channel->client->session.dead ? NULL : id_new(listener->channel);
-	if (!id) {
-		reject_request(event->id);
-		return;
-	}
-	e = adv_ucma_find_gid(u, &local->ip, 0);
-	id->cm = event->id;
+	if (!id)
+		return NULL;
+	id->cm = cm;
 	adv_cm_id_charge(id->cm, &listener->channel->client->session.turn.user->ids);
 	id->state = ADV_UCMA_CONNECT;
 	id->unanswered = true;
@@ -413,6 +441,36 @@ static void add_request(struct adv_ucma *u, const struct adv_cm_event *event)
 	id->listener = listener;
 	adv_list_add_tail(&listener->requests, &id->request_link);
 	adv_cm_id_set_user(id->cm, id);
+	return id;
+}
+
+struct adv_ucma_id *adv_ucma_id_of_request(struct adv_ucma_id *listener,
+					   const struct adv_cm_addr *local,
+					   const struct adv_cm_addr *remote)
+{
+	struct adv_ucma *u = listener->channel->client->ucma;
+	struct adv_cm_id *cm =
+		adv_cm_id_create(u->cm, adv_cm_id_port_space(listener->cm), IBV_QPT_RC, NULL);
+	struct adv_ucma_id *id = NULL;
+
+	if (cm && adv_cm_set_addresses(cm, local, remote) == 0)
+		id = request_new(u, listener, cm);
+	if (id)
+		(void)adv_ucma_set_route(id); /* without a route, the kernel still knows one */
+	else if (cm)
+		adv_cm_id_destroy(cm, adv_clock_ns());
+	return id;
+}
+
+static void add_request(struct adv_ucma *u, const struct adv_cm_event *event)
+{
+	struct adv_ucma_event note = {.type = event->type, .param = event->param};
+	struct adv_ucma_id *id = request_new(u, adv_cm_id_user(event->listen), event->id);
+
+	if (!id) {
+		reject_request(event->id);
+		return;
+	}
 	/* If this end has no route to the peer, the CM uses the route of the request. */
 	if (adv_ucma_set_route(id) == EMSGSIZE) {
 		adv_ucma_id_free(id);

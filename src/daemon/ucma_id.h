@@ -10,6 +10,11 @@ extern adv_ucma_handler adv_ucma_create_id, adv_ucma_destroy_id, adv_ucma_bind,
 	adv_ucma_establish, adv_ucma_disconnect, adv_ucma_qp_attr, adv_ucma_set_option;
 
 void adv_ucma_id_free(struct adv_ucma_id *id);
+/* Makes an id for a request to an iWARP listener; its addresses are *local and *remote. NULL: the
+ * listener's client has too many ids, or there is no memory. */
+struct adv_ucma_id *adv_ucma_id_of_request(struct adv_ucma_id *listener,
+					   const struct adv_cm_addr *local,
+					   const struct adv_cm_addr *remote);
 /* Handles an event of the engine. */
 void adv_ucma_id_on_event(struct adv_ucma *u, const struct adv_cm_event *event);
 

@@ -51,6 +51,8 @@ int adv_ucma_join(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd
 
 	if (!id)
 		return error;
+	if (id->stream)
+		return ENOSYS; /* as the kernel, for iWARP */
 	if ((id->state != ADV_UCMA_BOUND && id->state != ADV_UCMA_ADDR_RESOLVED) ||
 	    adv_cm_id_qp_type(id->cm) != IBV_QPT_UD ||
 	    m->body.join.join_flags >= RDMA_MC_JOIN_FLAG_RESERVED ||

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "daemon/ucma_address.h"
+#include "daemon/ucma_bind.h"
 #include "daemon/ucma_channel.h"
 
 #define QUERIES_A_ROUND	  128

@@ -35,6 +35,7 @@
 #define ADV_UCMA_HOP_LIMIT 64
 
 struct adv_cm_faults;
+struct adv_ucma_stream;
 
 struct adv_ucma {
 	struct adv_daemon *daemon;
@@ -54,6 +55,18 @@ struct adv_ucma {
 	unsigned channel_limit;
 	struct adv_gid_table gids; /* a copy */
 	struct adv_cm_faults *faults;
+	/* Connections of iWARP ids (ucma_stream.c). */
+	struct {
+		int epoll;
+		struct adv_list timed;	 /* ordered by due_ms */
+		struct adv_list orphans; /* without an id: they only end */
+		unsigned sockets;
+		unsigned socket_limit;
+		/* Makes the id of a request (adv_ucma_id_of_request()). */
+		struct adv_ucma_id *(*make_id)(struct adv_ucma_id *listener,
+					       const struct adv_cm_addr *local,
+					       const struct adv_cm_addr *remote);
+	} streams;
 };
 
 /* One socket of the protocol, and its objects. */
@@ -110,7 +123,8 @@ struct adv_ucma_id {
 	struct adv_list link; /* node in the list of the client's ids */
 	struct adv_ucma_channel *channel;
 	struct adv_cm_id *cm;
-	uint32_t handle; /* 0: the CONNECT_REQUEST of this id is not fetched yet */
+	struct adv_ucma_stream *stream; /* of an iWARP id: `cm` only has its addresses. Else NULL */
+	uint32_t handle;		/* 0: the CONNECT_REQUEST of this id is not fetched yet */
 	uint32_t number; /* unique in this adverbd, shown by tools (ucma_objects.c) */
 	enum adv_ucma_state state;
 	unsigned bind_flags;

@@ -19,6 +19,7 @@
 #include <stdatomic.h>
 
 #include "host/gid_table.h"
+#include "iwarp/agreement.h"
 #include "transport/engine.h"
 
 struct adv_device;
@@ -188,6 +189,14 @@ int adv_device_wait(struct adv_device *d, struct adv_device_wait *wait);
 /* With the lock held: returns the time, adv_clock_ns(), of the first call since the lock was
  * acquired. All engines use this clock. */
 uint64_t adv_device_now(struct adv_device *d);
+
+/*
+ * Gives a queue pair of an iWARP device its connection: a nonblocking socket, after the start-up
+ * frames. A queue pair in INIT or RTR enters RTS. Call it without the lock. 0: the device owns fd
+ * now; EINVAL: there is no such queue pair, or its state is not one of these; ENOMEM.
+ */
+int adv_device_attach_stream(struct adv_device *d, uint32_t qpn, int fd,
+			     const struct adv_rdmap_config *config);
 
 /* Copies the GID table that the engine uses. Any thread, with or without the lock. */
 void adv_device_gids(struct adv_device *d, struct adv_gid_table *copy);

@@ -17,7 +17,7 @@ int adv_device_watch_receive(struct adv_device *d, int op, bool armed)
 {
 	/* Edge-triggered: a packet that the thread left to the program does not wake the thread
 	 * again. */
-	return adv_device_watch(d, op, d->slot.receive_fd, armed ? EPOLLIN | EPOLLET : 0,
+	return adv_device_watch(d, op, d->receive_fd, armed ? EPOLLIN | EPOLLET : 0,
 				DEVICE_SOURCE_RECEIVE);
 }
 

@@ -101,11 +101,13 @@ struct adv_device {
 	struct adv_lock lock;
 	struct adv_engine *engine;
 	uint64_t now; /* time of the first clock reading since the lock was acquired; 0: none */
-	struct adv_link *link;	/* the outermost link, see device_tap.c */
-	struct adv_link *udp;	/* the innermost link; may be `link` itself */
-	struct adv_link *shm;	/* link of shared memory that wraps `udp`, or NULL */
-	struct adv_link *fault; /* fault link of the plan in force, or NULL */
-	uint32_t tear_ns;	/* how long the present torn payload stays in two parts */
+	struct adv_link *link;		/* the outermost link, see device_tap.c */
+	struct adv_link *udp;		/* the innermost link; may be `link` itself */
+	struct adv_link *shm;		/* link of shared memory that wraps `udp`, or NULL */
+	struct adv_link *fault;		/* fault link of the plan in force, or NULL */
+	uint32_t tear_ns;		/* how long the present torn payload stays in two parts */
+	struct device_streams *streams; /* of an iWARP device, device_streams.c; else NULL */
+	int receive_fd;			/* readable when `link` would find packets, or bytes */
 	struct adv_tap tap[ADV_CAPTURE_PLACES];
 	int bell_fd; /* bell of `shm`, which wakes a sleeping reader (link/bell.h); -1: none */
 	struct device_peers peers;
@@ -318,6 +320,12 @@ int adv_device_fault_start(struct adv_device *d, char *why, size_t why_len);
 void adv_device_fault_look(struct adv_device *d, uint64_t now);
 /* With the lock held: answers a request of `adverb fault`, which is queued in fd. */
 void adv_device_fault_serve(struct adv_device *d, int fd);
+/* device_streams.c. Makes the device an iWARP device, before its links are stacked. 0 or errno. */
+int adv_device_streams_start(struct adv_device *d);
+const struct adv_protocol *adv_device_streams_protocol(void); /* of such a device's queue pairs */
+/* Returns the topmost link: `below`, or of an iWARP device, the link of its connections. */
+struct adv_link *adv_device_streams_wrap(struct adv_device *d, struct adv_link *below);
+void adv_device_streams_abandon(struct adv_device *d); /* in a child of fork(): closes its copies */
 /* device_tap.c. With the lock held: returns the link between the fault plan and the network. */
 struct adv_link *adv_device_wire(struct adv_device *d);
 /* With the lock held: sets d->link after a change of the fault link or the taps. */

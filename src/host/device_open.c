@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "base/log.h"
+#include "host/identity.h"
 #include "host/pages.h"
 
 /* Limit of packets in flight of a QP: four batches. At a time, one batch is built, one is sent, one
@@ -41,6 +42,8 @@ static int create_engine(struct adv_device *d, const struct adv_cc_config *cc)
 		.local_memory = d->shm != NULL,
 		.page_in = adv_pages_in,
 		.no_latency = latency_is_off(),
+		.protocol = d->streams ? adv_device_streams_protocol() : NULL,
+		.no_fast_path = d->streams != NULL,
 	};
 	unsigned room = d->link->rx_window - d->link->rx_window / 4;
 	int err;
@@ -85,6 +88,13 @@ static int create_link(struct adv_device *d, char *why, size_t why_len)
 		snprintf(why, why_len, "an option of the UDP socket is refused: %s", strerror(err));
 		return err;
 	}
+	d->receive_fd = d->slot.receive_fd;
+	if (adv_transport() == ADV_TRANSPORT_IWARP) {
+		int err = adv_device_streams_start(d);
+
+		if (err)
+			return err;
+	}
 	adv_device_peers_init(d);
 	for (unsigned i = 0; i < ADV_CAPTURE_PLACES; i++)
 		adv_tap_init(&d->tap[i]);
@@ -110,6 +120,13 @@ static int assemble(struct adv_device *d, char *why, size_t why_len)
 {
 	struct adv_cc_config cc;
 	int err = adv_device_congestion_read(&cc, why, why_len);
+
+	if (!err && adv_transport() == ADV_TRANSPORT_UNKNOWN) {
+		snprintf(why, why_len,
+			 ADV_TRANSPORT_VARIABLE ": '%s' is none of " ADV_TRANSPORT_NAMES,
+			 getenv(ADV_TRANSPORT_VARIABLE));
+		err = EINVAL;
+	}
 
 	if (err)
 		return err;

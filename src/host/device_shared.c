@@ -37,6 +37,7 @@ static void after_fork_in_child(void)
 		atomic_store(&d->front.foreign, true);
 		adv_control_abandon(d->control);
 		adv_udp_abandon(d->udp);
+		adv_device_streams_abandon(d);
 		for (unsigned i = 0; i < ADV_CAPTURE_PLACES; i++)
 			adv_tap_abandon(&d->tap[i]);
 		if (d->bell_fd >= 0)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Captures of a device's packets, and the order of its links. From the engine to the network: the
- * tap of the engine, the fault plan, the tap of the wire, shared memory, UDP. A tap is there only
- * while there is a capture, a fault link only while a plan is in force.
+ * tap of the engine, the fault plan, the tap of the wire, shared memory, UDP. An iWARP device puts
+ * the link of its connections on top. A tap is there only while there is a capture, a fault link
+ * only while a plan is in force.
  */
 #include "base/log.h"
 #include "base/sys.h"
@@ -22,7 +23,7 @@ void adv_device_stack_links(struct adv_device *d)
 		adv_fault_link_set_inner(d->fault, top);
 		top = d->fault;
 	}
-	d->link = adv_tap_wrap(&d->tap[ADV_CAPTURE_ENGINE], top);
+	d->link = adv_device_streams_wrap(d, adv_tap_wrap(&d->tap[ADV_CAPTURE_ENGINE], top));
 }
 
 bool adv_device_capture_serve(struct adv_device *d, int fd)

@@ -55,7 +55,7 @@ static void list_descriptors(struct wait *w)
 	add_descriptor(w, d->bell_fd, POLLIN);
 	if (d->link_full)
 		add_descriptor(w, d->link->send_fd, POLLOUT);
-	add_descriptor(w, d->slot.receive_fd, POLLIN);
+	add_descriptor(w, d->receive_fd, POLLIN);
 }
 
 /* With the lock held. */

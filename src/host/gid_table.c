@@ -3,6 +3,7 @@
 
 #include <sched.h>
 #include <stddef.h>
+#include <string.h>
 
 #define READ_TRIES 1000
 
@@ -27,4 +28,17 @@ bool adv_gid_table_read(const struct adv_gid_table *shared, struct adv_gid_table
 		return copy->count <= ADV_GID_TABLE_ENTRIES;
 	}
 	return false;
+}
+
+void adv_gid_table_to_mac(struct adv_gid_table *table)
+{
+	static const uint8_t none[sizeof(table->entry[0].mac)];
+	struct adv_gid_entry *e = &table->entry[0];
+
+	if (table->count > 1)
+		table->count = 1;
+	memset(&e->gid, 0, sizeof(e->gid));
+	memcpy(e->gid.raw, memcmp(e->mac, none, sizeof(none)) ? (void *)e->mac : &table->node_guid,
+	       sizeof(e->mac));
+	e->type = ADV_GID_ROCE_V1; /* shown as "IB/RoCE v1", which is the kernel's type 0 */
 }

@@ -59,4 +59,8 @@ struct adv_gid_page {
  * during each of a bounded number of attempts. */
 bool adv_gid_table_read(const struct adv_gid_table *shared, struct adv_gid_table *copy);
 
+/* Changes a copy of the table to that of an iWARP device: as with Linux's siw, it has one GID,
+ * which begins with the MAC address of the first interface; with the node GUID if that has none. */
+void adv_gid_table_to_mac(struct adv_gid_table *table);
+
 #endif

@@ -2,10 +2,43 @@
 #include "host/identity.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/sys.h"
+
+static pthread_once_t transport_once = PTHREAD_ONCE_INIT;
+static enum adv_transport transport;
+
+int adv_transport_named(const char *name)
+{
+	static const char *const names[] = {
+		[ADV_TRANSPORT_ROCE] = "roce",
+		[ADV_TRANSPORT_IWARP] = "iwarp",
+	};
+
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return (int)i;
+	return -1;
+}
+
+static void read_transport(void)
+{
+	const char *name = getenv(ADV_TRANSPORT_VARIABLE);
+	int found = name && *name ? adv_transport_named(name) : ADV_TRANSPORT_ROCE;
+
+	transport = found < 0 ? ADV_TRANSPORT_UNKNOWN : (enum adv_transport)found;
+}
+
+enum adv_transport adv_transport(void)
+{
+	pthread_once(&transport_once, read_transport);
+	return transport;
+}
 
 #define UVERBS_MAX 1024 /* most uverbs devices, the kernel's limit */
 

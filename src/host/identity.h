@@ -31,6 +31,25 @@
 	 IBV_DEVICE_XRC | IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |                  \
 	 IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_SRQ_RESIZE)
 
+/* What the device speaks. */
+enum adv_transport {
+	ADV_TRANSPORT_ROCE,
+	ADV_TRANSPORT_IWARP,
+	ADV_TRANSPORTS,
+	ADV_TRANSPORT_UNKNOWN =
+		ADV_TRANSPORTS, /* the environment names none: the device cannot be opened */
+};
+
+/* The names of the transports, in the order of the enum, for messages. */
+#define ADV_TRANSPORT_NAMES    "roce, iwarp"
+#define ADV_TRANSPORT_VARIABLE "ADVERB_TRANSPORT"
+
+/* Returns the transport of this name. -1: there is none. */
+int adv_transport_named(const char *name);
+/* Returns the transport of this process, which the environment variable chooses; RoCE if it is not
+ * set. The first call decides. */
+enum adv_transport adv_transport(void);
+
 #define ADV_UVERBS_NAME_LEN 16
 
 /* Writes "uverbsN" to name, with the lowest N that no device of the kernel uses at present. */

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/sys.h"
+#include "host/identity.h"
 
 #define ROOT_MODE    0755
 #define ROOT_FLAGS   (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -40,15 +41,22 @@ const char *adv_sysfs_root_parent(unsigned i, char room[ADV_SYSFS_PARENT_LEN])
 	return path && path[0] == '/' ? path : NULL;
 }
 
-/* Writes the path of the folder in the i-th parent to root. False: the parent is not defined, or
- * the path is too long. */
-static bool root_path(unsigned i, uint64_t net, char root[PATH_MAX])
+/* Returns the number in the name of a folder. Each transport has a folder of its own, because the
+ * same files have different contents. */
+static uint64_t folder_number(uint64_t net, enum adv_transport transport)
+{
+	return net + ((uint64_t)transport << 48);
+}
+
+/* Writes the path of the folder in the i-th parent to root. number: folder_number(). False: the
+ * parent is not defined, or the path is too long. */
+static bool root_path(unsigned i, uint64_t number, char root[PATH_MAX])
 {
 	char room[ADV_SYSFS_PARENT_LEN];
 	const char *folder = adv_sysfs_root_parent(i, room);
 
 	return folder && snprintf(root, PATH_MAX, "%s" ADV_SYSFS_ROOT_PREFIX "%u-%llu", folder,
-				  (unsigned)geteuid(), (unsigned long long)net) < PATH_MAX / 2;
+				  (unsigned)geteuid(), (unsigned long long)number) < PATH_MAX / 2;
 }
 
 static bool ensure_owner_and_mode(int fd)
@@ -76,10 +84,10 @@ static int open_root(const char *root, bool make)
 
 int adv_sysfs_root_open(char root[PATH_MAX])
 {
-	uint64_t net = adv_sysfs_network();
+	uint64_t number = folder_number(adv_sysfs_network(), adv_transport());
 
 	for (unsigned i = 0; i < ADV_SYSFS_PARENTS; i++) {
-		int fd = root_path(i, net, root) ? open_root(root, true) : -1;
+		int fd = root_path(i, number, root) ? open_root(root, true) : -1;
 
 		if (fd >= 0)
 			return fd;
@@ -89,7 +97,7 @@ int adv_sysfs_root_open(char root[PATH_MAX])
 
 bool adv_sysfs_root_is(const char *path)
 {
-	uint64_t net = adv_sysfs_network();
+	uint64_t number = folder_number(adv_sysfs_network(), adv_transport());
 	struct stat mine, other;
 	char root[PATH_MAX];
 
@@ -97,7 +105,7 @@ bool adv_sysfs_root_is(const char *path)
 	    other.st_uid != geteuid())
 		return false;
 	for (unsigned i = 0; i < ADV_SYSFS_PARENTS; i++)
-		if (root_path(i, net, root) &&
+		if (root_path(i, number, root) &&
 		    syscall(SYS_newfstatat, AT_FDCWD, root, &mine, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    mine.st_dev == other.st_dev && mine.st_ino == other.st_ino)
 			return true;
@@ -231,8 +239,9 @@ void adv_sysfs_root_remove(void)
 	for (unsigned i = 0; i < ADV_SYSFS_PARENTS; i++) {
 		const char *folder = adv_sysfs_root_parent(i, room);
 
-		if (root_path(i, net, root))
-			remove_unused_root(root, INT64_MAX);
+		for (int k = 0; k < ADV_TRANSPORTS; k++)
+			if (root_path(i, folder_number(net, (enum adv_transport)k), root))
+				remove_unused_root(root, INT64_MAX);
 		if (folder)
 			remove_stale_roots(folder, now.tv_sec - OLD_SECONDS);
 	}

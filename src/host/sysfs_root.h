@@ -16,7 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ADV_SYSFS_ROOT_PREFIX "/adverb-sysfs-" /* uid, "-" and inode number follow */
+#define ADV_SYSFS_ROOT_PREFIX                                                                      \
+	"/adverb-sysfs-" /* uid, "-" and a number follow: the namespace, and the transport */
 
 /* Returns the inode number of the caller's network namespace; 0: /proc is not mounted. */
 uint64_t adv_sysfs_network(void);

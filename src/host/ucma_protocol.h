@@ -27,7 +27,7 @@
 #include "wire/packet.h"
 
 #define ADV_UCMA_PROTOCOL_MAGIC	  0x4144564du /* "ADVM" */
-#define ADV_UCMA_PROTOCOL_VERSION 1
+#define ADV_UCMA_PROTOCOL_VERSION 2
 #define ADV_UCMA_MESSAGE_LEN	  512
 #define ADV_UCMA_MESSAGE_PRIVATE  255
 
@@ -42,9 +42,11 @@ enum adv_ucma_command {
 	ADV_UCMA_CMD_QUERY_ROUTE,   /* id; answer: route */
 	ADV_UCMA_CMD_LISTEN,	    /* id, value: backlog; answer: route (the port) */
 	ADV_UCMA_CMD_CONNECT,	    /* id, conn */
-	ADV_UCMA_CMD_ACCEPT,	    /* id, conn */
+	ADV_UCMA_CMD_ACCEPT,	    /* id, conn; answer of an iWARP id: agreement, and the
+				       connection's descriptor */
 	ADV_UCMA_CMD_REJECT,	    /* id, conn.reason and private data */
-	ADV_UCMA_CMD_ESTABLISH,	    /* id: sends RTU, or reports received data of the consumer */
+	ADV_UCMA_CMD_ESTABLISH,	    /* id: sends RTU, or reports received data of the consumer;
+				       answer of an iWARP id: as ACCEPT */
 	ADV_UCMA_CMD_DISCONNECT,    /* id */
 	ADV_UCMA_CMD_QP_ATTR,	    /* id, value: enum ibv_qp_state; answer: qp_attr */
 	ADV_UCMA_CMD_SET_OPTION,    /* id, option */
@@ -104,6 +106,16 @@ struct adv_ucma_conn {
 	uint8_t private_data[ADV_UCMA_MESSAGE_PRIVATE];
 };
 
+/* What the ends of an iWARP connection have agreed on (iwarp/agreement.h). */
+struct adv_ucma_agreement {
+	uint32_t ird;
+	uint32_t ord;
+	uint8_t first; /* enum adv_rdmap_first */
+	uint8_t crc;
+	uint8_t rx_markers;
+	uint8_t tx_markers;
+};
+
 struct adv_ucma_message {
 	uint32_t magic;
 	uint16_t version;
@@ -117,6 +129,7 @@ struct adv_ucma_message {
 		struct {
 			uint32_t port_space; /* enum rdma_port_space */
 			uint32_t qp_type;    /* enum ibv_qp_type */
+			uint32_t iwarp;	     /* 1: connections are those of iWARP */
 		} create;
 		struct {
 			union adv_ucma_sockaddr local; /* family 0: any */
@@ -125,6 +138,7 @@ struct adv_ucma_message {
 		} addr;
 		struct adv_ucma_route route;
 		struct adv_ucma_conn conn;
+		struct adv_ucma_agreement agreement;
 		struct {
 			struct ibv_qp_attr attr;
 			int32_t mask;

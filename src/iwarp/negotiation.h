@@ -13,8 +13,8 @@
 #ifndef ADV_IWARP_NEGOTIATION_H
 #define ADV_IWARP_NEGOTIATION_H
 
+#include "iwarp/agreement.h"
 #include "iwarp/mpa.h"
-#include "iwarp/stream.h"
 
 /* What one end wants. */
 struct adv_mpa_wish {

@@ -127,6 +127,11 @@ void adv_rdmap_fail(struct adv_rdmap_stream *s)
 	begin_end(s, &t);
 }
 
+void adv_rdmap_finish(struct adv_rdmap_stream *s)
+{
+	begin_end(s, NULL);
+}
+
 /* Moves the queue pair to ERR, as the responder of RoCE does. */
 static void end_qp(struct adv_rdmap_stream *s, enum adv_vendor_err why, uint64_t now)
 {

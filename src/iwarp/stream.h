@@ -25,27 +25,8 @@
 
 #include <sys/uio.h>
 
+#include "iwarp/agreement.h"
 #include "transport/engine.h"
-
-/* The first FPDU of a stream. The responder of a connection sends none before it has received one
- * (RFC 5044 section 7.1.2, RFC 6581 section 9.1). */
-enum adv_rdmap_first {
-	ADV_RDMAP_FIRST_ANY,	 /* initiator: the first request of the program */
-	ADV_RDMAP_FIRST_WRITE,	 /* initiator: a WRITE of length 0, at once */
-	ADV_RDMAP_FIRST_EMPTY,	 /* initiator: an FPDU without a segment, at once */
-	ADV_RDMAP_FIRST_OF_PEER, /* responder: the peer's; this end waits for it */
-};
-
-/* What the start-up frames have agreed on (negotiation.h). */
-struct adv_rdmap_config {
-	enum adv_rdmap_first first;
-	bool crc;
-	bool rx_markers;  /* this end has asked for markers */
-	bool tx_markers;  /* the peer has */
-	uint32_t ird;	  /* READs of the peer that are served at a time */
-	uint32_t ord;	  /* READs of this end that are outstanding at a time */
-	uint32_t segment; /* longest payload of a segment, bytes; 0: the longest possible */
-};
 
 enum adv_rdmap_phase {
 	ADV_RDMAP_OPEN,

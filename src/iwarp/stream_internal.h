@@ -123,6 +123,8 @@ void adv_rdmap_refuse(struct adv_rdmap_stream *s, uint64_t now, enum adv_vendor_
 void adv_rdmap_refuse_memory(struct adv_rdmap_stream *s, uint64_t now, enum adv_vendor_err local);
 /* Ends the stream after an error of this end; the queue pair is in ERR. */
 void adv_rdmap_fail(struct adv_rdmap_stream *s);
+/* Ends the stream without an error: the program has moved the queue pair to ERR. */
+void adv_rdmap_finish(struct adv_rdmap_stream *s);
 /* Handles a Terminate of the peer. */
 void adv_rdmap_terminated(struct adv_rdmap_stream *s, uint64_t now,
 			  const struct adv_rdmap_terminate *t);

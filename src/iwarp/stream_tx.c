@@ -337,7 +337,7 @@ static void check_framed(struct adv_rdmap_stream *s, uint64_t now)
 static bool still_open(struct adv_rdmap_stream *s)
 {
 	if (s->phase == ADV_RDMAP_OPEN && !adv_qp_can_receive(s->qp))
-		adv_rdmap_fail(s);
+		adv_rdmap_finish(s);
 	return s->phase == ADV_RDMAP_OPEN;
 }
 

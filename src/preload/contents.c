@@ -216,7 +216,8 @@ static void write_ibdev(struct adv_files *f, const struct adv_gid_table *t)
 	char host[65] = "";
 
 	read_line("/proc/sys/kernel/hostname", host, sizeof(host));
-	adv_files_text(f, IBDEV "/node_type", "1: CA\n");
+	adv_files_text(f, IBDEV "/node_type",
+		       adv_transport() == ADV_TRANSPORT_IWARP ? "4: RNIC\n" : "1: CA\n");
 	write_guid(f, IBDEV "/node_guid", t->node_guid);
 	write_guid(f, IBDEV "/sys_image_guid", t->node_guid);
 	adv_files_text(f, IBDEV "/node_desc", "%.48s " ADV_DEVICE_NAME "\n", host);
@@ -313,13 +314,21 @@ static void write_gid(struct adv_files *f, uint32_t index, const struct adv_gid_
 	adv_files_text(f, path, "%.16s\n", e->ifname);
 }
 
-static void write_gids(struct adv_files *f, const struct adv_gid_table *t)
+static void write_gids(struct adv_files *f, const struct adv_gid_table *all)
 {
+	struct adv_gid_table *t = malloc(sizeof(*t));
+
+	if (!t)
+		return;
+	memcpy(t, all, sizeof(*t));
+	if (adv_transport() == ADV_TRANSPORT_IWARP)
+		adv_gid_table_to_mac(t);
 	adv_files_sweep(f, PORT "/gids", wanted_index, t);
 	adv_files_sweep(f, PORT "/gid_attrs/types", wanted_index, t);
 	adv_files_sweep(f, PORT "/gid_attrs/ndevs", wanted_index, t);
 	for (uint32_t i = 0; i < t->count; i++)
 		write_gid(f, i, &t->entry[i]);
+	free(t);
 }
 
 /* ---- counters ---- */

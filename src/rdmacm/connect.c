@@ -45,7 +45,7 @@ static int check_param(const struct adv_rdma_id *id, const struct rdma_conn_para
 }
 
 /* Fills in the parameters of connect and accept. EINVAL: too much private data. */
-static int fill_conn(const struct adv_rdma_id *id, struct adv_ucma_conn *conn,
+static int fill_conn(struct adv_rdma_id *id, struct adv_ucma_conn *conn,
 		     const struct rdma_conn_param *param)
 {
 	size_t given = param && param->private_data ? param->private_data_len : 0;
@@ -60,7 +60,7 @@ static int fill_conn(const struct adv_rdma_id *id, struct adv_ucma_conn *conn,
 		memcpy(conn->private_data + id->connect_len, param->private_data, given);
 	conn->private_data_len = (uint8_t)(id->connect_len + given);
 	conn->qp_type = (uint8_t)(id->id.qp ? id->id.qp->qp_type : id->id.qp_type);
-	conn->qp_num = id->id.qp ? id->id.qp->qp_num : param->qp_num;
+	conn->qp_num = id->qp_num = id->id.qp ? id->id.qp->qp_num : param->qp_num;
 	conn->srq = id->id.qp ? id->id.qp->srq != NULL : param->srq;
 	conn->responder_resources = id->responder_resources;
 	conn->initiator_depth = id->initiator_depth;
@@ -109,17 +109,17 @@ static int make_ready(struct adv_rdma_id *id)
 /* Sends the daemon the acceptance. From then on the id has events. */
 static int send_accept(struct adv_rdma_id *id, struct adv_ucma_message *m)
 {
+	int err, fd = -1;
 	bool before;
-	int err;
 
 	adv_rdma_lock(id->connection);
 	before = id->unaccepted;
 	id->unaccepted = false;
-	err = id->ended ? ENODEV : adv_rdma_ask(id->connection, m, NULL);
+	err = id->ended ? ENODEV : adv_rdma_ask(id->connection, m, &fd);
 	if (err)
 		id->unaccepted = before;
 	adv_rdma_unlock(id->connection);
-	return err;
+	return err ? err : adv_rdma_attach(id, m, fd);
 }
 
 ADV_EXPORT int rdma_accept(struct rdma_cm_id *cm_id, struct rdma_conn_param *param)

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The last step of connection establishment, at the connecting end. */
+/* The last steps of connection establishment. */
 #ifndef ADV_RDMACM_ESTABLISH_H
 #define ADV_RDMACM_ESTABLISH_H
 
 #include "rdmacm/id_state.h"
+
+/* Gives the id's queue pair the connection that came with the answer *m of the daemon, if the id is
+ * of iWARP; fd -1: none came. Owns fd. 0 or errno. */
+int adv_rdma_attach(struct adv_rdma_id *id, const struct adv_ucma_message *m, int fd);
 
 /* Reports to the daemon that the id's queue pair can receive and send. */
 int adv_rdma_establish(struct adv_rdma_id *id);

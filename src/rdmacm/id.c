@@ -8,6 +8,7 @@
 #include "rdmacm/ack.h"
 #include "rdmacm/channel.h"
 #include "base/export.h"
+#include "host/identity.h"
 #include "rdmacm/watch.h"
 
 static struct adv_rdma_id *alloc_id(struct adv_rdma_channel *ch, void *context,
@@ -74,6 +75,7 @@ int adv_rdma_id_create(struct rdma_event_channel *channel, struct rdma_cm_id **o
 	m.channel = ch->handle;
 	m.body.create.port_space = ps;
 	m.body.create.qp_type = qp_type;
+	m.body.create.iwarp = adv_transport() == ADV_TRANSPORT_IWARP;
 	adv_rdma_lock(ch->connection);
 	err = adv_rdma_ask(ch->connection, &m, NULL);
 	if (!err)

@@ -104,10 +104,15 @@ void adv_rdma_id_enter(struct adv_rdma_id *id, uint32_t handle)
 
 int adv_rdma_id_ask(struct adv_rdma_id *id, struct adv_ucma_message *m)
 {
+	return adv_rdma_id_ask_with(id, m, NULL);
+}
+
+int adv_rdma_id_ask_with(struct adv_rdma_id *id, struct adv_ucma_message *m, int *fd)
+{
 	int err;
 
 	adv_rdma_lock(id->connection);
-	err = id->ended ? ENODEV : adv_rdma_ask(id->connection, m, NULL);
+	err = id->ended ? ENODEV : adv_rdma_ask(id->connection, m, fd);
 	adv_rdma_unlock(id->connection);
 	return err ? explain(err, m->type) : 0;
 }

@@ -34,6 +34,7 @@ struct adv_rdma_id {
 	bool ended;	    /* the daemon has destroyed the daemon's id */
 	bool removed;	    /* DEVICE_REMOVAL was reported */
 	bool unaccepted;    /* the id of an unanswered request: it has no events */
+	uint32_t qp_num;    /* of the queue pair that connects or accepts */
 	bool connecting;    /* connect or accept has been called */
 	bool connected;	    /* ESTABLISHED was reported, or rdma_establish() has succeeded */
 	bool disconnected;  /* DISCONNECTED was reported */
@@ -85,6 +86,9 @@ struct adv_rdma_id *adv_rdma_id_find(struct adv_rdma_connection *c, uint32_t han
 
 /* Sends the daemon a request about this id, without the lock held. ENODEV if the id has ended. */
 int adv_rdma_id_ask(struct adv_rdma_id *id, struct adv_ucma_message *m);
+/* As adv_rdma_id_ask(). *fd: the descriptor that came with the answer, owned by the caller; -1:
+ * none. */
+int adv_rdma_id_ask_with(struct adv_rdma_id *id, struct adv_ucma_message *m, int *fd);
 
 /* Destroys the daemon's id; the library's id stays. Call it with the lock held. */
 void adv_rdma_id_end(struct adv_rdma_id *id);

@@ -35,6 +35,8 @@
 
 #define ADV_NEVER UINT64_MAX
 
+struct adv_protocol;
+
 struct adv_engine_config {
 	uint64_t seed[4];      /* seed of the keys and PSNs; from getrandom(2) on a real device */
 	uint32_t qpn_first;    /* the engine's first QP number */
@@ -92,6 +94,8 @@ struct adv_engine_config {
 	 * NULL: the engine treats such regions like others.
 	 */
 	bool (*page_in)(void *addr, uint64_t length, bool to_write);
+	/* What the queue pairs do on the wire (protocol.h). NULL: RoCE. Needs no_fast_path. */
+	const struct adv_protocol *protocol;
 };
 
 /* Largest payload of a packet, bytes. */

@@ -7,6 +7,7 @@
 #include "transport/cq.h"
 #include "transport/domain.h"
 #include "transport/mcast.h"
+#include "transport/protocol.h"
 #include "transport/qpn.h"
 #include "transport/recovery.h"
 #include "transport/requester.h"
@@ -33,6 +34,7 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return NULL;
+	e->protocol = config->protocol ? config->protocol : &adv_protocol_roce;
 	e->front.timers = ADV_NEVER;
 	e->timers.earliest = &e->front.timers;
 	memcpy(e->rng.s, config->seed, sizeof(e->rng.s));
@@ -124,14 +126,4 @@ void adv_engine_set_long(struct adv_engine *e, adv_engine_long_payload *payload,
 void adv_engine_set_line_rate(struct adv_engine *e, uint32_t mbps)
 {
 	e->line_mbps = mbps ? mbps : DEFAULT_LINE_MBPS;
-}
-
-const struct adv_engine_counters *adv_engine_counters(const struct adv_engine *e)
-{
-	return &e->counters;
-}
-
-const struct adv_engine_work *adv_engine_work(const struct adv_engine *e)
-{
-	return &e->work;
 }

@@ -52,3 +52,13 @@ bool adv_engine_event(struct adv_engine *e, struct adv_event *event)
 	e->front.todo &= ~(uint32_t)ADV_TODO_EVENT;
 	return false;
 }
+
+const struct adv_engine_counters *adv_engine_counters(const struct adv_engine *e)
+{
+	return &e->counters;
+}
+
+const struct adv_engine_work *adv_engine_work(const struct adv_engine *e)
+{
+	return &e->work;
+}

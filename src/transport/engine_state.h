@@ -71,6 +71,8 @@ struct adv_engine_unseen {
 	uint64_t of_all[ADV_LATENCY_BUCKETS];
 };
 
+struct adv_protocol;
+
 struct adv_engine {
 	struct adv_engine_front front; /* must be the first member */
 	struct adv_rng rng;
@@ -104,6 +106,7 @@ struct adv_engine {
 	bool no_fast_path;
 	bool acks_not_held; /* see adv_engine_config */
 	bool no_latency;
+	const struct adv_protocol *protocol;
 	const struct adv_recovery *recovery;
 	bool (*page_in)(void *addr, uint64_t length, bool to_write);
 	adv_engine_long_payload *long_payload; /* NULL: no long packets */

@@ -8,6 +8,7 @@
 #include "transport/mr_memo.h"
 #include "transport/outgoing.h"
 #include "transport/post.h"
+#include "transport/protocol.h"
 #include "transport/requester.h"
 #include "transport/responder_tx.h"
 #include "transport/retransmit.h"
@@ -363,7 +364,7 @@ static __attribute__((noinline)) unsigned serve_all(struct adv_engine *e, uint64
 		if (!(qp->unusual & ADV_UNUSUAL_FOR_TURN) && !e->held_dscps)
 			take_turn(qp, now, batch);
 		else
-			adv_outgoing_serve(qp, now, batch);
+			e->protocol->turn(qp, now, batch);
 		if (adv_responder_ack_goes_alone(qp, batch))
 			break;
 	}

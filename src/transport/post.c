@@ -13,29 +13,6 @@
 #include "transport/requester.h"
 #include "transport/srq.h"
 
-/* Returns a bit mask of the opcodes of the transport (IBTA table 70). */
-static uint32_t opcodes_of(enum ibv_qp_type type)
-{
-	uint32_t send = 1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM;
-	uint32_t write = 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_RDMA_WRITE_WITH_IMM;
-	uint32_t read = 1u << IBV_WR_RDMA_READ | 1u << IBV_WR_ATOMIC_CMP_AND_SWP |
-			1u << IBV_WR_ATOMIC_FETCH_AND_ADD | 1u << ADV_WR_FLUSH |
-			1u << ADV_WR_ATOMIC_WRITE | 1u << IBV_WR_SEND_WITH_INV;
-	uint32_t local = 1u << IBV_WR_BIND_MW | 1u << ADV_WR_BIND_TYPE_1 | 1u << IBV_WR_LOCAL_INV;
-
-	switch (type) {
-	case IBV_QPT_RC:
-	case IBV_QPT_XRC_SEND:
-		return send | write | read | local;
-	case IBV_QPT_UC:
-		return send | write | local;
-	case IBV_QPT_UD:
-		return send;
-	default:
-		return 0;
-	}
-}
-
 #define INLINE_OPCODES                                                                             \
 	(1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM | 1u << IBV_WR_SEND_WITH_INV |             \
 	 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_RDMA_WRITE_WITH_IMM)
@@ -60,7 +37,7 @@ static int check_send_wr(const struct adv_qp *qp, const struct ibv_send_wr *wr)
 	unsigned long long id = wr->wr_id;
 	uint32_t op = (uint32_t)wr->opcode;
 
-	if (op > 31 || !(opcodes_of(qp->type) & (1u << op)))
+	if (op > 31 || !(qp->opcodes & (1u << op)))
 		return adv_reason(EINVAL, WR "opcode %s (%u) is not possible on a %s queue pair",
 				  id, adv_wr_opcode_name((int)op), op, adv_qp_type_name(qp->type));
 	if (wr->num_sge < 0 || (wr->num_sge > 0 && !wr->sg_list))

@@ -11,6 +11,7 @@
 #include "transport/flow.h"
 #include "transport/mcast.h"
 #include "transport/mw.h"
+#include "transport/protocol.h"
 #include "transport/qp.h"
 #include "transport/qpn.h"
 #include "transport/responder_ack.h"
@@ -85,9 +86,11 @@ static int check_capacities(const struct adv_qp_config *c)
 	return 0;
 }
 
-static int check_config(const struct adv_qp_config *c)
+/* Checks the configuration. 0, and the opcodes of the QP, or errno. */
+static int check_config(const struct adv_engine *e, const struct adv_qp_config *c,
+			uint32_t *opcodes)
 {
-	if (service_of(c->type) < 0)
+	if (service_of(c->type) < 0 || !e->protocol->supports(c->type, opcodes))
 		return adv_reason(EOPNOTSUPP, "qp_type %d does not exist here", (int)c->type);
 	if (c->type == IBV_QPT_XRC_RECV)
 		return c->xrcd ? 0 : EINVAL;
@@ -151,9 +154,10 @@ static void release_objects(struct adv_qp *qp)
 struct adv_qp *adv_qp_create(struct adv_engine *e, struct adv_qp_config *config)
 {
 	struct adv_qp *qp;
+	uint32_t opcodes;
 
 	drop_unused(config);
-	errno = check_config(config);
+	errno = check_config(e, config, &opcodes);
 	if (errno)
 		return NULL;
 	errno = ENOMEM;
@@ -171,6 +175,7 @@ struct adv_qp *adv_qp_create(struct adv_engine *e, struct adv_qp_config *config)
 	}
 	qp->engine = e;
 	qp->type = config->type;
+	qp->opcodes = opcodes;
 	qp->service = (uint8_t)service_of(qp->type);
 	qp->reliable = qp->service == ADV_SERVICE_RC || qp->service == ADV_SERVICE_XRC;
 	qp->xrcd = config->xrcd;
@@ -235,8 +240,8 @@ void adv_qp_clear(struct adv_qp *qp)
 	struct adv_engine *e = qp->engine;
 	struct adv_timer timer;
 
-	/* This removes the flow's timer, which may move other timers in the heap. */
-	adv_flow_free(qp);
+	/* With RoCE, this removes the flow's timer, which may move other timers in the heap. */
+	e->protocol->forget(qp);
 	drop_recv(qp);
 	adv_mw_forget(qp);
 	for (; qp->type == IBV_QPT_UD && qp->sq.tail != qp->sq.head; qp->sq.tail++)
@@ -268,6 +273,17 @@ void adv_qp_clear(struct adv_qp *qp)
 	qp->last_wqe_reported = false;
 	memset(&qp->error, 0, sizeof(qp->error));
 	qp->state = IBV_QPS_RESET;
+}
+
+void adv_qp_reset(struct adv_qp *qp)
+{
+	struct ibv_qp_cap cap = qp->attr.cap;
+
+	adv_qp_clear(qp);
+	qp->sqd_event_wanted = false;
+	memset(&qp->attr, 0, sizeof(qp->attr));
+	qp->attr.cap = cap;
+	adv_qp_review(qp);
 }
 
 uint32_t adv_qp_num(const struct adv_qp *qp)

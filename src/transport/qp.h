@@ -8,5 +8,7 @@
 /* Moves the QP to RESET: empties its queues, removes its completions from the CQs, and drops its
  * state of packets in flight. */
 void adv_qp_clear(struct adv_qp *qp);
+/* As adv_qp_clear(), and forgets all attributes: ibv_modify_qp() to RESET. */
+void adv_qp_reset(struct adv_qp *qp);
 
 #endif

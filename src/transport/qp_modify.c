@@ -7,8 +7,10 @@
 #include "transport/flight.h"
 #include "transport/flow.h"
 #include "transport/names.h"
+#include "transport/protocol.h"
 #include "transport/qp.h"
 #include "transport/qp_complete.h"
+#include "transport/qp_modify.h"
 #include "transport/qp_transition.h"
 #include "transport/requester.h"
 #include "transport/responder.h"
@@ -310,6 +312,11 @@ static int change_attributes(struct adv_qp *qp, enum ibv_qp_state next,
 
 int adv_qp_modify(struct adv_qp *qp, uint64_t now, const struct ibv_qp_attr *attr, int mask)
 {
+	return qp->engine->protocol->modify(qp, now, attr, mask);
+}
+
+int adv_roce_modify(struct adv_qp *qp, uint64_t now, const struct ibv_qp_attr *attr, int mask)
+{
 	enum ibv_qp_state next = mask & IBV_QP_STATE ? attr->qp_state : qp->state;
 
 	if (check_transition(qp, next, mask) || check_values(qp, attr, mask))
@@ -323,13 +330,7 @@ int adv_qp_modify(struct adv_qp *qp, uint64_t now, const struct ibv_qp_attr *att
 	if (!(mask & IBV_QP_STATE) && (next == IBV_QPS_RESET || next == IBV_QPS_ERR))
 		return 0;
 	if (next == IBV_QPS_RESET) {
-		struct ibv_qp_cap cap = qp->attr.cap;
-
-		adv_qp_clear(qp);
-		qp->sqd_event_wanted = false;
-		memset(&qp->attr, 0, sizeof(qp->attr));
-		qp->attr.cap = cap;
-		adv_qp_review(qp);
+		adv_qp_reset(qp);
 		return 0;
 	}
 	if (next == IBV_QPS_ERR) {

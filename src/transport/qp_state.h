@@ -240,6 +240,8 @@ struct adv_qp {
 	uint32_t *latency;
 	uint64_t *latency_of_all;
 	struct adv_qp_error error;
+	uint32_t opcodes; /* of send requests that the QP can execute, one bit each */
+	void *connection; /* the protocol's, see protocol.h; NULL with RoCE */
 	/* Share of the QP in each counter of the engine, by position, since the QP was created,
 	 * modulo 2^32. Counters that the fast path increments have no share. */
 	uint32_t share[ADV_ENGINE_COUNTERS];

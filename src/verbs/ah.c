@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verbs/kind.h"
 #include "verbs/objects.h"
 #include "verbs/query.h"
 
@@ -30,6 +31,9 @@ ADV_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *a
 	struct adv_ah *ah;
 	int err;
 
+	if (!adv_ibv_kind()->datagrams)
+		return adv_ibv_refuse_object(adv_reason(EOPNOTSUPP, "iWARP has no datagrams"),
+					     "ibv_create_ah(pd %u)", pd->handle);
 	memcpy(a.grh.dgid.raw, group.raw, 16);
 	ah = calloc(1, sizeof(*ah));
 	if (!ah)

@@ -2,6 +2,7 @@
 /* Opens and closes the device for a context. */
 #include <stdlib.h>
 
+#include "verbs/kind.h"
 #include "verbs/objects.h"
 
 static const struct adv_device_callbacks callbacks = {
@@ -21,10 +22,12 @@ static void fill_operations(struct verbs_context *v)
 	v->modify_cq = adv_ibv_modify_cq;
 	v->create_qp_ex = adv_ibv_create_qp_ex;
 	v->create_srq_ex = adv_ibv_create_srq_ex;
-	v->get_srq_num = adv_ibv_get_srq_num;
-	v->open_xrcd = adv_ibv_open_xrcd;
-	v->close_xrcd = adv_ibv_close_xrcd;
-	v->open_qp = adv_ibv_open_qp;
+	if (adv_ibv_kind()->datagrams) {
+		v->get_srq_num = adv_ibv_get_srq_num;
+		v->open_xrcd = adv_ibv_open_xrcd;
+		v->close_xrcd = adv_ibv_close_xrcd;
+		v->open_qp = adv_ibv_open_qp;
+	}
 	v->alloc_td = adv_ibv_alloc_td;
 	v->dealloc_td = adv_ibv_dealloc_td;
 	v->alloc_parent_domain = adv_ibv_alloc_parent_domain;

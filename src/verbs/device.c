@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "host/identity.h"
+#include "verbs/kind.h"
 #include "verbs/objects.h"
 
 /* Provider libraries read the pointer after struct ibv_device and compare it with the pointer to
@@ -17,8 +18,6 @@ static struct {
 } the_device = {
 	.ibv =
 		{
-			.node_type = IBV_NODE_CA,
-			.transport_type = IBV_TRANSPORT_IB,
 			.name = ADV_DEVICE_NAME,
 			.ibdev_path = "/sys/class/infiniband/" ADV_DEVICE_NAME,
 		},
@@ -31,6 +30,8 @@ static void fill_device_names(void)
 	struct ibv_device *d = &the_device.ibv;
 	char name[ADV_UVERBS_NAME_LEN];
 
+	d->node_type = adv_ibv_kind()->node_type;
+	d->transport_type = adv_ibv_kind()->transport_type;
 	adv_uverbs_name(name);
 	snprintf(d->dev_name, sizeof(d->dev_name), "%s", name);
 	snprintf(d->dev_path, sizeof(d->dev_path), "/sys/class/infiniband_verbs/%s", name);

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "host/control_protocol.h"
 #include "host/identity.h"
+#include "verbs/kind.h"
 #include "verbs/objects.h"
 #include "verbs/query.h"
 
@@ -57,8 +58,10 @@ struct adv_gid_table *adv_ibv_gids_of(struct ibv_context *context)
 {
 	struct adv_gid_table *table = malloc(sizeof(*table));
 
-	if (table)
-		adv_device_gids(adv_ibv_context_of(context)->device, table);
+	if (!table)
+		return NULL;
+	adv_device_gids(adv_ibv_context_of(context)->device, table);
+	adv_ibv_kind()->limit_gids(table);
 	return table;
 }
 
@@ -102,6 +105,7 @@ int adv_ibv_query_device_ex(struct ibv_context *context,
 	full.pci_atomic_caps.fetch_add = IBV_PCI_ATOMIC_OPERATION_8_BYTE_SIZE_SUP;
 	full.pci_atomic_caps.compare_swap = IBV_PCI_ATOMIC_OPERATION_8_BYTE_SIZE_SUP;
 	full.phys_port_cnt_ex = 1;
+	adv_ibv_kind()->limit_device(&full);
 	if (attr_size > sizeof(full)) {
 		memset((char *)attr + sizeof(full), 0, attr_size - sizeof(full));
 		attr_size = sizeof(full);
@@ -188,6 +192,7 @@ int adv_ibv_query_port(struct ibv_context *context, uint8_t port_num, struct ibv
 	if (err)
 		return err;
 	fill_port(table, &full);
+	adv_ibv_kind()->limit_port(&full);
 	free(table);
 	if (attr_size > sizeof(full)) {
 		memset((char *)attr + sizeof(full), 0, attr_size - sizeof(full));

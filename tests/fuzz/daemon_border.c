@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include "daemon/group.h"
 #include "daemon/keeper.h"
 #include "daemon/resolve.h"
+#include "daemon/tcp.h"
 
 struct border border;
 
@@ -279,4 +281,41 @@ uint32_t adv_resolve_interface_flags(struct adv_resolver *r, uint32_t ifindex)
 bool adv_resolve_is_own(struct adv_resolver *r, const struct adv_gid *gid, uint32_t ifindex)
 {
 	return gid->raw[15] < 100;
+}
+
+/* ---- TCP: sockets that reach nobody ---- */
+
+int adv_tcp_open(struct adv_cm_addr *local, bool own_family)
+{
+	static uint16_t next;
+
+	if (!local->port)
+		local->port = (uint16_t)(40000 + next++ % 8);
+	return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+void adv_tcp_set_tos(int fd, sa_family_t family, uint8_t tos)
+{
+}
+
+/* Every other connection is refused later, by the event of a socket without a peer. */
+int adv_tcp_connect(int fd, const struct adv_cm_addr *remote)
+{
+	return remote->port % 2 ? ECONNREFUSED : 0;
+}
+
+int adv_tcp_accept(int fd)
+{
+	errno = EAGAIN;
+	return -1;
+}
+
+bool adv_tcp_addresses(int fd, struct adv_cm_addr *local, struct adv_cm_addr *remote)
+{
+	return false;
+}
+
+int adv_tcp_error(int fd)
+{
+	return 0;
 }

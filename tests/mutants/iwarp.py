@@ -73,7 +73,7 @@ IWARP = [
     ("rdmap-gone", "memory that was deregistered is still sent", STREAM_TX,
      "if (s->generation == s->qp->engine->mr_generation)", "if (true)"),
     ("rdmap-still-open", "the end of the queue pair does not end the stream", STREAM_TX,
-     "!adv_qp_can_receive(s->qp))\n\t\tadv_rdmap_fail(s);", "false)\n\t\tadv_rdmap_fail(s);"),
+     "!adv_qp_can_receive(s->qp))\n\t\tadv_rdmap_finish(s);", "false)\n\t\tadv_rdmap_finish(s);"),
     # ---- the end ----
     ("rdmap-order", "a failed request completes before an earlier READ", STREAM,
      "wqe->failed && qp->sq.tail == qp->sq.next", "adv_send_wqe_at(qp, qp->sq.next)->failed"),

@@ -1,0 +1,694 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "daemon/ucma_stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "daemon/tcp.h"
+#include "daemon/ucma_channel.h"
+#include "iwarp/negotiation.h"
+
+#define EVENTS_A_ROUND	64
+#define ACCEPTS_A_ROUND 16
+#define RUNS_A_ROUND	128
+#define DISCARD_READS	16
+#define CONNECT_MS	20000 /* for TCP's handshake */
+#define REQUEST_MS	10000 /* for a peer's request, as in siw */
+#define REPLY_MS	60000 /* for a peer's reply: its program may take its time */
+#define ENDING_MS	4000  /* for a peer to end the connection, too */
+#define READS_DEFAULT	16    /* of a peer that does not name a number (revision 1) */
+
+enum stream_state {
+	STREAM_NEW, /* perhaps with a bound socket */
+	STREAM_LISTENING,
+	STREAM_CONNECTING,
+	STREAM_REQUEST_SENT,
+	STREAM_REQUEST_AWAITED,	 /* accepted, without an id */
+	STREAM_REQUEST_RECEIVED, /* the program accepts or rejects it */
+	STREAM_REPLY_RECEIVED,	 /* the program establishes the connection */
+	STREAM_CONNECTED,
+	STREAM_ENDING, /* this end has ended the connection: what arrives is discarded */
+	STREAM_ENDED,  /* without a socket */
+};
+
+struct adv_ucma_stream {
+	struct adv_list timed; /* of ucma->streams.timed */
+	struct adv_list child; /* node in the listener's list of requests that are awaited */
+	struct adv_list children;
+	struct adv_ucma *ucma;
+	struct adv_ucma_id *id;		  /* NULL: a request is awaited, or the connection ends */
+	struct adv_ucma_stream *listener; /* of an awaited request */
+	enum stream_state state;
+	int fd; /* -1: none */
+	uint64_t due_ms;
+	unsigned backlog;
+	bool tos_set;
+	uint8_t tos;
+	struct adv_mpa_wish wish;
+	struct adv_mpa_frame request;
+	struct adv_rdmap_config config;
+	uint16_t have; /* bytes of the peer's frame */
+	uint8_t bytes[ADV_MPA_FRAME_LEN + ADV_MPA_PRIVATE_MAX];
+};
+
+/* ---- sockets ---- */
+
+/* Watches the socket. What does not matter in a state is not watched, so that nothing is reported
+ * twice. */
+static void watch(struct adv_ucma_stream *s, uint32_t events)
+{
+	struct epoll_event e = {.events = events, .data.ptr = s};
+
+	if (epoll_ctl(s->ucma->streams.epoll, EPOLL_CTL_MOD, s->fd, &e) < 0)
+		(void)epoll_ctl(s->ucma->streams.epoll, EPOLL_CTL_ADD, s->fd, &e);
+}
+
+static void set_timer(struct adv_ucma_stream *s, unsigned ms)
+{
+	struct adv_list *all = &s->ucma->streams.timed, *after = all->prev;
+
+	adv_list_del(&s->timed);
+	if (!ms)
+		return;
+	s->due_ms = adv_clock_ms() + ms;
+	for (after = all->prev; after != all; after = after->prev)
+		if (adv_container_of(after, struct adv_ucma_stream, timed)->due_ms <= s->due_ms)
+			break;
+	adv_list_add(after, &s->timed);
+}
+
+/* Closes the socket. */
+static void hang_up(struct adv_ucma_stream *s)
+{
+	if (s->fd >= 0) {
+		close(s->fd); /* this also removes it from the epoll set, if it is the last copy */
+		s->ucma->streams.sockets--;
+	}
+	s->fd = -1;
+	s->state = STREAM_ENDED;
+	set_timer(s, 0);
+}
+
+static void unwatch(struct adv_ucma_stream *s)
+{
+	if (s->fd >= 0)
+		(void)epoll_ctl(s->ucma->streams.epoll, EPOLL_CTL_DEL, s->fd, NULL);
+}
+
+static void free_stream(struct adv_ucma_stream *s)
+{
+	unwatch(s);
+	hang_up(s);
+	adv_list_del(&s->child);
+	free(s);
+}
+
+/* The process may have copies of the socket, so the set would keep it. */
+static void end_stream(struct adv_ucma_stream *s)
+{
+	unwatch(s);
+	hang_up(s);
+}
+
+static struct adv_ucma_stream *new_stream(struct adv_ucma *u)
+{
+	struct adv_ucma_stream *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->ucma = u;
+	s->fd = -1;
+	adv_list_init(&s->timed);
+	adv_list_init(&s->child);
+	adv_list_init(&s->children);
+	return s;
+}
+
+static void apply_tos(const struct adv_ucma_stream *s)
+{
+	if (s->tos_set && s->fd >= 0)
+		adv_tcp_set_tos(s->fd, adv_cm_id_local(s->id->cm)->family, s->tos);
+}
+
+static bool may_have_more_sockets(const struct adv_ucma *u)
+{
+	return u->streams.sockets < u->streams.socket_limit;
+}
+
+/* ---- ending ---- */
+
+/* Sends the end of the stream, and waits for the peer's. */
+static void begin_ending(struct adv_ucma_stream *s)
+{
+	(void)shutdown(s->fd, SHUT_WR);
+	s->state = STREAM_ENDING;
+	watch(s, EPOLLIN | EPOLLRDHUP);
+	set_timer(s, ENDING_MS);
+}
+
+/* The connection is at its end. */
+static void ended(struct adv_ucma_stream *s)
+{
+	struct adv_ucma_id *id = s->id;
+	bool reports = s->state == STREAM_CONNECTED || s->state == STREAM_ENDING;
+
+	end_stream(s);
+	if (!id)
+		free_stream(s);
+	else if (reports)
+		adv_ucma_event_queue_status(id, RDMA_CM_EVENT_DISCONNECTED, 0);
+}
+
+/* Discards what a peer still sends after this end has ended the connection: unread bytes would turn
+ * the end into a reset, and the peer could lose what was sent to it before. */
+static void discard(struct adv_ucma_stream *s)
+{
+	static uint8_t sink[65536];
+	ssize_t n = 1;
+
+	for (unsigned i = 0; i < DISCARD_READS && n > 0; i++)
+		n = recv(s->fd, sink, sizeof(sink), MSG_DONTWAIT);
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+		ended(s);
+}
+
+/* ---- start-up frames ---- */
+
+/* Reads the peer's frame, and no byte behind it. */
+static enum adv_mpa_status read_frame(struct adv_ucma_stream *s, enum adv_mpa_kind kind,
+				      struct adv_mpa_frame *f, int *error)
+{
+	*error = 0;
+	for (;;) {
+		size_t used, want = ADV_MPA_FRAME_LEN;
+		enum adv_mpa_status status = adv_mpa_decode(s->bytes, s->have, kind, f, &used);
+		ssize_t n;
+
+		if (status != ADV_MPA_MORE)
+			return status;
+		if (s->have >= ADV_MPA_FRAME_LEN)
+			want += (size_t)s->bytes[ADV_MPA_FRAME_LEN - 2] << 8 |
+				s->bytes[ADV_MPA_FRAME_LEN - 1];
+		if (want <= s->have || want > sizeof(s->bytes))
+			return ADV_MPA_BAD_LENGTH;
+		n = recv(s->fd, s->bytes + s->have, want - s->have, MSG_DONTWAIT);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return ADV_MPA_MORE;
+		if (n <= 0) {
+			*error = n < 0 ? errno : ECONNRESET;
+			return ADV_MPA_MORE;
+		}
+		s->have += (uint16_t)n;
+	}
+}
+
+/* Sends a frame; a new connection has room for it. */
+static int send_frame(struct adv_ucma_stream *s, const struct adv_mpa_frame *f)
+{
+	uint8_t out[ADV_MPA_FRAME_LEN + ADV_MPA_PRIVATE_MAX];
+	size_t len = adv_mpa_encode(f, out);
+
+	if (!len)
+		return EINVAL;
+	return send(s->fd, out, len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)len ? 0
+										  : ECONNABORTED;
+}
+
+static void fill_param(const struct adv_mpa_frame *f, struct adv_cm_conn_param *p)
+{
+	size_t len = f->private_len;
+
+	*p = (struct adv_cm_conn_param){.qp_type = IBV_QPT_RC};
+	p->initiator_depth = f->enhanced && f->ird < UINT8_MAX ? (uint8_t)f->ird : READS_DEFAULT;
+	p->responder_resources =
+		f->enhanced && f->ord < UINT8_MAX ? (uint8_t)f->ord : READS_DEFAULT;
+	if (len > sizeof(p->private_data))
+		len = sizeof(p->private_data);
+	if (len)
+		memcpy(p->private_data, f->private_data, len);
+	p->private_data_len = (uint8_t)len;
+}
+
+/* ---- the active side ---- */
+
+static void report_failure(struct adv_ucma_stream *s, int error, const struct adv_mpa_frame *f)
+{
+	struct adv_ucma_event event = {.id = s->id, .status = -error};
+
+	if (error == ECONNREFUSED || error == ECONNRESET)
+		event.type = RDMA_CM_EVENT_REJECTED;
+	else if (error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH)
+		event.type = RDMA_CM_EVENT_UNREACHABLE;
+	else
+		event.type = RDMA_CM_EVENT_CONNECT_ERROR;
+	if (f)
+		fill_param(f, &event.param);
+	end_stream(s);
+	adv_ucma_event_queue(&event);
+}
+
+/* TCP's handshake has ended: sends the request. */
+static void on_connected(struct adv_ucma_stream *s)
+{
+	int error = adv_tcp_error(s->fd);
+
+	if (!error)
+		error = send_frame(s, &s->request);
+	if (error) {
+		report_failure(s, error, NULL);
+		return;
+	}
+	s->state = STREAM_REQUEST_SENT;
+	watch(s, EPOLLIN | EPOLLRDHUP);
+	set_timer(s, REPLY_MS);
+}
+
+static void on_reply(struct adv_ucma_stream *s)
+{
+	struct adv_ucma_event event = {.id = s->id, .type = RDMA_CM_EVENT_CONNECT_RESPONSE};
+	struct adv_mpa_frame f;
+	int error;
+	enum adv_mpa_status status = read_frame(s, ADV_MPA_REPLY, &f, &error);
+
+	if (status == ADV_MPA_MORE && !error)
+		return;
+	if (status == ADV_MPA_OK &&
+	    adv_mpa_take_reply(&s->wish, &f, &s->config) == ADV_MPA_AGREED) {
+		s->state = STREAM_REPLY_RECEIVED;
+		watch(s, EPOLLRDHUP | EPOLLET);
+		set_timer(s, 0);
+		fill_param(&f, &event.param);
+		adv_ucma_event_queue(&event);
+		return;
+	}
+	/* As siw: whatever is wrong with the reply, the connection is refused. */
+	report_failure(s, error && error != EPIPE ? error : ECONNRESET,
+		       status == ADV_MPA_OK ? &f : NULL);
+}
+
+static struct adv_mpa_wish wish_of(const struct adv_cm_conn_param *param)
+{
+	return (struct adv_mpa_wish){
+		.peer_to_peer = true,
+		.ird = param->responder_resources,
+		.ord = param->initiator_depth,
+	};
+}
+
+int adv_ucma_stream_connect(struct adv_ucma_id *id, const struct adv_cm_conn_param *param)
+{
+	struct adv_ucma_stream *s = id->stream;
+	const struct adv_cm_addr *remote = adv_cm_id_remote(id->cm);
+	int error;
+
+	if (s->state != STREAM_NEW || s->fd < 0)
+		return EINVAL;
+	s->wish = wish_of(param);
+	/* The private data is copied: its frame is sent later. */
+	memcpy(s->bytes, param->private_data, param->private_data_len);
+	apply_tos(s);
+	adv_mpa_make_request(&s->wish, s->bytes, param->private_data_len, &s->request);
+	error = adv_tcp_connect(s->fd, remote);
+	if (error == ECONNREFUSED) {
+		report_failure(s, error, NULL);
+		return 0;
+	}
+	if (error)
+		return error;
+	s->state = STREAM_CONNECTING;
+	watch(s, EPOLLOUT);
+	set_timer(s, CONNECT_MS);
+	return 0;
+}
+
+/* ---- the passive side ---- */
+
+/* The requests that a listener has accepted, and its program has not fetched. */
+static unsigned waiting_requests(const struct adv_ucma_stream *listener)
+{
+	unsigned n = 0;
+
+	adv_list_for_each(const struct adv_ucma_stream, s, &listener->children, child)
+		n++;
+	adv_list_for_each(const struct adv_ucma_id, id, &listener->id->requests, request_link)
+		n++;
+	return n;
+}
+
+static void accept_connections(struct adv_ucma_stream *listener)
+{
+	for (unsigned i = 0; i < ACCEPTS_A_ROUND; i++) {
+		int fd = adv_tcp_accept(listener->fd);
+		struct adv_ucma_stream *s;
+
+		if (fd < 0)
+			return;
+		s = may_have_more_sockets(listener->ucma) &&
+				    waiting_requests(listener) < listener->backlog
+			    ? new_stream(listener->ucma)
+			    : NULL;
+		if (!s) {
+			close(fd);
+			continue;
+		}
+		s->fd = fd;
+		s->ucma->streams.sockets++;
+		s->state = STREAM_REQUEST_AWAITED;
+		s->listener = listener;
+		adv_list_add_tail(&listener->children, &s->child);
+		watch(s, EPOLLIN | EPOLLRDHUP);
+		set_timer(s, REQUEST_MS);
+	}
+}
+
+/* Makes the id of a request. False: there is none, because of a limit. */
+static bool make_request_id(struct adv_ucma_stream *s)
+{
+	struct adv_ucma_id *listener = s->listener->id;
+	struct adv_cm_addr local, remote;
+	struct adv_ucma_id *id;
+
+	if (!adv_tcp_addresses(s->fd, &local, &remote))
+		return false;
+	id = s->ucma->streams.make_id(listener, &local, &remote);
+	if (!id)
+		return false;
+	adv_list_del(&s->child);
+	s->listener = NULL;
+	s->id = id;
+	id->stream = s;
+	return true;
+}
+
+static void on_request(struct adv_ucma_stream *s)
+{
+	struct adv_ucma_event event = {.type = RDMA_CM_EVENT_CONNECT_REQUEST};
+	int error;
+	enum adv_mpa_status status = read_frame(s, ADV_MPA_REQUEST, &s->request, &error);
+
+	if (status == ADV_MPA_MORE && !error)
+		return;
+	if (status != ADV_MPA_OK || adv_mpa_check_request(&s->request) != ADV_MPA_AGREED ||
+	    !make_request_id(s)) {
+		free_stream(s);
+		return;
+	}
+	s->state = STREAM_REQUEST_RECEIVED;
+	watch(s, EPOLLRDHUP | EPOLLET);
+	set_timer(s, 0);
+	event.id = s->id;
+	fill_param(&s->request, &event.param);
+	adv_ucma_event_queue(&event);
+}
+
+int adv_ucma_stream_listen(struct adv_ucma_id *id, unsigned backlog)
+{
+	struct adv_ucma_stream *s = id->stream;
+
+	if (s->state != STREAM_NEW || s->fd < 0)
+		return EINVAL;
+	if (listen(s->fd, (int)backlog) < 0)
+		return errno;
+	s->state = STREAM_LISTENING;
+	s->backlog = backlog;
+	watch(s, EPOLLIN);
+	return 0;
+}
+
+/* ---- the socket for the process ---- */
+
+static int hand_over(struct adv_ucma_stream *s, int *fd, struct adv_ucma_agreement *out)
+{
+	const struct adv_rdmap_config *c = &s->config;
+
+	*fd = fcntl(s->fd, F_DUPFD_CLOEXEC, 0);
+	if (*fd < 0)
+		return errno;
+	*out = (struct adv_ucma_agreement){
+		.first = (uint8_t)c->first,
+		.crc = c->crc,
+		.rx_markers = c->rx_markers,
+		.tx_markers = c->tx_markers,
+		.ird = c->ird,
+		.ord = c->ord,
+	};
+	s->state = STREAM_CONNECTED;
+	watch(s, EPOLLRDHUP | EPOLLET);
+	return 0;
+}
+
+int adv_ucma_stream_establish(struct adv_ucma_id *id, int *fd, struct adv_ucma_agreement *out)
+{
+	struct adv_ucma_stream *s = id->stream;
+
+	if (s->state == STREAM_CONNECTED)
+		return EISCONN;
+	if (s->state == STREAM_ENDED)
+		return ECONNRESET;
+	return s->state == STREAM_REPLY_RECEIVED ? hand_over(s, fd, out) : EINVAL;
+}
+
+int adv_ucma_stream_accept(struct adv_ucma_id *id, const struct adv_cm_conn_param *param, int *fd,
+			   struct adv_ucma_agreement *out)
+{
+	const struct adv_ucma_event event = {.id = id, .type = RDMA_CM_EVENT_ESTABLISHED};
+	struct adv_ucma_stream *s = id->stream;
+	struct adv_mpa_frame reply;
+	int error;
+
+	if (s->state == STREAM_ENDED)
+		return ECONNABORTED;
+	if (s->state != STREAM_REQUEST_RECEIVED)
+		return EINVAL;
+	s->wish = wish_of(param);
+	adv_mpa_answer(&s->wish, &s->request, param->private_data, param->private_data_len, &reply,
+		       &s->config);
+	error = send_frame(s, &reply);
+	if (!error)
+		error = hand_over(s, fd, out);
+	if (error)
+		end_stream(s);
+	else
+		adv_ucma_event_queue(&event);
+	return error;
+}
+
+int adv_ucma_stream_reject(struct adv_ucma_id *id, const uint8_t *private_data, uint8_t len)
+{
+	struct adv_ucma_stream *s = id->stream;
+	struct adv_mpa_frame reply;
+
+	if (s->state == STREAM_ENDED)
+		return 0;
+	if (s->state != STREAM_REQUEST_RECEIVED && s->state != STREAM_REPLY_RECEIVED)
+		return EINVAL;
+	if (s->state == STREAM_REQUEST_RECEIVED) {
+		adv_mpa_refuse(&s->request, private_data, len, &reply);
+		(void)send_frame(s, &reply);
+	}
+	begin_ending(s);
+	return 0;
+}
+
+int adv_ucma_stream_disconnect(struct adv_ucma_id *id)
+{
+	struct adv_ucma_stream *s = id->stream;
+
+	if (s->state == STREAM_CONNECTED || s->state == STREAM_REPLY_RECEIVED)
+		begin_ending(s);
+	else if (s->state != STREAM_ENDING && s->state != STREAM_ENDED)
+		return EINVAL;
+	return 0;
+}
+
+int adv_ucma_stream_qp_attr(const struct adv_ucma_id *id, enum ibv_qp_state state,
+			    struct ibv_qp_attr *attr, int *mask)
+{
+	const struct adv_ucma_stream *s = id->stream;
+
+	memset(attr, 0, sizeof(*attr));
+	attr->qp_state = state;
+	*mask = IBV_QP_STATE;
+	if (state == IBV_QPS_INIT) {
+		*mask |= IBV_QP_ACCESS_FLAGS;
+		attr->qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+		return 0;
+	}
+	return s->state == STREAM_REQUEST_RECEIVED || s->state == STREAM_REPLY_RECEIVED ||
+			       s->state == STREAM_CONNECTED
+		       ? 0
+		       : EINVAL;
+}
+
+/* ---- creating and freeing ---- */
+
+int adv_ucma_stream_create(struct adv_ucma *u, struct adv_ucma_id *id)
+{
+	id->stream = new_stream(u);
+	if (!id->stream)
+		return ENOMEM;
+	id->stream->id = id;
+	return 0;
+}
+
+int adv_ucma_stream_bind(struct adv_ucma_id *id, struct adv_cm_addr *local)
+{
+	struct adv_ucma_stream *s = id->stream;
+	int fd;
+
+	if (s->state != STREAM_NEW)
+		return EINVAL;
+	if (s->fd < 0 && !may_have_more_sockets(s->ucma))
+		return EMFILE;
+	fd = adv_tcp_open(local, id->bind_flags & ADV_CM_BIND_AFONLY);
+	if (fd < 0)
+		return errno;
+	if (s->fd >= 0)
+		close(s->fd);
+	else
+		s->ucma->streams.sockets++;
+	s->fd = fd;
+	return 0;
+}
+
+void adv_ucma_stream_set_tos(struct adv_ucma_id *id, uint8_t tos)
+{
+	struct adv_ucma_stream *s = id->stream;
+
+	s->tos = tos;
+	s->tos_set = true;
+	apply_tos(s);
+}
+
+void adv_ucma_stream_close(struct adv_ucma_id *id)
+{
+	struct adv_ucma_stream *s = id->stream;
+	struct adv_mpa_frame reply;
+
+	while (!adv_list_empty(&s->children))
+		free_stream(adv_container_of(s->children.next, struct adv_ucma_stream, child));
+	id->stream = NULL;
+	s->id = NULL;
+	if (s->state == STREAM_REQUEST_RECEIVED) {
+		adv_mpa_refuse(&s->request, NULL, 0, &reply);
+		(void)send_frame(s, &reply);
+	}
+	if (s->state == STREAM_REQUEST_RECEIVED || s->state == STREAM_REPLY_RECEIVED ||
+	    s->state == STREAM_CONNECTED)
+		begin_ending(s);
+	if (s->state == STREAM_ENDING)
+		adv_list_add_tail(&s->ucma->streams.orphans, &s->child);
+	else
+		free_stream(s);
+}
+
+/* ---- rounds ---- */
+
+static void on_event(struct adv_ucma_stream *s)
+{
+	switch (s->state) {
+	case STREAM_LISTENING:
+		accept_connections(s);
+		break;
+	case STREAM_CONNECTING:
+		on_connected(s);
+		break;
+	case STREAM_REQUEST_SENT:
+		on_reply(s);
+		break;
+	case STREAM_REQUEST_AWAITED:
+		on_request(s);
+		break;
+	case STREAM_ENDING:
+		discard(s);
+		break;
+	case STREAM_REQUEST_RECEIVED:
+	case STREAM_REPLY_RECEIVED:
+	case STREAM_CONNECTED:
+		ended(s);
+		break;
+	case STREAM_NEW:
+	case STREAM_ENDED:
+		break;
+	}
+}
+
+void adv_ucma_streams_poll(struct adv_ucma *u)
+{
+	struct epoll_event events[EVENTS_A_ROUND];
+	int n = epoll_wait(u->streams.epoll, events, EVENTS_A_ROUND, 0);
+
+	/* The handling of one stream's event frees no other stream. */
+	for (int i = 0; i < n; i++)
+		on_event(events[i].data.ptr);
+}
+
+static void on_timeout(struct adv_ucma_stream *s)
+{
+	set_timer(s, 0);
+	if (s->state == STREAM_CONNECTING || s->state == STREAM_REQUEST_SENT)
+		report_failure(s, ETIMEDOUT, NULL);
+	else if (s->state == STREAM_REQUEST_AWAITED)
+		free_stream(s);
+	else if (s->state == STREAM_ENDING)
+		ended(s);
+}
+
+void adv_ucma_streams_run(struct adv_ucma *u, uint64_t now_ms)
+{
+	for (unsigned i = 0; i < RUNS_A_ROUND && !adv_list_empty(&u->streams.timed); i++) {
+		struct adv_ucma_stream *s =
+			adv_container_of(u->streams.timed.next, struct adv_ucma_stream, timed);
+
+		if (s->due_ms > now_ms)
+			return;
+		on_timeout(s);
+	}
+}
+
+uint64_t adv_ucma_streams_due(const struct adv_ucma *u)
+{
+	if (adv_list_empty(&u->streams.timed))
+		return 0;
+	return adv_container_of(u->streams.timed.next, struct adv_ucma_stream, timed)->due_ms;
+}
+
+bool adv_ucma_streams_ending(const struct adv_ucma *u)
+{
+	return !adv_list_empty(&u->streams.orphans);
+}
+
+int adv_ucma_streams_start(struct adv_ucma *u)
+{
+	struct rlimit r;
+
+	adv_list_init(&u->streams.timed);
+	adv_list_init(&u->streams.orphans);
+	/* Channels and clients need descriptors, too. */
+	u->streams.socket_limit = getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < 1 << 20
+					  ? (unsigned)r.rlim_cur / 4
+					  : 1 << 18;
+	u->streams.epoll = epoll_create1(EPOLL_CLOEXEC);
+	return u->streams.epoll < 0 ? errno : 0;
+}
+
+int adv_ucma_streams_fd(const struct adv_ucma *u)
+{
+	return u->streams.epoll;
+}
+
+void adv_ucma_streams_stop(struct adv_ucma *u)
+{
+	while (!adv_list_empty(&u->streams.orphans))
+		free_stream(
+			adv_container_of(u->streams.orphans.next, struct adv_ucma_stream, child));
+	if (u->streams.epoll >= 0)
+		close(u->streams.epoll);
+}

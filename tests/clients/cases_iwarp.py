@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Programs on the device as an iWARP adapter: librdmacm over TCP, RC only."""
+
+import re
+
+from cases_cm import LINES, demand
+from harness import Failure, case, need_tool
+
+IWARP = {"ADVERB_TRANSPORT": "iwarp"}
+
+
+def iwarp_pair(lab, server, client, port, seconds=60):
+    """Runs both ends, which must succeed; returns their outputs. The listener is a TCP socket."""
+    one = lab.start(server, prefix=LINES, env=IWARP)
+    lab.wait_until(lambda: not one.running() or is_listening(lab, port), 30, f"a listener at {port}")
+    two = lab.start(client, prefix=LINES, env=IWARP)
+    try:
+        client_out = two.expect(0, seconds)
+        return one.expect(0, 30), client_out
+    except Failure as failure:
+        one.kill()
+        two.kill()
+        raise Failure(f"{failure}\nserver was:\n{one.describe()}\nclient was:\n"
+                      f"{two.describe()}") from None
+
+
+def is_listening(lab, port):
+    """Whether a TCP socket listens at the port: adverbd has the listeners."""
+    for table in ("/proc/self/net/tcp", "/proc/self/net/tcp6"):
+        with open(table, encoding="ascii") as lines:
+            if any(f":{port:04X} " in line and " 0A " in line for line in lines):
+                return True
+    return False
+
+
+@case("iwarp", "devinfo")
+def devinfo(lab):
+    """What ibv_devinfo, sysfs and the option show."""
+    out = lab.run([lab.adverb, "run", "--transport", "iwarp", "ibv_devinfo", "-v"], adverb=False)
+    demand(out, r"^\s*transport:\s+iWARP \(1\)$", 1)
+    demand(out, r"^\s*atomic_cap:\s+ATOMIC_NONE", 1)
+    demand(out, r"gid_tbl_len:\s+1$", 1)
+    node = "/sys/class/infiniband/adverb0/node_type"
+    demand(lab.run(["cat", node], env=IWARP), r"^4: RNIC$", 1)
+    demand(lab.run(["cat", node]), r"^1: CA$", 1)
+    refused = lab.run([lab.adverb, "run", "--transport", "ib", "true"], adverb=False, status=2)
+    demand(refused, r"'ib' is none of: roce, iwarp", 1)
+
+
+@case("iwarp", "refused")
+def refused(lab):
+    """Programs that need UD, UC or a connection without librdmacm are refused with a reason."""
+    env = dict(IWARP, ADVERB_LOG="warn")
+    for program in ("ibv_ud_pingpong", "ibv_uc_pingpong"):
+        out = lab.run([program], status=1, env=env)
+        demand(out, r"ibv_create_(qp|ah)\(.*EOPNOTSUPP", 1)
+
+
+@case("iwarp", "rping")
+def rping(lab):
+    for address in ("127.0.0.1", "::1"):
+        server, client = iwarp_pair(lab, ["rping", "-s", "-a", address, "-v", "-C", "20"],
+                                    ["rping", "-c", "-a", address, "-v", "-V", "-C", "20"], 7174)
+        demand(server, r"^server ping data: rdma-ping-\d+: [A-z]", 20)
+        demand(client, r"^ping data: rdma-ping-\d+: [A-z]", 20)
+
+
+@case("iwarp", "ucmatose")
+def ucmatose(lab):
+    for arguments in ([], ["-c", "10", "-C", "5", "-S", "100000", "-a", "1000"]):
+        server, client = iwarp_pair(lab, ["ucmatose", *arguments[:2]],
+                                    ["ucmatose", "-s", "127.0.0.1", *arguments[:2]], 7471)
+        demand(server + client, r"^return status 0$", 2)
+
+
+@case("iwarp", "rdma-client")
+def rdma_client(lab):
+    """rdma_client: endpoints and synchronous calls. With an SRQ: rdma_xclient on RC."""
+    server, client = iwarp_pair(lab, ["rdma_server"], ["rdma_client", "-s", "127.0.0.1"], 7471)
+    demand(server + client, r": end 0$", 2)
+    server, client = iwarp_pair(lab, ["rdma_xserver"], ["rdma_xclient", "-s", "127.0.0.1"], 7471)
+    demand(server + client, r": end 0$", 2)
+
+
+@case("iwarp", "perftest")
+def perftest(lab):
+    """Each operation, from one byte to lengths of many segments."""
+    for program in ("ib_send_bw", "ib_write_bw", "ib_read_bw"):
+        need_tool(program)
+        for arguments in (["-s", "1"], ["-s", "65536", "-q", "3"], ["-s", "1000003", "-b"]):
+            iwarp_pair(lab, [program, "-R", "-n", "50", *arguments],
+                       [program, "-R", "-n", "50", *arguments, "127.0.0.1"], 18515)
+
+
+@case("iwarp", "no-listener")
+def no_listener(lab):
+    """A port where nobody listens: REJECTED with the error of TCP, at once."""
+    out = lab.run(["rping", "-c", "-a", "127.0.0.1", "-p", "7999", "-C", "1"], status=255, env=IWARP)
+    if not re.search(r"REJECTED", out):
+        raise Failure(f"no REJECTED:\n{out}")
+
+
+@case("iwarp", "killed")
+def killed(lab):
+    """The peer of a process that is killed gets DISCONNECTED."""
+    server = lab.start(["rping", "-s", "-a", "127.0.0.1", "-v"], prefix=LINES, env=IWARP)
+    lab.wait_until(lambda: is_listening(lab, 7174), 30, "a listener")
+    client = lab.start(["rping", "-c", "-a", "127.0.0.1", "-v"], prefix=LINES, env=IWARP)
+    lab.wait_until(lambda: "rdma-ping-2:" in server.output(), 30, "some pings")
+    client.kill()
+    lab.wait_until(lambda: "DISCONNECT EVENT" in server.output(), 30, "the event")

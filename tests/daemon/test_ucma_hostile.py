@@ -88,7 +88,7 @@ def feed(dice, cm, numbers, i):
 def wrong_messages(build):
     with Daemon(build), Client() as watcher:
         for send in (lambda c: c.send(ucma.CREATE_ID, magic=1),
-                     lambda c: c.send(ucma.CREATE_ID, version=2),
+                     lambda c: c.send(ucma.CREATE_ID, version=ucma.VERSION + 1),
                      lambda c: c.sock.send(b"x" * 511), lambda c: c.sock.send(b"x" * 513),
                      lambda c: c.sock.send(b"x"), lambda c: c.send(0), lambda c: c.send(255),
                      lambda c: c.send(ucma.COMMANDS), lambda c: c.send(65535)):
@@ -103,7 +103,7 @@ def descriptors_sent(build):
     with Daemon(build), Client() as watcher, Cm() as cm:
         pid = watcher.status()["worker"]
         before = descriptors(pid)
-        message = ucma.HEAD.pack(ucma.MAGIC, 1, ucma.GET_EVENT, 1, 0, cm.channel, 0, 0).ljust(512)
+        message = ucma.HEAD.pack(ucma.MAGIC, ucma.VERSION, ucma.GET_EVENT, 1, 0, cm.channel, 0, 0).ljust(512)
         for n in (1, 8, 9, 200):
             if adverbd.send_descriptors(cm.sock, message, [0] * n):
                 assert cm.receive()[2] == errno.EAGAIN

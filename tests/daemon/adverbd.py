@@ -21,7 +21,15 @@ import tempfile
 import time
 import traceback
 
-MAGIC, VERSION, LENGTH = 0x41445643, 7, 256
+
+
+def version_in(header, name):
+    """Returns the number that a header of the sources defines, so that no copy of it goes stale."""
+    text = (pathlib.Path(__file__).resolve().parents[2] / "src" / header).read_text()
+    return int(re.search(rf"^#define {name}\s+(\d+)$", text, re.M)[1])
+
+
+MAGIC, VERSION, LENGTH = 0x41445643, version_in("host/control_protocol.h", "ADV_CONTROL_VERSION"), 256
 HELLO, OPEN_SLOT, RESUME, JOIN, LEAVE, STATUS, LIST, NOTICE, REFUSED = 1, 2, 3, 4, 5, 6, 7, 128, 129
 COUNT, COUNTERS, SENDER, PAIR, PAIRS, FAULT, BLOCK, ESTATE = 9, 10, 11, 12, 13, 14, 15, 16
 FAULT_OPEN, FAULT_SLOT, FAULT_PROCESS, FAULT_DAEMON = 0, 1, 2, 3

@@ -320,12 +320,6 @@ int adv_device_fault_start(struct adv_device *d, char *why, size_t why_len);
 void adv_device_fault_look(struct adv_device *d, uint64_t now);
 /* With the lock held: answers a request of `adverb fault`, which is queued in fd. */
 void adv_device_fault_serve(struct adv_device *d, int fd);
-/* device_streams.c. Makes the device an iWARP device, before its links are stacked. 0 or errno. */
-int adv_device_streams_start(struct adv_device *d);
-const struct adv_protocol *adv_device_streams_protocol(void); /* of such a device's queue pairs */
-/* Returns the topmost link: `below`, or of an iWARP device, the link of its connections. */
-struct adv_link *adv_device_streams_wrap(struct adv_device *d, struct adv_link *below);
-void adv_device_streams_abandon(struct adv_device *d); /* in a child of fork(): closes its copies */
 /* device_tap.c. With the lock held: returns the link between the fault plan and the network. */
 struct adv_link *adv_device_wire(struct adv_device *d);
 /* With the lock held: sets d->link after a change of the fault link or the taps. */
@@ -348,8 +342,7 @@ void adv_device_read_notices(struct adv_device *d);
 /* device.c. Blocks until an answer of adverbd was handled, or until the time `until`. Call it with
  * the lock held; it releases the lock while it blocks. False: `until` has passed. */
 bool adv_device_wait_for_answer(struct adv_device *d, uint64_t until);
-/* device_gids.c. With the lock held: loads the GID table of adverbd into the engine and the link. 0
- * or errno. */
+/* device_gids.c. With the lock held: gives the engine and the link adverbd's GIDs. 0 or errno. */
 int adv_device_load_gids(struct adv_device *d);
 /* As adv_device_load_gids(), and delivers the events of the change. */
 void adv_device_gids_changed(struct adv_device *d);

@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "base/log.h"
+#include "host/device_streams.h"
 #include "host/identity.h"
 #include "host/pages.h"
 

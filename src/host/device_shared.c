@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/sys.h"
+#include "host/device_streams.h"
 
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct adv_list all_devices = {&all_devices, &all_devices};

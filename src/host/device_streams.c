@@ -11,6 +11,7 @@
  * in the socket's buffer reaches the peer after the process has closed its own copy.
  */
 #include "host/device_internal.h"
+#include "host/device_streams.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -9,6 +9,7 @@
 #include "base/sys.h"
 #include "host/capture_exchange.h"
 #include "host/device_internal.h"
+#include "host/device_streams.h"
 
 struct adv_link *adv_device_wire(struct adv_device *d)
 {

@@ -62,7 +62,7 @@ BASIC = ("src=192.0.2.1", "dst=192.0.2.2", "op=RC_SEND_ONLY", "dest-qp=0x12", "p
 
 def roce_captures():
     """Returns the captures of RoCE; the others are of iWARP."""
-    return [path for path in CAPTURES.glob("*.pcap") if not path.name.startswith("siw-")]
+    return [path for path in CAPTURES.glob("*.pcap") if "siw" not in path.name]
 
 
 class Captures(unittest.TestCase):

@@ -22,6 +22,7 @@ EXACT = re.compile(r"adverb (sim|plan|frame) ")
 def plain(line, vary):
     """Returns a line without what differs from run to run."""
     line = re.sub(r"0x[0-9a-f]{3,}", "HEX", line)
+    line = re.sub(r"(?<![\w.])\d+(\.\d+)?(ns|us|ms|s)\b", "TIME", line)  # the unit varies, too
     if vary == "values":
         line = re.sub(r"(?<!\S)(-|\S*\d\S*)(?!\S)", "N", line)
     if vary == "numbers":

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The connections of an iWARP device (device_streams.c). */
+#ifndef ADV_HOST_DEVICE_STREAMS_H
+#define ADV_HOST_DEVICE_STREAMS_H
+
+#include "host/device_internal.h"
+
+/* Makes the device an iWARP device, before its links are stacked. 0 or errno. */
+int adv_device_streams_start(struct adv_device *d);
+const struct adv_protocol *adv_device_streams_protocol(void); /* of such a device's queue pairs */
+/* Returns the topmost link: `below`, or of an iWARP device, the link of its connections. */
+struct adv_link *adv_device_streams_wrap(struct adv_device *d, struct adv_link *below);
+void adv_device_streams_abandon(struct adv_device *d); /* in a child of fork(): closes its copies */
+
+#endif

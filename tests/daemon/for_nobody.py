@@ -11,6 +11,8 @@ import subprocess
 import tempfile
 
 NOBODY = 65534
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HEADERS = "host/control_protocol.h", "host/ucma_protocol.h"  # of which adverbd.py and ucma.py read versions
 PREFIX = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs"]
 
 
@@ -57,3 +59,19 @@ def build_folder(build):
     with folder() as place:
         copy_build(build, place / "build")
         yield place / "build"
+
+
+@contextlib.contextmanager
+def module_folder(*modules):
+    """Yields a folder with copies of Python modules of this folder, and of the headers they read."""
+    with folder() as place:
+        there = place / "tests" / "daemon"
+        for name in HEADERS:
+            (place / "src" / name).parent.mkdir(parents=True, exist_ok=True)
+            copy_file(ROOT / "src" / name, place / "src" / name)
+        there.mkdir(parents=True)
+        for path in place.rglob("*"):
+            path.chmod(0o755)
+        for module in modules:
+            copy_file(pathlib.Path(module.__file__), there / pathlib.Path(module.__file__).name)
+        yield there

@@ -4,7 +4,6 @@
 
 import errno
 import os
-import pathlib
 import random
 import resource
 import socket
@@ -325,9 +324,7 @@ def another_user(build):
     """A user's daemon serves no other user. The system's daemon serves all users, with separate
     slots."""
     adverbd.need_root()
-    with for_nobody.build_folder(build) as place, for_nobody.folder() as modules:
-        module = pathlib.Path(adverbd.__file__)
-        for_nobody.copy_file(module, modules / module.name)
+    with for_nobody.build_folder(build) as place, for_nobody.module_folder(adverbd) as modules:
         other_user(place, modules)
 
 

@@ -6,7 +6,6 @@ users.
 
 import contextlib
 import os
-import pathlib
 import subprocess
 import sys
 
@@ -21,10 +20,8 @@ from ucma import Cm
 def for_a_stranger(build):
     """Yields (build folder, a function that starts Python code) for user nobody."""
     adverbd.need_root()
-    with for_nobody.build_folder(build) as place, for_nobody.folder() as modules:
-        for module in adverbd, ucma:
-            path = pathlib.Path(module.__file__)
-            for_nobody.copy_file(path, modules / path.name)
+    with (for_nobody.build_folder(build) as place,
+          for_nobody.module_folder(adverbd, ucma) as modules):
         environment = {**os.environ, "PYTHONPATH": str(modules), "PYTHONDONTWRITEBYTECODE": "1"}
         yield place, lambda code: subprocess.Popen(
             [*adverbd.as_user(adverbd.NOBODY), sys.executable, "-c", code], env=environment)

@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "check/fault.h"
+#include "wire/cm_message_ip.h"
 
 #define RNR_FOREVER  7
 #define MOST_REJECTS 3			/* in a row, before the program should read the reason */
@@ -112,9 +113,9 @@ static unsigned private_room(const struct rdma_cm_id *id, bool accepts)
 {
 	switch (id->ps) {
 	case RDMA_PS_TCP:
-		return accepts ? 196 : 56;
+		return accepts ? ADV_CM_REP_PRIVATE : ADV_CM_REQ_PRIVATE;
 	case RDMA_PS_UDP:
-		return accepts ? 136 : 180;
+		return accepts ? ADV_CM_SIDR_REP_PRIVATE : ADV_CM_SIDR_REQ_PRIVATE;
 	default:
 		return 0;
 	}

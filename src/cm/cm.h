@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "wire/cm_message_ip.h"
 #include "wire/packet.h"
 
 #define ADV_CM_MAD_LEN	256
@@ -29,14 +30,6 @@
 #define ADV_CM_PRIVATE_MAX                                                                         \
 	224 /* the most private data that any message carries for its consumer                     \
 	     */
-
-/* The most private data that a consumer may pass, in bytes, without the header of annex A11 (36
- * bytes). */
-#define ADV_CM_REQ_PRIVATE	56
-#define ADV_CM_REP_PRIVATE	196
-#define ADV_CM_REJ_PRIVATE	148
-#define ADV_CM_SIDR_REQ_PRIVATE 180
-#define ADV_CM_SIDR_REP_PRIVATE 136
 
 struct adv_cm;	  /* the CM of one port */
 struct adv_cm_id; /* an endpoint, as rdma_cm_id is for librdmacm */

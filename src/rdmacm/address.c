@@ -9,7 +9,7 @@
 #include "rdmacm/id_state.h"
 #include "rdmacm/route.h"
 
-#define BAD_ADDRESS "%s is NULL or of an address family other than AF_INET, AF_INET6 and AF_IB"
+#define BAD_ADDRESS "%s is NULL or of an address family other than AF_INET and AF_INET6"
 
 ADV_EXPORT int rdma_bind_addr(struct rdma_cm_id *cm_id, struct sockaddr *addr)
 {
@@ -25,7 +25,7 @@ ADV_EXPORT int rdma_bind_addr(struct rdma_cm_id *cm_id, struct sockaddr *addr)
 	err = adv_rdma_id_ask(id, &m);
 	if (!err)
 		err = adv_rdma_id_set_route(id, &m.body.route);
-	return adv_rdma_result(err, __func__, cm_id);
+	return adv_rdma_addr_result(err, __func__, cm_id, addr);
 }
 
 ADV_EXPORT int rdma_resolve_addr(struct rdma_cm_id *cm_id, struct sockaddr *src_addr,
@@ -49,7 +49,9 @@ ADV_EXPORT int rdma_resolve_addr(struct rdma_cm_id *cm_id, struct sockaddr *src_
 	/* The address is set before the request: another thread may get the event at once. */
 	memcpy(&cm_id->route.addr.dst_storage, dst_addr, dst_len);
 	err = adv_rdma_id_ask(id, &m);
-	return adv_rdma_result(err ? err : adv_rdma_complete(id), __func__, cm_id);
+	/* EADDRNOTAVAIL is an error of the source address. */
+	return adv_rdma_addr_result(err ? err : adv_rdma_complete(id), __func__, cm_id,
+				    err == EADDRNOTAVAIL && src_len ? src_addr : dst_addr);
 }
 
 ADV_EXPORT int rdma_resolve_route(struct rdma_cm_id *cm_id, int timeout_ms)
@@ -109,5 +111,7 @@ ADV_EXPORT int rdma_set_option(struct rdma_cm_id *cm_id, int level, int optname,
 	m.body.option.name = (uint32_t)optname;
 	m.body.option.len = (uint32_t)optlen;
 	memcpy(m.body.option.data, optval, optlen);
-	return adv_rdma_result(adv_rdma_id_ask(adv_rdma_id_of(cm_id), &m), __func__, cm_id);
+	return adv_rdma_refuse(adv_rdma_id_ask(adv_rdma_id_of(cm_id), &m),
+			       "rdma_set_option(%p, level %d, optname %d)", (void *)cm_id, level,
+			       optname);
 }

@@ -11,6 +11,7 @@
 #include "rdmacm/id_state.h"
 #include "rdmacm/qp.h"
 #include "rdmacm/watch.h"
+#include "wire/cm_message_ip.h"
 
 #define MOST_RETRIES		     7	/* a field of three bits */
 #define REASON_CONSUMER		     28 /* IBTA 12.6.7.2: the consumer's rejection */
@@ -71,11 +72,33 @@ static int fill_conn(struct adv_rdma_id *id, struct adv_ucma_conn *conn,
 	return 0;
 }
 
+/* True if an id's queue pair is connected by messages of InfiniBand's connection manager. */
+static bool is_roce(const struct adv_rdma_id *id)
+{
+	return id->id.verbs->device->transport_type == IBV_TRANSPORT_IB;
+}
+
+/* Returns err. If adverbd has refused private data that its message has no room for, keeps that as
+ * the reason. len: their bytes; for_tcp, for_udp: the room by the port space. */
+static int explain_private_data(int err, const struct adv_rdma_id *id, size_t len, size_t for_tcp,
+				size_t for_udp)
+{
+	const size_t room = id->id.ps == RDMA_PS_TCP ? for_tcp : for_udp;
+
+	if (err != EINVAL || len <= room || !is_roce(id))
+		return err;
+	return adv_reason(EINVAL,
+			  "private_data_len %zu is above %zu, the room of this message: send the "
+			  "rest when the connection is established",
+			  len, room);
+}
+
 ADV_EXPORT int rdma_connect(struct rdma_cm_id *cm_id, struct rdma_conn_param *param)
 {
 	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
 	struct adv_ucma_message m;
 	int err = cm_id ? check_param(id, param) : EINVAL;
+	size_t len;
 
 	if (cm_id && adv_rdma_observer)
 		adv_rdma_observer->cm_connecting(cm_id, param, false);
@@ -94,16 +117,30 @@ ADV_EXPORT int rdma_connect(struct rdma_cm_id *cm_id, struct rdma_conn_param *pa
 	m.body.conn.ece_vendor_id = id->local_ece.vendor_id;
 	m.body.conn.ece_options = id->local_ece.options;
 	id->connecting = true;
-	err = adv_rdma_id_ask(id, &m);
+	len = m.body.conn.private_data_len;
+	err = explain_private_data(adv_rdma_id_ask(id, &m), id, len, ADV_CM_REQ_PRIVATE,
+				   ADV_CM_SIDR_REQ_PRIVATE);
 	return adv_rdma_result(err ? err : adv_rdma_complete(id), __func__, cm_id);
 }
 
-/* Makes the QP receive and send, before the caller sends the peer its message. */
+static bool has_request(struct adv_rdma_id *id)
+{
+	bool has;
+
+	adv_rdma_lock(id->connection);
+	has = id->unaccepted;
+	adv_rdma_unlock(id->connection);
+	return has;
+}
+
+/* Makes the QP receive and send, before the caller sends the peer its acceptance. */
 static int make_ready(struct adv_rdma_id *id)
 {
 	int err = adv_rdma_qp_to_rtr(id, id->responder_resources);
 
-	return err ? err : adv_rdma_qp_to_rts(id, id->initiator_depth);
+	if (!err)
+		err = adv_rdma_qp_to_rts(id, id->initiator_depth);
+	return err && !has_request(id) ? adv_rdma_explain(err, ADV_UCMA_CMD_ACCEPT) : err;
 }
 
 /* Sends the daemon the acceptance. From then on the id has events. */
@@ -128,6 +165,7 @@ ADV_EXPORT int rdma_accept(struct rdma_cm_id *cm_id, struct rdma_conn_param *par
 	struct adv_ucma_message m;
 	int err = cm_id ? check_param(id, param) : EINVAL;
 	bool is_ud, sync;
+	size_t len;
 
 	if (cm_id && adv_rdma_observer)
 		adv_rdma_observer->cm_connecting(cm_id, param, true);
@@ -152,7 +190,9 @@ ADV_EXPORT int rdma_accept(struct rdma_cm_id *cm_id, struct rdma_conn_param *par
 	m.body.conn.ece_vendor_id = id->remote_ece.vendor_id;
 	m.body.conn.ece_options = id->local_ece.options;
 	id->connecting = true;
-	err = send_accept(id, &m);
+	len = m.body.conn.private_data_len;
+	err = explain_private_data(send_accept(id, &m), id, len, ADV_CM_REP_PRIVATE,
+				   ADV_CM_SIDR_REP_PRIVATE);
 	if (err) {
 		adv_rdma_qp_to_error(id);
 		return adv_rdma_result(err, __func__, cm_id);
@@ -230,8 +270,10 @@ ADV_EXPORT int rdma_disconnect(struct rdma_cm_id *cm_id)
 	int err;
 
 	if (!cm_id || !cm_id->verbs)
-		return adv_rdma_result(adv_reason(EINVAL, "the id was never connected"), __func__,
-				       cm_id);
+		return adv_rdma_result(adv_reason(EINVAL,
+						  "the id was never connected: there is nothing to "
+						  "disconnect"),
+				       __func__, cm_id);
 	err = adv_rdma_qp_to_error(id);
 	if (err)
 		return adv_rdma_result(err, __func__, cm_id);

@@ -2,6 +2,7 @@
 #include "rdmacm/id_state.h"
 
 #include <errno.h>
+#include <stdarg.h>
 
 #include "base/array.h"
 #include "base/reason.h"
@@ -13,17 +14,28 @@ struct adv_rdma_id *adv_rdma_id_of(struct rdma_cm_id *id)
 
 int adv_rdma_result(int err, const char *function, const void *object)
 {
+	/* A non-blocking call that finds nothing has not failed. */
+	if (err == EAGAIN || err == EINTR) {
+		errno = err;
+		return -1;
+	}
+	return adv_rdma_refuse(err, "%s(%p)", function, object);
+}
+
+int adv_rdma_refuse(int err, const char *call, ...)
+{
+	va_list args;
+
 	if (!err)
 		return 0;
-	/* A non-blocking call that finds nothing has not failed. */
-	if (err != EAGAIN && err != EINTR)
-		adv_reason_tell(err, "%s(%p)", function, object);
+	va_start(args, call);
+	adv_reason_vtell(err, call, args);
+	va_end(args);
 	errno = err;
 	return -1;
 }
 
-/* Keeps the reason for an error of adverbd's. Returns err. */
-static int explain(int err, unsigned command)
+int adv_rdma_explain(int err, unsigned command)
 {
 	static const struct {
 		unsigned command;
@@ -40,7 +52,7 @@ static int explain(int err, unsigned command)
 		 "devinfo)"},
 		{ADV_UCMA_CMD_BIND, EAFNOSUPPORT,
 		 "only AF_INET and AF_INET6 addresses can be bound"},
-		{ADV_UCMA_CMD_BIND, EINVAL, "the id has an address already"},
+		{ADV_UCMA_CMD_BIND, EINVAL, "the id has an address already: create another id"},
 		{ADV_UCMA_CMD_RESOLVE_ADDR, EINVAL,
 		 "the id was resolved, connected or listens already"},
 		{ADV_UCMA_CMD_RESOLVE_ADDR, EAFNOSUPPORT, "only AF_INET and AF_INET6 exist here"},
@@ -54,14 +66,17 @@ static int explain(int err, unsigned command)
 		 "RDMA_CM_EVENT_ROUTE_RESOLVED"},
 		{ADV_UCMA_CMD_ACCEPT, EINVAL,
 		 "the id has no unanswered request: accept the id of "
-		 "RDMA_CM_EVENT_CONNECT_REQUEST, "
-		 "once"},
-		{ADV_UCMA_CMD_REJECT, EINVAL, "the id has no unanswered request"},
+		 "RDMA_CM_EVENT_CONNECT_REQUEST, once"},
+		{ADV_UCMA_CMD_REJECT, EINVAL,
+		 "the id has no unanswered request: reject the id of "
+		 "RDMA_CM_EVENT_CONNECT_REQUEST, once"},
 		{ADV_UCMA_CMD_DISCONNECT, EINVAL, "the id is not connected"},
 		{ADV_UCMA_CMD_ESTABLISH, EINVAL, "the id does not wait for an RTU"},
 		{ADV_UCMA_CMD_QP_ATTR, EINVAL,
 		 "the id has no attributes for this state yet: resolve, connect or accept first"},
-		{ADV_UCMA_CMD_SET_OPTION, ENOSYS, "there is no such option"},
+		{ADV_UCMA_CMD_SET_OPTION, ENOSYS,
+		 "there is no such option: RDMA_OPTION_ID (0) has TOS, REUSEADDR, AFONLY and "
+		 "ACK_TIMEOUT (0 to 3)"},
 		{ADV_UCMA_CMD_SET_OPTION, EINVAL,
 		 "the value is not valid, or the id is past the state in which it can be set"},
 		{ADV_UCMA_CMD_JOIN, EINVAL, "the id is not bound or resolved, or is in the group"},
@@ -114,7 +129,7 @@ int adv_rdma_id_ask_with(struct adv_rdma_id *id, struct adv_ucma_message *m, int
 	adv_rdma_lock(id->connection);
 	err = id->ended ? ENODEV : adv_rdma_ask(id->connection, m, fd);
 	adv_rdma_unlock(id->connection);
-	return err ? explain(err, m->type) : 0;
+	return err ? adv_rdma_explain(err, m->type) : 0;
 }
 
 void adv_rdma_id_end(struct adv_rdma_id *id)

@@ -74,6 +74,10 @@ struct adv_rdma_id *adv_rdma_id_of(struct rdma_cm_id *id);
  */
 int adv_rdma_result(int err, const char *function, const void *object);
 
+/* As adv_rdma_result(). call and the arguments after it, as for printf(3), name the function, its
+ * object and the argument that matters. They are not used if err is 0. */
+int adv_rdma_refuse(int err, const char *call, ...) __attribute__((format(printf, 2, 3)));
+
 /* True if the id's queue pair can only be UD. */
 bool adv_rdma_is_ud(const struct rdma_cm_id *id);
 
@@ -89,6 +93,10 @@ int adv_rdma_id_ask(struct adv_rdma_id *id, struct adv_ucma_message *m);
 /* As adv_rdma_id_ask(). *fd: the descriptor that came with the answer, owned by the caller; -1:
  * none. */
 int adv_rdma_id_ask_with(struct adv_rdma_id *id, struct adv_ucma_message *m, int *fd);
+
+/* Keeps the reason for an error of adverbd's, by the request of that type (base/reason.h), and
+ * returns err. */
+int adv_rdma_explain(int err, unsigned command);
 
 /* Destroys the daemon's id; the library's id stays. Call it with the lock held. */
 void adv_rdma_id_end(struct adv_rdma_id *id);

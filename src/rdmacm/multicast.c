@@ -47,8 +47,8 @@ static int join_group(struct rdma_cm_id *cm_id, const struct sockaddr *addr, uin
 
 ADV_EXPORT int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr, void *context)
 {
-	return adv_rdma_result(join_group(id, addr, RDMA_MC_JOIN_FLAG_FULLMEMBER, context),
-			       __func__, id);
+	return adv_rdma_addr_result(join_group(id, addr, RDMA_MC_JOIN_FLAG_FULLMEMBER, context),
+				    __func__, id, addr);
 }
 
 ADV_EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex *attr,
@@ -69,7 +69,8 @@ ADV_EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join
 				   "needed",
 				   attr->comp_mask, attr->join_flags),
 			__func__, id);
-	return adv_rdma_result(join_group(id, attr->addr, attr->join_flags, context), __func__, id);
+	return adv_rdma_addr_result(join_group(id, attr->addr, attr->join_flags, context), __func__,
+				    id, attr->addr);
 }
 
 /* Removes the membership of this address from the list. */
@@ -105,8 +106,10 @@ ADV_EXPORT int rdma_leave_multicast(struct rdma_cm_id *cm_id, struct sockaddr *a
 			__func__, cm_id);
 	membership = remove_membership(id, addr, len);
 	if (!membership)
-		return adv_rdma_result(adv_reason(EADDRNOTAVAIL, "the id is not in this group"),
-				       __func__, cm_id);
+		return adv_rdma_addr_result(
+			adv_reason(EADDRNOTAVAIL, "the id is not in this group: use the address "
+						  "that it joined"),
+			__func__, cm_id, addr);
 	adv_rdma_request(&m, ADV_UCMA_CMD_LEAVE, id->handle);
 	m.value = membership->handle;
 	err = adv_rdma_id_ask(id, &m);

@@ -154,7 +154,9 @@ static int complete_attr(struct adv_rdma_id *id, struct ibv_qp_init_attr_ex *att
 	struct rdma_cm_id *cm_id = &id->id;
 
 	if (cm_id->qp)
-		return adv_reason(EINVAL, "the id has a queue pair already (0x%06x)",
+		return adv_reason(EINVAL,
+				  "the id has a queue pair already (0x%06x): rdma_destroy_qp() "
+				  "first, or create another id",
 				  cm_id->qp->qp_num);
 	if (!id->device)
 		return adv_reason(EINVAL,
@@ -176,7 +178,9 @@ static int complete_attr(struct adv_rdma_id *id, struct ibv_qp_init_attr_ex *att
 	return attr->xrcd ? 0 : errno;
 }
 
-ADV_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *cm_id, struct ibv_qp_init_attr_ex *attr)
+/* Creates the queue pair of an id. function: the name of the call, for the log. */
+static int create_qp(struct rdma_cm_id *cm_id, struct ibv_qp_init_attr_ex *attr,
+		     const char *function)
 {
 	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
 	struct ibv_qp *qp;
@@ -187,7 +191,7 @@ ADV_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *cm_id, struct ibv_qp_init_at
 			cm_id, attr->send_cq || cm_id->send_cq ? 0 : attr->cap.max_send_wr,
 			attr->recv_cq || cm_id->recv_cq ? 0 : attr->cap.max_recv_wr);
 	if (err)
-		return adv_rdma_result(err, __func__, cm_id);
+		return adv_rdma_result(err, function, cm_id);
 	if (!attr->send_cq)
 		attr->send_cq = cm_id->send_cq;
 	if (!attr->recv_cq)
@@ -206,7 +210,12 @@ ADV_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *cm_id, struct ibv_qp_init_at
 	if (qp)
 		ibv_destroy_qp(qp);
 	adv_rdma_destroy_cqs(cm_id);
-	return adv_rdma_result(err, __func__, cm_id);
+	return adv_rdma_result(err, function, cm_id);
+}
+
+ADV_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
+{
+	return create_qp(id, attr, __func__);
 }
 
 ADV_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
@@ -221,7 +230,7 @@ ADV_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 	memcpy(&ex, attr, sizeof(*attr));
 	ex.comp_mask = IBV_QP_INIT_ATTR_PD;
 	ex.pd = pd;
-	ret = rdma_create_qp_ex(id, &ex);
+	ret = create_qp(id, &ex, __func__);
 	memcpy(attr, &ex, sizeof(*attr));
 	return ret;
 }

@@ -2,6 +2,7 @@
 #include "rdmacm/route.h"
 
 #include <errno.h>
+#include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,17 @@ socklen_t adv_rdma_addr_len(const struct sockaddr *addr)
 	default:
 		return 0;
 	}
+}
+
+int adv_rdma_addr_result(int err, const char *function, const void *object,
+			 const struct sockaddr *addr)
+{
+	char host[NI_MAXHOST], port[NI_MAXSERV];
+
+	if (!err || getnameinfo(addr, adv_rdma_addr_len(addr), host, sizeof(host), port,
+				sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV))
+		return adv_rdma_result(err, function, object);
+	return adv_rdma_refuse(err, "%s(%p, %s port %s)", function, object, host, port);
 }
 
 static void set_addr(struct sockaddr_storage *to, const union adv_ucma_sockaddr *from)

@@ -13,4 +13,9 @@ int adv_rdma_id_set_route(struct adv_rdma_id *id, const struct adv_ucma_route *r
 /* Returns the length of an address of a supported family, else 0. */
 socklen_t adv_rdma_addr_len(const struct sockaddr *addr);
 
+/* As adv_rdma_result(), for calls with an address, which the log then has. addr: of a supported
+ * family. */
+int adv_rdma_addr_result(int err, const char *function, const void *object,
+			 const struct sockaddr *addr);
+
 #endif

@@ -70,14 +70,14 @@ static int copy_inline(const struct adv_qp *qp, struct adv_send_wqe *wqe,
 	uint8_t *to = (uint8_t *)wqe->sge;
 	uint64_t total = 0;
 
-	for (int i = 0; i < wr->num_sge; i++) {
+	for (int i = 0; i < wr->num_sge; i++)
 		total += wr->sg_list[i].length;
-		if (total > qp->sq.max_inline)
-			return adv_reason(EINVAL,
-					  WR "more than %u inline bytes, the max_inline_data of "
-					     "the queue pair",
-					  (unsigned long long)wr->wr_id, qp->sq.max_inline);
-	}
+	if (total > qp->sq.max_inline)
+		return adv_reason(EINVAL,
+				  WR "%llu inline bytes are above %u, the max_inline_data of the "
+				     "queue pair",
+				  (unsigned long long)wr->wr_id, (unsigned long long)total,
+				  qp->sq.max_inline);
 	for (int i = 0; i < wr->num_sge; i++) {
 		memcpy(to, (const void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].length);
 		to += wr->sg_list[i].length;

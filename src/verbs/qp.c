@@ -47,7 +47,7 @@ static int check_qp_attr(const struct ibv_context *context, const struct ibv_qp_
 	}
 	for (size_t i = 0; i < ADV_ARRAY_SIZE(objects); i++) {
 		if (objects[i].needed && !objects[i].context)
-			return adv_reason(EINVAL, "%s is missing", objects[i].name);
+			return adv_reason(EINVAL, "%s is missing: set it", objects[i].name);
 		if (objects[i].context && objects[i].context != context)
 			return adv_reason(EINVAL, "%s belongs to another context", objects[i].name);
 	}

@@ -14,6 +14,14 @@
 
 #define ADV_CM_IP_HEADER_LEN 36
 
+/* The most private data that a consumer may pass, in bytes, behind the header in a REQ and a
+ * SIDR_REQ. */
+#define ADV_CM_REQ_PRIVATE	56
+#define ADV_CM_REP_PRIVATE	196
+#define ADV_CM_REJ_PRIVATE	148
+#define ADV_CM_SIDR_REQ_PRIVATE 180
+#define ADV_CM_SIDR_REP_PRIVATE 136
+
 /* A port space: byte 5 of a service ID. It is an IP protocol number, or 0x3f for RDMA_PS_IB. */
 enum adv_cm_ip_protocol { ADV_CM_IP_TCP = 0x06, ADV_CM_IP_UDP = 0x11 };
 

@@ -53,6 +53,7 @@ static struct adv_link *make_link(const struct adv_qp1 *q, const struct adv_gid_
 					.error_epoll = q->error_epoll,
 					.sender = true};
 	struct adv_link *link;
+	int err;
 
 	config.receive_fd = fcntl(q->socket, F_DUPFD_CLOEXEC, 0);
 	if (config.receive_fd < 0)
@@ -62,9 +63,10 @@ static struct adv_link *make_link(const struct adv_qp1 *q, const struct adv_gid_
 		return NULL;
 	for (uint32_t i = 0; i < gids->count; i++)
 		address[i] = (struct adv_udp_address){gids->entry[i].gid, gids->entry[i].ifindex};
-	if (adv_udp_set_addresses(link, address, gids->count) != 0) {
+	err = adv_udp_set_addresses(link, address, gids->count);
+	if (err) {
 		link->ops->destroy(link);
-		errno = ENOMEM;
+		errno = err;
 		return NULL;
 	}
 	return link;

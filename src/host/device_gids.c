@@ -6,6 +6,8 @@
 
 #include "base/log.h"
 
+_Static_assert(ADV_GID_TABLE_ENTRIES <= ADV_UDP_ADDRESSES, "the link takes a whole table");
+
 int adv_device_load_gids(struct adv_device *d)
 {
 	struct adv_engine_gid gids[ADV_GID_TABLE_ENTRIES];

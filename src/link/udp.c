@@ -3,7 +3,6 @@
 #include "link/udp_internal.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -94,14 +93,11 @@ int adv_udp_set_addresses(struct adv_link *link, const struct adv_udp_address *a
 			  unsigned count)
 {
 	struct udp_link *l = udp_link_of(link);
-	struct adv_udp_address *copy = calloc(count ? count : 1, sizeof(*copy));
 
-	if (!copy)
-		return ENOMEM;
+	if (count > ADV_UDP_ADDRESSES)
+		return ENOSPC;
 	if (count)
-		memcpy(copy, addresses, count * sizeof(*copy));
-	free(l->address);
-	l->address = copy;
+		memcpy(l->address, addresses, count * sizeof(*addresses));
 	l->address_count = count;
 	if (++l->generation == 0)
 		l->generation = 1;
@@ -121,7 +117,6 @@ static void udp_destroy(struct adv_link *link)
 	struct udp_link *l = udp_link_of(link);
 
 	adv_udp_abandon(link);
-	free(l->address);
 	munmap(l, sizeof(*l));
 }
 

@@ -55,6 +55,9 @@ typedef void adv_udp_error_fn(void *user, const struct adv_gid *sgid, const stru
 unsigned adv_udp_read_errors(struct adv_link *link, unsigned budget, adv_udp_error_fn *fn,
 			     void *user);
 
+/* The most addresses of a link. */
+#define ADV_UDP_ADDRESSES 256
+
 /* One of the machine's own addresses. */
 struct adv_udp_address {
 	struct adv_gid gid;
@@ -64,8 +67,8 @@ struct adv_udp_address {
 /*
  * Sets the machine's own addresses (copied) of a link made by adv_udp_create(). Call it at start
  * and whenever the addresses change. The link can predict the Identifications of packets from these
- * addresses, and needs the interface for link-local and multicast destinations. Returns 0 or ENOMEM
- * (the old addresses stay).
+ * addresses, and needs the interface for link-local and multicast destinations. Returns 0, or
+ * ENOSPC for more than ADV_UDP_ADDRESSES (the old addresses stay).
  */
 int adv_udp_set_addresses(struct adv_link *link, const struct adv_udp_address *addresses,
 			  unsigned count);

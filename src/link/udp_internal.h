@@ -197,7 +197,6 @@ struct udp_link {
 	unsigned range_count;
 	struct udp_range range[ADV_UDP_RANGES];
 	unsigned address_count;
-	struct adv_udp_address *address;
 	uint32_t generation; /* 1 + changes of the addresses */
 	int error_epoll;     /* -1: sockets do not collect ICMP errors */
 	unsigned socket_count;
@@ -214,6 +213,7 @@ struct udp_link {
 	unsigned refusal_count;
 	unsigned refusal_next; /* the entry to replace if there are too many */
 	struct udp_refusal refusal[UDP_REFUSALS];
+	struct adv_udp_address address[ADV_UDP_ADDRESSES];
 	struct udp_tx tx;
 	struct udp_rx rx;
 };

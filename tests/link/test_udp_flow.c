@@ -4,6 +4,7 @@
 #include "harness.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +65,7 @@ static void test_path_changes(void **state)
 static void test_addresses_change(void **state)
 {
 	struct adv_link *b = open_link("fd00::2"), *a = open_known("::1");
-	struct adv_udp_address own = {gid_of("fd00::2"), 1};
+	struct adv_udp_address own = {gid_of("fd00::2"), 1}, many[ADV_UDP_ADDRESSES + 1] = {0};
 	struct adv_path path;
 
 	path_between(&path, "::1", "fd00::2", 0xc200);
@@ -74,6 +75,8 @@ static void test_addresses_change(void **state)
 		assert_int_equal(adv_udp_set_addresses(a, &own, count), 0);
 		assert_int_equal(send_one(a, b, &path, i), count ? adv_udp_sender(a) : 0xc200);
 	}
+	assert_int_equal(adv_udp_set_addresses(a, many, ADV_UDP_ADDRESSES + 1), ENOSPC);
+	assert_true(adv_udp_is_own_address(a, &own.gid));
 	close_link(a);
 	close_link(b);
 }

@@ -8,14 +8,6 @@
 
 #include "harness.h"
 
-/* As in test_fork.c: when a child calls exit(), it still has the device's memory. */
-__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
-
-const char *__lsan_default_suppressions(void)
-{
-	return "leak:adv_udp_set_addresses\n";
-}
-
 /* Sets the plan of devices that are opened until forget_plan(). */
 static void give_plan(const char *plan)
 {

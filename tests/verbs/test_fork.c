@@ -16,15 +16,6 @@
 #define CHILDREN 20
 #define MESSAGE	 4096
 
-/* When a child calls exit(), it still has the device's memory. Only memory of mmap() refers to the
- * UDP link's allocations, and the leak sanitizer does not search such memory. */
-__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
-
-const char *__lsan_default_suppressions(void)
-{
-	return "leak:adv_udp_set_addresses\n";
-}
-
 static struct pair p;
 static atomic_bool done;
 static atomic_uint exchanged;

@@ -6,6 +6,7 @@
 #ifndef ADV_NVME_RDMA_BACKEND_H
 #define ADV_NVME_RDMA_BACKEND_H
 
+#include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -35,6 +36,13 @@ bool adv_nvme_backend_thin(const struct adv_nvme_backend *b);
 bool adv_nvme_backend_direct(const struct adv_nvme_backend *b);
 /* An identifier that stays the same for the same file; random for memory. */
 void adv_nvme_backend_uuid(const struct adv_nvme_backend *b, uint8_t uuid[ADV_NVME_UUID_LEN]);
+
+/* Registers the memory of `ram:`, for local access, until the backend is closed. Then a device
+ * sends data from there; without a registration, as with other backends, data is copied. No request
+ * is in execution. */
+void adv_nvme_backend_register(struct adv_nvme_backend *b, struct ibv_pd *pd);
+/* Returns the registered memory of a range within the backend, and its key. NULL: there is none. */
+uint8_t *adv_nvme_backend_memory(const struct adv_nvme_backend *b, uint64_t offset, uint32_t *lkey);
 
 /* Makes an engine. `wake` is an eventfd, which is signalled if adv_nvme_engine_next() has work.
  * `uring` false: by system calls that block, a part of a request at a time. NULL and errno. */

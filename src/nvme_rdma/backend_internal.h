@@ -11,9 +11,10 @@ enum { ADV_NVME_DIRECT_ALIGN = 4096 };
 
 struct adv_nvme_backend {
 	uint64_t size;
-	uint8_t *memory; /* ram: */
-	int fd;		 /* a file or block device; -1: memory */
-	int direct_fd;	 /* the same with O_DIRECT; -1: none */
+	uint8_t *memory;   /* ram: */
+	struct ibv_mr *mr; /* of the memory; NULL: none */
+	int fd;		   /* a file or block device; -1: memory */
+	int direct_fd;	   /* the same with O_DIRECT; -1: none */
 	bool block_device;
 	uint8_t uuid[ADV_NVME_UUID_LEN];
 };

@@ -8,14 +8,15 @@
 
 enum { PAGE = 4096 };
 
-/* Whole pages return to the system; they read as zeros. */
-static void clear_memory(uint8_t *at, uint64_t length)
+/* Whole pages return to the system; they read as zeros. A device may go on with the old pages of
+ * registered memory. */
+static void clear_memory(const struct adv_nvme_backend *b, uint8_t *at, uint64_t length)
 {
 	uint8_t *end = at + length;
 	uint8_t *first = (uint8_t *)(((uintptr_t)at + PAGE - 1) & ~(uintptr_t)(PAGE - 1));
 	uint8_t *last = (uint8_t *)((uintptr_t)end & ~(uintptr_t)(PAGE - 1));
 
-	if (first >= last || madvise(first, (size_t)(last - first), MADV_DONTNEED) != 0) {
+	if (b->mr || first >= last || madvise(first, (size_t)(last - first), MADV_DONTNEED) != 0) {
 		memset(at, 0, length);
 		return;
 	}
@@ -29,7 +30,8 @@ uint16_t adv_nvme_ram_execute(const struct adv_nvme_backend *b, const struct adv
 
 	switch (io->kind) {
 	case ADV_NVME_IO_READ:
-		memcpy(io->data, at, io->length);
+		if (io->data != at)
+			memcpy(io->data, at, io->length);
 		return ADV_NVME_SUCCESS;
 	case ADV_NVME_IO_WRITE:
 		memcpy(at, io->data, io->length);
@@ -39,7 +41,7 @@ uint16_t adv_nvme_ram_execute(const struct adv_nvme_backend *b, const struct adv
 							: ADV_NVME_SUCCESS;
 	case ADV_NVME_IO_ZERO:
 	case ADV_NVME_IO_DEALLOCATE:
-		clear_memory(at, io->length);
+		clear_memory(b, at, io->length);
 		return ADV_NVME_SUCCESS;
 	case ADV_NVME_IO_FLUSH:
 		return ADV_NVME_SUCCESS;

@@ -2,7 +2,6 @@
 #include "nvme_rdma/buffers.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -118,11 +117,19 @@ uint8_t *adv_nvme_buffers_get(struct adv_nvme_buffers *b, size_t len)
 	return b->memory + ((size_t)at << PAGE_SHIFT);
 }
 
+bool adv_nvme_buffers_owns(const struct adv_nvme_buffers *b, const uint8_t *address)
+{
+	return address >= b->memory && address < b->memory + b->size;
+}
+
 void adv_nvme_buffers_put(struct adv_nvme_buffers *b, uint8_t *buffer, size_t len)
 {
-	uint32_t at = (uint32_t)((size_t)(buffer - b->memory) >> PAGE_SHIFT);
 	unsigned order = order_of(len);
+	uint32_t at;
 
+	if (!adv_nvme_buffers_owns(b, buffer))
+		return;
+	at = (uint32_t)((size_t)(buffer - b->memory) >> PAGE_SHIFT);
 	for (; order < b->top; order++) {
 		uint32_t buddy = at ^ 1u << order;
 

@@ -4,6 +4,7 @@
 #define ADV_NVME_RDMA_BUFFERS_H
 
 #include <infiniband/verbs.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,8 +17,10 @@ void adv_nvme_buffers_destroy(struct adv_nvme_buffers *b);
 
 /* Returns a buffer of at least `len` bytes, from 1 to the largest; NULL: none is free now. */
 uint8_t *adv_nvme_buffers_get(struct adv_nvme_buffers *b, size_t len);
-/* Frees a buffer that was allocated with this length. */
+/* Frees a buffer that was allocated with this length. Memory of others, or NULL: does nothing. */
 void adv_nvme_buffers_put(struct adv_nvme_buffers *b, uint8_t *buffer, size_t len);
+/* True if the address is in the pool. */
+bool adv_nvme_buffers_owns(const struct adv_nvme_buffers *b, const uint8_t *address);
 uint32_t adv_nvme_buffers_lkey(const struct adv_nvme_buffers *b);
 
 #endif

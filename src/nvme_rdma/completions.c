@@ -35,8 +35,7 @@ static void completed(struct adv_nvme_worker *w, const struct ibv_wc *wc, uint64
 	case ADV_NVME_WR_WRITE: /* only a failed one completes; the SEND behind it fails too */
 		break;
 	case ADV_NVME_WR_SEND:
-		if (request->buffer)
-			adv_nvme_buffers_put(w->buffers, request->buffer, request->buffer_length);
+		adv_nvme_buffers_put(w->buffers, request->buffer, request->buffer_length);
 		if (!ok)
 			adv_nvme_queue_closed(request->queue, now);
 		adv_nvme_request_sent(request, now);

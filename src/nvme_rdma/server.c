@@ -126,10 +126,14 @@ static bool start_listening(struct server *s)
  * refused: an id of a wildcard address learns its device with its first request. */
 static bool start_workers(struct server *s, struct ibv_context *verbs)
 {
-	s->shared.workers = calloc(s->config->workers, sizeof(struct adv_nvme_worker *));
-	if (!s->shared.workers)
-		return false;
 	s->verbs = verbs;
+	if (!s->shared.workers)
+		s->shared.workers = calloc(s->config->workers, sizeof(struct adv_nvme_worker *));
+	if (!s->shared.pd)
+		s->shared.pd = ibv_alloc_pd(verbs);
+	if (!s->shared.workers || !s->shared.pd)
+		return false;
+	adv_nvme_subsystems_register(&s->subsystems);
 	for (unsigned i = 0; i < s->config->workers; i++) {
 		struct adv_nvme_worker *w = adv_nvme_worker_create(&s->shared, verbs, i);
 
@@ -174,12 +178,12 @@ static void refuse(struct rdma_cm_id *id)
 static void handle_request(struct server *s, struct rdma_cm_id *id,
 			   const struct rdma_conn_param *param)
 {
-	if (!s->shared.worker_count && !start_workers(s, id->verbs)) {
+	if (s->verbs && id->verbs != s->verbs) {
+		fprintf(stderr, "a connection of a second RDMA device is refused\n");
 		refuse(id);
 		return;
 	}
-	if (id->verbs != s->verbs) {
-		fprintf(stderr, "a connection of a second RDMA device is refused\n");
+	if (!s->shared.worker_count && !start_workers(s, id->verbs)) {
 		refuse(id);
 		return;
 	}
@@ -320,11 +324,13 @@ static void clean_up(struct server *s)
 	for (unsigned i = 0; i < s->shared.worker_count; i++)
 		adv_nvme_worker_destroy(s->shared.workers[i]);
 	free(s->shared.workers);
-	if (s->channel)
-		rdma_destroy_event_channel(s->channel);
 	if (s->shared.target)
 		adv_nvme_target_destroy(s->shared.target);
 	adv_nvme_subsystems_destroy(&s->subsystems);
+	if (s->shared.pd)
+		ibv_dealloc_pd(s->shared.pd);
+	if (s->channel)
+		rdma_destroy_event_channel(s->channel);
 	pthread_mutex_destroy(&s->shared.lock);
 	close(s->signals);
 }

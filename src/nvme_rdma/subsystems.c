@@ -26,7 +26,17 @@ static struct adv_nvme_backend *open_backend(struct adv_nvme_subsystems *s,
 	}
 	s->backends = larger;
 	s->backends[s->count] = adv_nvme_backend_open(&config, why);
-	return s->backends[s->count] ? s->backends[s->count++] : NULL;
+	if (!s->backends[s->count])
+		return NULL;
+	if (s->shared->pd)
+		adv_nvme_backend_register(s->backends[s->count], s->shared->pd);
+	return s->backends[s->count++];
+}
+
+void adv_nvme_subsystems_register(struct adv_nvme_subsystems *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		adv_nvme_backend_register(s->backends[i], s->shared->pd);
 }
 
 static void close_backend(struct adv_nvme_subsystems *s, struct adv_nvme_backend *b)

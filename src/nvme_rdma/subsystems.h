@@ -26,6 +26,10 @@ bool adv_nvme_subsystems_create(struct adv_nvme_subsystems *s, struct adv_nvme_s
 /* Closes all backends. No command is in execution. */
 void adv_nvme_subsystems_destroy(struct adv_nvme_subsystems *s);
 
+/* Registers the memory of the backends in shared->pd, as that of later ones. No command is in
+ * execution. */
+void adv_nvme_subsystems_register(struct adv_nvme_subsystems *s);
+
 /* Opens a backend and adds a namespace. Returns its nsid; 0: `why`. */
 uint32_t adv_nvme_subsystems_add(struct adv_nvme_subsystems *s, const char *nqn,
 				 const struct adv_nvme_namespace_settings *settings,

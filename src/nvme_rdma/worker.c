@@ -125,9 +125,7 @@ static const char *make_objects(struct adv_nvme_worker *w)
 	w->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (w->wake < 0)
 		return "eventfd";
-	w->pd = ibv_alloc_pd(w->verbs);
-	if (!w->pd)
-		return "protection domain";
+	w->pd = w->shared->pd;
 	w->channel = ibv_create_comp_channel(w->verbs);
 	if (!w->channel || fcntl(w->channel->fd, F_SETFL, O_NONBLOCK) != 0)
 		return "completion channel";
@@ -200,8 +198,6 @@ void adv_nvme_worker_destroy(struct adv_nvme_worker *w)
 		munmap(g->memory, g->size);
 		free(g);
 	}
-	if (w->pd)
-		ibv_dealloc_pd(w->pd);
 	if (w->wake >= 0)
 		close(w->wake);
 	free(w);

@@ -23,6 +23,7 @@ struct adv_nvme_shared {
 	struct adv_nvme_target *target;
 	struct adv_nvme_worker **workers;
 	unsigned worker_count;
+	struct ibv_pd *pd;   /* of the device; made before the first worker */
 	size_t buffer_bytes; /* of each worker */
 	uint64_t spin_ns;    /* a worker polls so long before it sleeps */
 };

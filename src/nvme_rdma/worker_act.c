@@ -22,8 +22,18 @@ struct round {
 	struct adv_nvme_request *respond[ACTIONS];
 };
 
-/* Provides a buffer, unless others wait for one or none is free. The caller holds the shared lock.
- */
+/* Returns where the data of a Read is, if the device can send it from there. */
+static uint8_t *data_in_place(const struct adv_nvme_request *request)
+{
+	const struct adv_nvme_io *io = &request->io;
+	uint32_t lkey;
+
+	if (!io->backend || io->kind != ADV_NVME_IO_READ || io->length != request->buffer_length)
+		return NULL;
+	return adv_nvme_backend_memory(io->backend, io->offset, &lkey);
+}
+
+/* Provides a buffer, unless none is free. The caller holds the shared lock. */
 static bool give_buffer(struct adv_nvme_worker *w, struct adv_nvme_request *request)
 {
 	uint8_t *buffer = adv_nvme_buffers_get(w->buffers, request->buffer_length);
@@ -44,11 +54,21 @@ static void give_buffers(struct adv_nvme_worker *w)
 	}
 }
 
+/* The caller holds the shared lock. */
+static void provide(struct adv_nvme_worker *w, struct adv_nvme_request *request)
+{
+	uint8_t *data = data_in_place(request);
+
+	if (data)
+		adv_nvme_request_buffered(request, adv_clock_ns(), data);
+	else if (!adv_list_empty(&w->waiting) || !give_buffer(w, request))
+		adv_list_add_tail(&w->waiting, &request->link);
+}
+
 /* Ends a request without a response. The caller holds the shared lock. */
 static void release(struct adv_nvme_worker *w, struct adv_nvme_request *request)
 {
-	if (request->buffer)
-		adv_nvme_buffers_put(w->buffers, request->buffer, request->buffer_length);
+	adv_nvme_buffers_put(w->buffers, request->buffer, request->buffer_length);
 	adv_nvme_worker_post_receive(w, request->receive);
 }
 
@@ -70,8 +90,7 @@ static bool take(struct adv_nvme_worker *w, struct round *r)
 		if (s.action == ADV_NVME_ACTION_RELEASE) {
 			release(w, s.request);
 		} else if (s.action == ADV_NVME_ACTION_BUFFER) {
-			if (!adv_list_empty(&w->waiting) || !give_buffer(w, s.request))
-				adv_list_add_tail(&w->waiting, &s.request->link);
+			provide(w, s.request);
 		} else if (s.action == ADV_NVME_ACTION_RESPOND) {
 			r->respond[r->responses++] = s.request;
 		} else {

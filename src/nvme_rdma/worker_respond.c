@@ -32,6 +32,15 @@ void adv_nvme_worker_post_failed(struct adv_nvme_worker *w, struct adv_nvme_requ
 	adv_nvme_worker_disconnect(w, request->queue);
 }
 
+static uint32_t data_lkey(const struct adv_nvme_worker *w, const struct adv_nvme_request *request)
+{
+	uint32_t lkey = adv_nvme_buffers_lkey(w->buffers);
+
+	if (!adv_nvme_buffers_owns(w->buffers, request->data))
+		adv_nvme_backend_memory(request->io.backend, request->io.offset, &lkey);
+	return lkey;
+}
+
 /* Returns the first work request of a response, and ends the chain with its SEND. */
 static struct ibv_send_wr *fill(struct adv_nvme_worker *w, struct adv_nvme_request *request,
 				struct response *r)
@@ -49,7 +58,7 @@ static struct ibv_send_wr *fill(struct adv_nvme_worker *w, struct adv_nvme_reque
 	if (!request->write_length)
 		return &r->send;
 	r->data_sge = (struct ibv_sge){(uintptr_t)request->data, request->write_length,
-				       adv_nvme_buffers_lkey(w->buffers)};
+				       data_lkey(w, request)};
 	r->write = (struct ibv_send_wr){
 		.wr_id = (uintptr_t)request | ADV_NVME_WR_WRITE,
 		.next = &r->send,
@@ -75,9 +84,7 @@ static void not_posted(struct adv_nvme_worker *w, struct adv_nvme_request **requ
 			posted = false;
 		if (posted)
 			continue;
-		if (requests[i]->buffer)
-			adv_nvme_buffers_put(w->buffers, requests[i]->buffer,
-					     requests[i]->buffer_length);
+		adv_nvme_buffers_put(w->buffers, requests[i]->buffer, requests[i]->buffer_length);
 		adv_nvme_request_sent(requests[i], adv_clock_ns());
 	}
 	pthread_mutex_unlock(&w->shared->lock);

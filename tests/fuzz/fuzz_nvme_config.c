@@ -19,6 +19,7 @@ bool __wrap_adv_nvme_backend_direct(const struct adv_nvme_backend *b);
 bool __wrap_adv_nvme_backend_thin(const struct adv_nvme_backend *b);
 void __wrap_adv_nvme_backend_uuid(const struct adv_nvme_backend *b,
 				  uint8_t uuid[ADV_NVME_UUID_LEN]);
+void __wrap_adv_nvme_backend_register(struct adv_nvme_backend *b, struct ibv_pd *pd);
 
 static unsigned open_backends;
 
@@ -63,6 +64,12 @@ bool __wrap_adv_nvme_backend_thin(const struct adv_nvme_backend *b)
 void __wrap_adv_nvme_backend_uuid(const struct adv_nvme_backend *b, uint8_t uuid[ADV_NVME_UUID_LEN])
 {
 	memset(uuid, 1, ADV_NVME_UUID_LEN);
+}
+
+/* No device is known. */
+void __wrap_adv_nvme_backend_register(struct adv_nvme_backend *b, struct ibv_pd *pd)
+{
+	FUZZ_CHECK(false);
 }
 
 static void check_config(const struct adv_nvme_config *c)

@@ -44,7 +44,8 @@ static struct {
 	struct fake_receive receives[RECEIVES];
 	unsigned receive_first, receive_count;
 	struct fake_qp qps[QPS];
-	uint32_t last_qp;
+	uint32_t last_qp, last_lkey;
+	struct ibv_sge last_write;
 	unsigned failing_posts;
 	bool armed;
 	unsigned ids;
@@ -128,6 +129,7 @@ static void execute(struct fake_qp *qp, const struct ibv_send_wr *wr)
 		memcpy(local, remote, wr->sg_list[0].length);
 	} else if (wr->opcode == IBV_WR_RDMA_WRITE) {
 		memcpy(remote, local, wr->sg_list[0].length);
+		fake.last_write = wr->sg_list[0];
 	} else {
 		if (qp->count == RESPONSES || wr->sg_list[0].length != 16)
 			abort();
@@ -223,7 +225,11 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int acce
 	struct ibv_mr *mr = calloc(1, sizeof(*mr));
 
 	if (mr)
-		*mr = (struct ibv_mr){.context = pd->context, .pd = pd, .addr = addr, .lkey = 1};
+		*mr = (struct ibv_mr){.context = pd->context,
+				      .pd = pd,
+				      .addr = addr,
+				      .length = length,
+				      .lkey = ++fake.last_lkey};
 	return mr;
 }
 
@@ -364,6 +370,16 @@ struct rdma_cm_id *fake_id(struct ibv_context *context)
 	fake.last_qp = 0;
 	pthread_mutex_unlock(&fake.lock);
 	return id;
+}
+
+struct ibv_sge fake_last_write(void)
+{
+	struct ibv_sge last;
+
+	pthread_mutex_lock(&fake.lock);
+	last = fake.last_write;
+	pthread_mutex_unlock(&fake.lock);
+	return last;
 }
 
 uint32_t fake_last_qp(void)

@@ -32,6 +32,8 @@ void fake_receive(uint32_t qp_num, const void *data, size_t len, bool late);
 bool fake_response(uint32_t qp_num, uint8_t out[16]);
 /* Returns the receives that the shared receive queue has. */
 unsigned fake_receives(void);
+/* The local address and key of the last RDMA WRITE. */
+struct ibv_sge fake_last_write(void);
 /* Makes the next posts of sends fail. */
 void fake_fail_posts(unsigned count);
 

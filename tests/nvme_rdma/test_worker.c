@@ -14,6 +14,7 @@
 
 #include "fake_verbs.h"
 #include "nvme/status.h"
+#include "nvme_rdma/backend.h"
 #include "nvme_rdma/worker.h"
 
 #define NQN "nqn.2026-01.test:disk"
@@ -21,6 +22,7 @@ enum { TRIES = 20000, QUEUE = 8 };
 
 struct lab {
 	struct adv_nvme_shared shared;
+	struct adv_nvme_subsystem *subsystem;
 	struct ibv_context *verbs;
 	struct adv_nvme_worker *worker;
 	struct adv_nvme_worker *workers[1];
@@ -33,14 +35,15 @@ static struct lab lab;
 static void create(bool purge)
 {
 	struct adv_nvme_target_config config = {.queue_size = 32};
-	struct adv_nvme_subsystem *subsystem;
 
 	memset(&lab, 0, sizeof(lab));
 	pthread_mutex_init(&lab.shared.lock, NULL);
 	lab.shared.target = adv_nvme_target_create(&config);
 	lab.shared.buffer_bytes = 4 << 20;
-	assert_int_equal(adv_nvme_target_add_subsystem(lab.shared.target, NQN, "1", &subsystem), 0);
+	assert_int_equal(adv_nvme_target_add_subsystem(lab.shared.target, NQN, "1", &lab.subsystem),
+			 0);
 	lab.verbs = fake_open(purge);
+	lab.shared.pd = ibv_alloc_pd(lab.verbs);
 	lab.worker = adv_nvme_worker_create(&lab.shared, lab.verbs, 0);
 	assert_non_null(lab.worker);
 	lab.workers[0] = lab.worker;
@@ -55,6 +58,7 @@ static void destroy(void)
 	assert_int_equal(adv_nvme_worker_load(lab.worker), 0);
 	adv_nvme_worker_destroy(lab.worker);
 	adv_nvme_target_destroy(lab.shared.target);
+	ibv_dealloc_pd(lab.shared.pd);
 	fake_close(lab.verbs);
 }
 
@@ -68,10 +72,10 @@ static void destroy(void)
 		}                                                                                  \
 	} while (0)
 
-/* Connects an admin queue. Returns its id, which *qp_num belongs to. */
-static struct rdma_cm_id *open_queue(uint32_t *qp_num)
+/* Connects a queue. Returns its id, which *qp_num belongs to. */
+static struct rdma_cm_id *open_queue(uint16_t qid, uint32_t *qp_num)
 {
-	struct adv_nvme_cm_request cm = {.hrqsize = QUEUE, .hsqsize = QUEUE - 1};
+	struct adv_nvme_cm_request cm = {.qid = qid, .hrqsize = QUEUE, .hsqsize = QUEUE - 1};
 	uint8_t private_data[ADV_NVME_CM_LEN];
 	struct rdma_conn_param param = {.private_data = private_data,
 					.private_data_len = sizeof(private_data),
@@ -84,22 +88,32 @@ static struct rdma_cm_id *open_queue(uint32_t *qp_num)
 	return id;
 }
 
-static void make_connect(uint8_t capsule[ADV_NVME_COMMAND_LEN], uint16_t cid)
+static struct adv_nvme_sgl sgl_of(void *data, uint32_t length)
 {
-	struct adv_nvme_connect connect = {.sqsize = QUEUE - 1};
-	struct adv_nvme_connect_data data = {.cntlid = ADV_NVME_ANY_CNTLID,
-					     .subsystem_nqn = NQN,
-					     .host_nqn = "nqn.2026-01.test:host"};
+	return (struct adv_nvme_sgl){
+		.id = ADV_NVME_SGL_KEYED, .length = length, .address = (uintptr_t)data};
+}
+
+/* Makes the Connect command of queue `qid`, of a new or an existing controller. */
+static void make_queue_connect(uint8_t capsule[ADV_NVME_COMMAND_LEN], uint16_t cid, uint16_t qid,
+			       uint16_t cntlid)
+{
+	struct adv_nvme_connect connect = {.qid = qid, .sqsize = QUEUE - 1};
+	struct adv_nvme_connect_data data = {
+		.cntlid = cntlid, .subsystem_nqn = NQN, .host_nqn = "nqn.2026-01.test:host"};
 	struct adv_nvme_command command = {0};
 
 	adv_nvme_connect_encode(&connect, &command);
 	command.id = cid;
 	command.psdt = 1;
-	command.sgl = (struct adv_nvme_sgl){.id = ADV_NVME_SGL_KEYED,
-					    .length = ADV_NVME_CONNECT_LEN,
-					    .address = (uintptr_t)lab.data};
+	command.sgl = sgl_of(lab.data, ADV_NVME_CONNECT_LEN);
 	adv_nvme_connect_data_encode(&data, lab.data);
 	adv_nvme_command_encode(&command, capsule);
+}
+
+static void make_connect(uint8_t capsule[ADV_NVME_COMMAND_LEN], uint16_t cid)
+{
+	make_queue_connect(capsule, cid, 0, ADV_NVME_ANY_CNTLID);
 }
 
 static void make_property_get(uint8_t capsule[ADV_NVME_COMMAND_LEN], uint16_t cid)
@@ -126,7 +140,7 @@ static struct adv_nvme_completion expect_response(uint32_t qp_num)
 
 static struct rdma_cm_id *connect_host(uint32_t *qp_num)
 {
-	struct rdma_cm_id *id = open_queue(qp_num);
+	struct rdma_cm_id *id = open_queue(0, qp_num);
 	uint8_t capsule[ADV_NVME_COMMAND_LEN];
 
 	make_connect(capsule, 1);
@@ -155,7 +169,7 @@ static void test_stale_capsule(void **state)
 	make_connect(capsule, 77);
 	fake_receive(first, capsule, sizeof(capsule), true);
 	lose(id, first);
-	id = open_queue(&second);
+	id = open_queue(0, &second);
 	assert_int_equal(first, second);
 	make_connect(capsule, 5);
 	fake_receive(second, capsule, sizeof(capsule), false);
@@ -203,7 +217,7 @@ static void test_failed_posts(void **state)
 			connect_host(&qp_num);
 			make_property_get(capsule, 9);
 		} else {
-			open_queue(&qp_num);
+			open_queue(0, &qp_num);
 			make_connect(capsule, 9);
 		}
 		fake_fail_posts(1 + i / 2);
@@ -214,12 +228,108 @@ static void test_failed_posts(void **state)
 	destroy();
 }
 
+/* Sends a command, and returns its result. */
+static uint64_t run(uint32_t qp_num, const struct adv_nvme_command *command)
+{
+	uint8_t capsule[ADV_NVME_COMMAND_LEN];
+	struct adv_nvme_completion completion;
+
+	adv_nvme_command_encode(command, capsule);
+	fake_receive(qp_num, capsule, sizeof(capsule), false);
+	completion = expect_response(qp_num);
+	assert_int_equal(completion.status, 0);
+	return completion.result;
+}
+
+/* Connects a host, and enables its controller. Returns the QP number of its I/O queue. */
+static uint32_t connect_io(struct rdma_cm_id *ids[2])
+{
+	struct adv_nvme_property_access enable = {
+		.offset = ADV_NVME_CC, .value = ADV_NVME_CC_DEFAULT | ADV_NVME_CC_ENABLE};
+	uint8_t capsule[ADV_NVME_COMMAND_LEN];
+	struct adv_nvme_command command = {0};
+	struct adv_nvme_completion completion;
+	uint32_t admin, io;
+
+	ids[0] = open_queue(0, &admin);
+	make_connect(capsule, 1);
+	fake_receive(admin, capsule, sizeof(capsule), false);
+	completion = expect_response(admin);
+	assert_int_equal(completion.status, 0);
+	adv_nvme_property_encode(&enable, true, &command);
+	command.psdt = 1;
+	run(admin, &command);
+	ids[1] = open_queue(1, &io);
+	make_queue_connect(capsule, 2, 1, (uint16_t)completion.result);
+	fake_receive(io, capsule, sizeof(capsule), false);
+	assert_int_equal(expect_response(io).status, 0);
+	return io;
+}
+
+/* Adds a namespace of 256 blocks in memory. */
+static struct adv_nvme_backend *add_ram(uint32_t *nsid, bool registered)
+{
+	struct adv_nvme_backend_config config = {.path = "ram:1MiB"};
+	struct adv_nvme_namespace_config ns = {.blocks = 256, .block_shift = 12};
+	char why[ADV_NVME_BACKEND_WHY];
+
+	ns.backend = adv_nvme_backend_open(&config, why);
+	assert_non_null(ns.backend);
+	if (registered)
+		adv_nvme_backend_register(ns.backend, lab.shared.pd);
+	pthread_mutex_lock(&lab.shared.lock);
+	assert_int_equal(adv_nvme_subsystem_add_namespace(lab.subsystem, 0, &ns, nsid), 0);
+	pthread_mutex_unlock(&lab.shared.lock);
+	return ns.backend;
+}
+
+/* Reads leave from the memory of a namespace if it is registered; otherwise from a buffer. */
+static void test_read_in_place(void **state)
+{
+	static uint8_t data[3 * 4096], back[3 * 4096];
+	struct adv_nvme_command command = {.psdt = 1};
+	struct adv_nvme_backend *backends[2];
+	struct rdma_cm_id *ids[2];
+	uint32_t io, key, buffers_key;
+
+	create(true);
+	io = connect_io(ids);
+	memset(data, 0xa5, sizeof(data));
+	for (unsigned i = 0; i < 2; i++) {
+		backends[i] = add_ram(&command.nsid, i);
+		command.opcode = ADV_NVME_WRITE;
+		adv_nvme_command_set_blocks(&command, 253, 3);
+		command.sgl = sgl_of(data, sizeof(data));
+		run(io, &command);
+		command.opcode = ADV_NVME_READ;
+		command.sgl = sgl_of(back, sizeof(back));
+		memset(back, 0, sizeof(back));
+		run(io, &command);
+		assert_memory_equal(back, data, sizeof(data));
+		if (i == 0)
+			buffers_key = fake_last_write().lkey;
+	}
+	assert_null(adv_nvme_backend_memory(backends[0], 0, &key));
+	assert_ptr_equal(fake_last_write().addr,
+			 adv_nvme_backend_memory(backends[1], 253 << 12, &key));
+	assert_int_equal(fake_last_write().lkey, key);
+	assert_int_not_equal(key, buffers_key);
+	fake_break(io);
+	adv_nvme_worker_disconnected(ids[1]->context);
+	adv_nvme_worker_disconnected(ids[0]->context);
+	WAIT(adv_nvme_worker_load(lab.worker) == 0);
+	for (unsigned i = 0; i < 2; i++)
+		adv_nvme_backend_close(backends[i]);
+	destroy();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stale_capsule),
 		cmocka_unit_test(test_receives_return),
 		cmocka_unit_test(test_failed_posts),
+		cmocka_unit_test(test_read_in_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,15 +72,18 @@ void adv_check_waits_for_channel(struct adv_check_call *call, int fd)
 void adv_check_cq_event(struct adv_check_call *call, struct adv_check_cq *cq)
 {
 	cq->events++;
+	cq->receiver = gettid();
 	cq->last_event = *adv_check_call_stack(call);
 }
 
 void adv_check_qp_event(struct adv_check_call *call, struct adv_check_qp *qp)
 {
 	qp->async_events++;
+	qp->async_receiver = gettid();
 	qp->last_async = *adv_check_call_stack(call);
 }
 
+/* Another thread than the one that has received the event acknowledges it while this one waits. */
 static void find_unacknowledged(struct adv_check_call *call, const struct adv_check_object *o,
 				uint64_t count, const struct adv_check_stack *last)
 {
@@ -99,13 +102,13 @@ static void find_unacknowledged(struct adv_check_call *call, const struct adv_ch
 
 void adv_check_cq_unacknowledged(struct adv_check_call *call, const struct adv_check_cq *cq)
 {
-	if (cq->events > cq->acked)
+	if (cq->events > cq->acked && cq->receiver == gettid())
 		find_unacknowledged(call, &cq->base, cq->events - cq->acked, &cq->last_event);
 }
 
 void adv_check_qp_unacknowledged(struct adv_check_call *call, const struct adv_check_qp *qp)
 {
-	if (qp->async_events > qp->async_acked)
+	if (qp->async_events > qp->async_acked && qp->async_receiver == gettid())
 		find_unacknowledged(call, &qp->base, qp->async_events - qp->async_acked,
 				    &qp->last_async);
 }

@@ -57,6 +57,7 @@ struct adv_check_cq {
 	pid_t armed_by;	     /* thread */
 	struct adv_check_stack armed;
 	uint64_t events, acked; /* completion events: delivered, acknowledged */
+	pid_t receiver;		/* thread that received the newest one */
 	struct adv_check_stack last_event;
 };
 
@@ -78,6 +79,7 @@ struct adv_check_qp {
 	uint32_t recvs_posted, sends_posted;	/* since it left RESET last */
 	uint32_t sends_compared;		/* of them, see adv_check_payloads_answered() */
 	uint64_t async_events, async_acked;	/* asynchronous events: delivered, acknowledged */
+	pid_t async_receiver;			/* thread that received the newest one */
 	struct adv_check_stack last_async;
 	struct ibv_qp_attr attr; /* modify.h */
 	int known;		 /* attributes that `attr` has */

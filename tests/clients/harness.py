@@ -28,6 +28,10 @@ ERROR_LINE = re.compile(
 SLOWER = 10
 
 
+# Set if programs run under `adverb check`, whose findings are written to the case's folder.
+CHECKED = os.environ.get("ADVERB_LAB_CHECKED") == "1"
+
+
 class Failure(Exception):
     """A case failed."""
 
@@ -83,7 +87,7 @@ class Process:
         """Waits; fails unless the program exits with this status and reports no error."""
         if self.wait(seconds) != status and not (status == 0 and self.ended_in_rpings_race()):
             raise Failure(f"exit status {self.popen.returncode}, not {status}:\n{self.describe()}")
-        if status == 0:
+        if status == 0 and not CHECKED:
             for line in self.output().splitlines():
                 if ERROR_LINE.search(line):
                     raise Failure(f"a line of error, '{line.strip()}':\n{self.describe()}")
@@ -117,9 +121,12 @@ class Lab:
     def start(self, argv, prefix=(), env=None, adverb=True):
         """Starts a program, by default under `adverb run`."""
         argv = [str(a) for a in argv]
-        if adverb:
-            argv = [str(self.adverb), "run", "--", *argv]
         self.count += 1
+        if adverb and CHECKED:
+            argv = [str(self.adverb), "check", "--advice", "--json",
+                    str(self.dir / f"{self.count:03d}-findings.json"), "--", *argv]
+        elif adverb:
+            argv = [str(self.adverb), "run", "--", *argv]
         log = self.dir / f"{self.count:03d}-{pathlib.Path(argv[0]).name}.log"
         process = Process([*prefix, *argv], str(log), self.environment(env), str(self.dir))
         self.processes.append(process)

@@ -142,5 +142,7 @@ CHECK = [
     ("check-lost-wakeup-select", "descriptors that select(2) does not wait for are found", WAIT,
      "FD_ISSET(fd, s->fds)", "!FD_ISSET(fd, s->fds)"),
     ("check-event-not-acknowledged", "acknowledged events are found", EVENTS,
-     "if (cq->events > cq->acked)", "if (cq->events > 0)"),
+     "if (cq->events > cq->acked && cq->receiver == gettid())", "if (cq->events > 0 && cq->receiver == gettid())"),
+    ("check-event-of-another-thread", "events that another thread received and may acknowledge count", EVENTS,
+     "cq->events > cq->acked && cq->receiver == gettid()", "cq->events > cq->acked"),
 ]

@@ -24,6 +24,7 @@ static const struct adv_command commands[] = {
 	{"plan", "Plan buffers, thresholds and bandwidth of a lossless Ethernet", adv_plan_main},
 	{"frame", "Build RoCE frames from fields, and dissect them", adv_frame_main},
 	{"sim", "Simulate a lossless Ethernet: PFC, ECN, deadlock", adv_sim_main},
+	{"fabric", "Emulate a lossless Ethernet for real programs", adv_fabric_main},
 	{"nvme", "Serve and use NVMe over Fabrics (RDMA)", adv_nvme_main},
 	{"completion", "Write the completions of a shell", adv_completion_main},
 	{NULL, NULL, NULL},

@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "cli/environment.h"
+#include "cli/fabric_call.h"
 #include "cli/program.h"
 #include "daemon/port_holder.h"
 #include "host/control_start.h"
@@ -24,13 +25,22 @@
 
 #define PRELOAD	       "libadverb-sysfs.so"
 
-enum { KEY_NO_SYSFS = 256, KEY_NO_SHM, KEY_NO_ONE_COPY, KEY_NO_LATENCY, KEY_CC, KEY_TRANSPORT };
+enum {
+	KEY_NO_SYSFS = 256,
+	KEY_NO_SHM,
+	KEY_NO_ONE_COPY,
+	KEY_NO_LATENCY,
+	KEY_CC,
+	KEY_TRANSPORT,
+	KEY_HOST
+};
 
 struct options {
 	const char *log;
 	const char *fault;
 	const char *cc;
 	const char *transport;
+	const char *host;
 	bool no_sysfs;
 	bool no_shm;
 	bool no_one_copy;
@@ -51,6 +61,10 @@ static const struct argp_option argp_options[] = {
 	{"transport", KEY_TRANSPORT, "NAME", 0,
 	 "Set what the device speaks: roce, or iwarp (ADVERB_TRANSPORT); see " ADV_DOC_DIR
 	 "/iwarp.md",
+	 0},
+	{"host", KEY_HOST, "NAME", 0,
+	 "Run the program on a host of the emulated fabric, such as h3; see " ADV_DOC_DIR
+	 "/emulation.md",
 	 0},
 	{"no-sysfs", KEY_NO_SYSFS, NULL, 0,
 	 "Do not preload the library that shows adverb0 in /sys/class/infiniband and "
@@ -90,6 +104,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--transport: '%s' is none of: " ADV_TRANSPORT_NAMES,
 				   arg);
 		o->transport = arg;
+		return 0;
+	case KEY_HOST:
+		o->host = arg;
 		return 0;
 	case KEY_NO_SYSFS:
 		o->no_sysfs = true;
@@ -218,6 +235,8 @@ int adv_run_main(int argc, char **argv)
 		perror("adverb run: environment");
 		return EXIT_OURS;
 	}
+	if (o.host && !adv_fabric_enter("adverb run", o.host))
+		return EXIT_OURS;
 	warn_of_port_conflict();
 	adv_program_warn(o.program[0]);
 	execvp(o.program[0], o.program);

@@ -13,9 +13,12 @@
 
 #include "base/clock.h"
 #include "host/capture_exchange.h"
+#include "link/bell.h"
+#include "link/port.h"
 #include "link/udp.h"
 #include "wire/frame.h"
 #include "wire/mad.h"
+#include "wire/slot.h"
 
 /* Mask that limits QP1 to 16 source ports. Each source port needs a socket. QP1 has little traffic,
  * so 16 are enough. */
@@ -25,6 +28,7 @@ struct adv_qp1 {
 	int socket;
 	int error_epoll;
 	struct adv_link *udp;
+	struct adv_link *port;	/* on an emulated host: wraps `udp`; or NULL */
 	struct adv_link *fault; /* fault link, or NULL */
 	struct adv_tap tap[ADV_CAPTURE_PLACES];
 	struct adv_link *link; /* the outermost of these links */
@@ -75,7 +79,7 @@ static struct adv_link *make_link(const struct adv_qp1 *q, const struct adv_gid_
 /* Returns the link between the faults and the network. */
 static struct adv_link *wire_of(struct adv_qp1 *q)
 {
-	return adv_tap_wrap(&q->tap[ADV_CAPTURE_WIRE], q->udp);
+	return adv_tap_wrap(&q->tap[ADV_CAPTURE_WIRE], q->port ? q->port : q->udp);
 }
 
 /* Sets q->link after a change of the other links. */
@@ -99,6 +103,16 @@ static void release_qp1(struct adv_qp1 *q)
 	free(q);
 }
 
+/* On an emulated host, connects to the fabric. False with errno. */
+static bool start_port(struct adv_qp1 *q)
+{
+	q->port = adv_port_create(q->udp, adv_qpn_prefix(adv_slot_qpn(ADV_SLOT_DAEMON)), 1);
+	if (!q->port)
+		return errno == ECONNREFUSED;
+	q->link = q->port;
+	return true;
+}
+
 struct adv_qp1 *adv_qp1_create(int socket, _Atomic uint16_t *sender)
 {
 	struct adv_qp1 *q = calloc(1, sizeof(*q));
@@ -111,6 +125,13 @@ struct adv_qp1 *adv_qp1_create(int socket, _Atomic uint16_t *sender)
 	for (unsigned i = 0; i < ADV_CAPTURE_PLACES; i++)
 		adv_tap_init(&q->tap[i]);
 	q->link = q->udp = q->error_epoll >= 0 ? make_link(q, &q->gids) : NULL;
+	if (q->udp && !start_port(q)) {
+		int saved = errno;
+
+		release_qp1(q);
+		errno = saved;
+		return NULL;
+	}
 	if (!q->link || getrandom(&q->psn, sizeof(q->psn), 0) < 0) {
 		int saved = errno;
 
@@ -118,7 +139,7 @@ struct adv_qp1 *adv_qp1_create(int socket, _Atomic uint16_t *sender)
 		errno = saved;
 		return NULL;
 	}
-	atomic_store(sender, adv_udp_sender(q->link));
+	atomic_store(sender, adv_udp_sender(q->udp));
 	return q;
 }
 
@@ -135,6 +156,8 @@ int adv_qp1_set_gids(struct adv_qp1 *q, const struct adv_gid_table *gids)
 		return errno;
 	atomic_store(q->sender, adv_udp_sender(link));
 	q->udp = link;
+	if (q->port)
+		adv_port_set_inner(q->port, link);
 	stack_links(q);
 	old->ops->destroy(old);
 	q->full = false;
@@ -200,6 +223,7 @@ static void receive_one(void *user, const struct adv_rx_packet *pkt)
 	struct adv_qp1 *q = user;
 	struct adv_headers h;
 	size_t n = adv_headers_decode(pkt->data, pkt->len, &h);
+	uint8_t mad[ADV_MAD_LEN];
 
 	q->refused++;
 	if (!n || h.bth.opcode != (ADV_SERVICE_UD | ADV_OP_SEND_ONLY) ||
@@ -210,7 +234,9 @@ static void receive_one(void *user, const struct adv_rx_packet *pkt)
 		return;
 	q->refused--;
 	q->counters.rx++;
-	q->fn(q->user, pkt->meta, pkt->data + n);
+	/* The packet may be in memory that another process can write. */
+	memcpy(mad, adv_rx_payload(pkt, n), sizeof(mad));
+	q->fn(q->user, pkt->meta, mad);
 }
 
 unsigned adv_qp1_receive(struct adv_qp1 *q, unsigned budget, adv_qp1_rx_fn *fn, void *user)
@@ -223,10 +249,23 @@ unsigned adv_qp1_receive(struct adv_qp1 *q, unsigned budget, adv_qp1_rx_fn *fn, 
 	q->user = user;
 	q->refused = 0;
 	taken = q->link->ops->receive(q->link, budget, receive_one, q);
+	/* QP1 is always asleep between two calls. If packets are left, it wakes itself. */
+	if (q->port && !q->port->ops->sleep(q->port, true))
+		adv_bell_ring(q->port->bell_fd, adv_bell_name_of(q->port->bell_fd));
 	/* With faults, `taken` includes delayed packets and packets dropped on purpose, which must
 	 * not count. */
 	q->counters.dropped += q->ask ? q->refused : taken - (q->counters.rx - before);
 	return taken;
+}
+
+int adv_qp1_bell_fd(const struct adv_qp1 *q)
+{
+	return q->port ? q->port->bell_fd : -1;
+}
+
+void adv_qp1_still(struct adv_qp1 *q)
+{
+	adv_bell_still(q->port->bell_fd);
 }
 
 int adv_qp1_set_faults(struct adv_qp1 *q, adv_fault_link_decide_fn *fn, void *user)

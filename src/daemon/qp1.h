@@ -37,6 +37,12 @@ int adv_qp1_set_gids(struct adv_qp1 *q, const struct adv_gid_table *gids);
 /* Receives about `budget` packets at most. Returns their number. */
 unsigned adv_qp1_receive(struct adv_qp1 *q, unsigned budget, adv_qp1_rx_fn *fn, void *user);
 
+/* On an emulated host (link/port.h): a descriptor that is readable when packets have come from the
+ * fabric; else -1. */
+int adv_qp1_bell_fd(const struct adv_qp1 *q);
+/* Call it when that descriptor is readable, before adv_qp1_receive(). */
+void adv_qp1_still(struct adv_qp1 *q);
+
 /* Handles an ICMP port unreachable for a MAD from sgid to dgid. The ICMP message quotes the first
  * `len` bytes of the MAD. It may be forged. */
 typedef void adv_qp1_error_fn(void *user, const struct adv_gid *sgid, const struct adv_gid *dgid,

@@ -36,7 +36,7 @@
 
 /* The data of epoll events: a small number is a source; other values are sessions
  * (daemon/session.h). */
-enum source { FROM_QP1, FROM_QP1_ROOM, FROM_QP1_ERRORS, FROM_STREAMS, SOURCES };
+enum source { FROM_QP1, FROM_QP1_ROOM, FROM_QP1_BELL, FROM_QP1_ERRORS, FROM_STREAMS, SOURCES };
 
 static int watch_descriptor(struct adv_ucma *u, int fd, uint64_t data)
 {
@@ -114,6 +114,8 @@ struct adv_ucma *adv_ucma_create(struct adv_daemon *d, struct adv_users *users)
 		error = errno;
 	if (!error)
 		error = watch_descriptor(u, d->socket[ADV_SLOT_DAEMON], FROM_QP1);
+	if (!error && adv_qp1_bell_fd(u->qp1) >= 0)
+		error = watch_descriptor(u, adv_qp1_bell_fd(u->qp1), FROM_QP1_BELL);
 	if (!error)
 		error = watch_descriptor(u, adv_ucma_streams_fd(u), FROM_STREAMS);
 	if (!error)
@@ -248,6 +250,12 @@ static void receive_mads(struct adv_ucma *u)
 	u->daemon->ledger->qp1_dropped += adv_qp1_counters(u->qp1)->dropped - before;
 }
 
+static void receive_after_bell(struct adv_ucma *u)
+{
+	adv_qp1_still(u->qp1);
+	receive_mads(u);
+}
+
 static void port_unreachable(void *user, const struct adv_gid *sgid, const struct adv_gid *dgid,
 			     const uint8_t *mad, size_t len)
 {
@@ -290,6 +298,8 @@ static void on_event(struct adv_ucma *u, const struct epoll_event *e)
 {
 	if (e->data.u64 == FROM_QP1)
 		receive_mads(u);
+	else if (e->data.u64 == FROM_QP1_BELL)
+		receive_after_bell(u);
 	else if (e->data.u64 == FROM_QP1_ROOM)
 		(void)adv_qp1_flush(u->qp1);
 	else if (e->data.u64 == FROM_QP1_ERRORS)

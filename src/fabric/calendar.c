@@ -310,6 +310,17 @@ bool adv_calendar_take(struct adv_calendar *c, uint64_t until, struct adv_calend
 	return true;
 }
 
+uint64_t adv_calendar_next(const struct adv_calendar *c)
+{
+	const struct adv_calendar_event *far = adv_heap_first(&c->far, &far_kind);
+
+	if (c->taken < c->now_count)
+		return c->now[c->taken].at;
+	if (c->in_ring)
+		return (c->cursor + buckets_to_next(c)) << WIDTH_SHIFT;
+	return far ? far->at : ADV_CALENDAR_NEVER;
+}
+
 bool adv_calendar_failed(const struct adv_calendar *c)
 {
 	return c->failed;

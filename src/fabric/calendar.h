@@ -43,6 +43,9 @@ bool adv_calendar_add(struct adv_calendar *c, uint64_t at, uint32_t what);
 /* Dequeues the next event. False: none is due at `until` or before, or adv_calendar_failed(). */
 bool adv_calendar_take(struct adv_calendar *c, uint64_t until, struct adv_calendar_event *event);
 
+/* Returns the time of the next event, or up to 511 ps less. ADV_CALENDAR_NEVER: there is none. */
+uint64_t adv_calendar_next(const struct adv_calendar *c);
+
 /* True if adv_calendar_take() failed for lack of memory. No further event is dequeued. */
 bool adv_calendar_failed(const struct adv_calendar *c);
 

@@ -17,6 +17,11 @@ void adv_fabric_set_external(struct adv_fabric *f, const struct adv_fabric_exter
 	f->external_user = user;
 }
 
+uint64_t adv_fabric_next(const struct adv_fabric *f)
+{
+	return adv_calendar_next(f->calendar);
+}
+
 uint8_t adv_fabric_priority(const struct adv_fabric *f, uint8_t tclass)
 {
 	return f->config.priority_of_dscp[tclass >> 2];
@@ -55,7 +60,7 @@ static bool queue_frame(struct adv_fabric *f, struct adv_fabric_host *h,
 	p->priority = adv_fabric_priority(f, frame->tclass);
 	p->hop_limit = frame->hop_limit;
 	p->pad = 0;
-	p->header_len = 0;
+	p->header_len = frame->tag; /* such a frame has no other use for it */
 	p->sport = frame->sport;
 	p->payload_len = frame->length;
 	p->payload = p->body;
@@ -102,6 +107,7 @@ void adv_fabric_external_rx(struct adv_fabric *f, struct adv_fabric_host *h,
 					 .sport = p->sport,
 					 .tclass = p->tclass,
 					 .hop_limit = p->hop_limit,
+					 .tag = p->header_len,
 					 .length = p->payload_len,
 					 .bytes = p->body};
 

@@ -31,6 +31,7 @@ struct adv_fabric_frame {
 	uint16_t sport;
 	uint8_t tclass; /* DSCP << 2 | ECN */
 	uint8_t hop_limit;
+	uint8_t tag;	      /* any value; deliver() gets that of pull() */
 	uint32_t length;      /* bytes from the BTH to the end of the padding */
 	const uint8_t *bytes; /* valid during the call (deliver) or until the next call (pull) */
 };
@@ -59,6 +60,10 @@ void adv_fabric_detach(struct adv_fabric *f, uint32_t host);
 
 /* Tells an attached host that pull() has frames after it had none. */
 void adv_fabric_ready(struct adv_fabric *f, uint32_t host);
+
+/* Returns the time of the next event, ps, or up to 511 ps less; ADV_CALENDAR_NEVER: there is none.
+ * Until then adv_fabric_run() does nothing. */
+uint64_t adv_fabric_next(const struct adv_fabric *f);
 
 /* Returns the priority of a traffic class (DSCP << 2 | ECN). */
 uint8_t adv_fabric_priority(const struct adv_fabric *f, uint8_t tclass);

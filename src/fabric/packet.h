@@ -41,7 +41,7 @@ struct adv_packet {
 	uint8_t tclass; /* DSCP << 2 | ECN */
 	uint8_t hop_limit;
 	uint8_t pad;
-	uint8_t header_len;
+	uint8_t header_len; /* external: adv_fabric_frame.tag */
 	uint16_t sport;
 	uint8_t pause_mask; /* PAUSE: priorities whose quanta are valid */
 	bool external;	    /* the frame is of a program (external.h): it has `body` */

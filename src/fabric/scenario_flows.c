@@ -185,7 +185,7 @@ bool adv_scenario_build_flows(struct adv_scenario_builder *b)
 {
 	const struct adv_scenario_list *l = &b->s->list[ADV_SCENARIO_FLOWS];
 
-	if (l->count == 0 && b->s->trace_count == 0)
+	if (l->count == 0 && b->s->trace_count == 0 && !b->s->programs)
 		return adv_scenario_fail(b, 0, "no section [flow]: nothing would be sent");
 	for (uint32_t i = 0; i < l->count; i++)
 		if (!add_flow(b, (struct adv_scenario_flow *)l->item + i, l->line[i]))

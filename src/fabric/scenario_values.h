@@ -246,6 +246,7 @@ struct adv_scenario {
 	struct adv_scenario_transfer *trace;
 	uint32_t trace_count;
 	char trace_name[128];
+	bool programs; /* set by the caller before the build: programs send, so no flow is needed */
 };
 
 #endif

@@ -25,13 +25,3 @@ int adv_device_congestion_read(struct adv_cc_config *config, char *why, size_t w
 	adv_info("congestion control: %s", shown);
 	return 0;
 }
-
-uint32_t adv_device_line_rate(const struct adv_gid_table *t)
-{
-	uint32_t fastest = 0;
-
-	for (unsigned i = 0; i < t->count; i++)
-		if (t->entry[i].speed_mbps > fastest)
-			fastest = t->entry[i].speed_mbps;
-	return fastest;
-}

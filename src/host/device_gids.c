@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The GID table of a device: a copy of adverbd's table. */
-#include "host/device_internal.h"
+#include "host/device_port.h"
 
 #include <errno.h>
 
@@ -28,7 +28,7 @@ int adv_device_load_gids(struct adv_device *d)
 		err = adv_udp_set_addresses(d->udp, addresses, t.count);
 	if (err)
 		return err;
-	adv_engine_set_line_rate(d->engine, adv_device_line_rate(&t));
+	adv_engine_set_line_rate(d->engine, adv_device_line_rate(d, &t));
 	pthread_mutex_lock(&d->gids_lock);
 	d->gids = t;
 	pthread_mutex_unlock(&d->gids_lock);

@@ -104,12 +104,13 @@ struct adv_device {
 	struct adv_link *link;		/* the outermost link, see device_tap.c */
 	struct adv_link *udp;		/* the innermost link; may be `link` itself */
 	struct adv_link *shm;		/* link of shared memory that wraps `udp`, or NULL */
+	struct adv_link *port;		/* link to an emulated fabric, or NULL: device_port.h */
 	struct adv_link *fault;		/* fault link of the plan in force, or NULL */
 	uint32_t tear_ns;		/* how long the present torn payload stays in two parts */
 	struct device_streams *streams; /* of an iWARP device, device_streams.c; else NULL */
 	int receive_fd;			/* readable when `link` would find packets, or bytes */
 	struct adv_tap tap[ADV_CAPTURE_PLACES];
-	int bell_fd; /* bell of `shm`, which wakes a sleeping reader (link/bell.h); -1: none */
+	int bell_fd; /* bell of `port` or `shm`, for a sleeping reader (link/bell.h); -1: none */
 	struct device_peers peers;
 	struct adv_control *control;
 	struct adv_change answers; /* changes with each handled answer of adverbd */
@@ -335,8 +336,6 @@ void adv_device_serve_tool(struct adv_device *d);
 /* device_congestion.c: reads the environment variable ADVERB_CC; if it is not set, returns the
  * default. 0, or errno with a line in why[]. */
 int adv_device_congestion_read(struct adv_cc_config *config, char *why, size_t why_len);
-/* Returns the speed of the fastest interface that has a GID, in Mb/s; 0: no speed is known. */
-uint32_t adv_device_line_rate(const struct adv_gid_table *t);
 /* device_notices.c. With the lock held: handles all queued notifications of adverbd. */
 void adv_device_read_notices(struct adv_device *d);
 /* device.c. Blocks until an answer of adverbd was handled, or until the time `until`. Call it with

@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "base/log.h"
+#include "host/device_port.h"
 #include "host/device_streams.h"
 #include "host/identity.h"
 #include "host/pages.h"
@@ -82,25 +83,26 @@ static int create_link(struct adv_device *d, char *why, size_t why_len)
 		.sender = true,
 	};
 
+	int err;
+
 	d->link = d->udp = adv_udp_create(&config);
 	if (!d->udp) {
-		int err = errno;
-
+		err = errno;
 		snprintf(why, why_len, "an option of the UDP socket is refused: %s", strerror(err));
 		return err;
 	}
 	d->receive_fd = d->slot.receive_fd;
 	if (adv_transport() == ADV_TRANSPORT_IWARP) {
-		int err = adv_device_streams_start(d);
-
+		err = adv_device_streams_start(d);
 		if (err)
 			return err;
 	}
 	adv_device_peers_init(d);
+	err = adv_device_port_start(d, why, why_len);
 	for (unsigned i = 0; i < ADV_CAPTURE_PLACES; i++)
 		adv_tap_init(&d->tap[i]);
 	adv_device_stack_links(d);
-	return 0;
+	return err;
 }
 
 /* Gets the page of counters. A failure is only logged: the machine's sums then do not include this

@@ -4,7 +4,7 @@
  * threads can create QPs meanwhile. If no number is left, the creating thread waits for the answer,
  * without the device's lock.
  */
-#include "host/device_internal.h"
+#include "host/device_port.h"
 
 #include <stdio.h>
 
@@ -21,6 +21,8 @@ static int add_block(struct adv_device *d, uint32_t *first, char *why, size_t wh
 	if (err)
 		return err;
 	err = adv_udp_add_qpns(d->udp, *first, ADV_BLOCK_QPNS);
+	if (!err && d->port)
+		err = adv_port_claim(d->port, adv_qpn_prefix(*first), ADV_BLOCK_PREFIXES);
 	if (!err)
 		err = adv_engine_add_qpns(d->engine, *first, ADV_BLOCK_QPNS);
 	if (err)

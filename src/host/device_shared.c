@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/sys.h"
+#include "host/device_port.h"
 #include "host/device_streams.h"
 
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -41,6 +42,8 @@ static void after_fork_in_child(void)
 		adv_device_streams_abandon(d);
 		for (unsigned i = 0; i < ADV_CAPTURE_PLACES; i++)
 			adv_tap_abandon(&d->tap[i]);
+		if (d->port)
+			adv_port_abandon(d->port);
 		if (d->bell_fd >= 0)
 			adv_sys_close(d->bell_fd);
 		adv_device_thread_abandon(d);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Captures of a device's packets, and the order of its links. From the engine to the network: the
- * tap of the engine, the fault plan, the tap of the wire, shared memory, UDP. An iWARP device puts
+ * tap of the engine, the fault plan, the tap of the wire, the port of
+ * an emulated fabric, shared memory, UDP. An iWARP device puts
  * the link of its connections on top. A tap is there only while there is a capture, a fault link
  * only while a plan is in force.
  */
@@ -13,7 +14,9 @@
 
 struct adv_link *adv_device_wire(struct adv_device *d)
 {
-	return adv_tap_wrap(&d->tap[ADV_CAPTURE_WIRE], d->shm ? d->shm : d->udp);
+	struct adv_link *inner = d->shm ? d->shm : d->udp;
+
+	return adv_tap_wrap(&d->tap[ADV_CAPTURE_WIRE], d->port ? d->port : inner);
 }
 
 void adv_device_stack_links(struct adv_device *d)

@@ -40,6 +40,17 @@ int adv_bell_open(adv_bell_name *name)
 	return -1;
 }
 
+adv_bell_name adv_bell_name_of(int fd)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	socklen_t len = sizeof(a);
+	adv_bell_name name = 0;
+
+	if (adv_sys_getsockname(fd, &a, &len) == 0 && len == address_len)
+		memcpy(&name, a.sun_path + 1, NAME_LEN);
+	return name;
+}
+
 void adv_bell_ring(int own, adv_bell_name name)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};

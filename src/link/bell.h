@@ -17,6 +17,9 @@ typedef uint64_t adv_bell_name;
 /* Returns a descriptor that is readable when the bell was rung, and its name. -1 with errno. */
 int adv_bell_open(adv_bell_name *name);
 
+/* Returns the name of a bell that adv_bell_open() made; 0: it cannot be found out. */
+adv_bell_name adv_bell_name_of(int fd);
+
 /* Rings the bell of this name through the caller's own descriptor. Never blocks, and does not
  * report whether the bell exists. Any thread. */
 void adv_bell_ring(int own, adv_bell_name name);

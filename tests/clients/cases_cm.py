@@ -124,13 +124,13 @@ def endpoints_xrc(lab):
 
 # ---- perftest ----
 
-def perftest_pair(lab, command, host, server_prefix=()):
+def perftest_pair(lab, command, host, server_prefix=(), client_prefix=()):
     """Runs a pair of perftest. Its server listens again after the first connection. A client that
     connects before crashes; then both are started again."""
     for _ in range(8):
         server = lab.start(command, prefix=[*server_prefix, *LINES])
         wait_ids(lab, server, prefix=server_prefix)
-        client = lab.start([*command, host], prefix=LINES)
+        client = lab.start([*command, host], prefix=[*client_prefix, *LINES])
         lab.wait_until(lambda: not client.running() or TOO_EARLY.search(client.output()), 60,
                        f"the end of\n{client.describe()}\n{server.describe()}")
         if not TOO_EARLY.search(client.output()):

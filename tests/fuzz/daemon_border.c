@@ -156,6 +156,15 @@ unsigned adv_qp1_receive(struct adv_qp1 *q, unsigned budget, adv_qp1_rx_fn *fn, 
 	return n;
 }
 
+int adv_qp1_bell_fd(const struct adv_qp1 *q)
+{
+	return -1;
+}
+
+void adv_qp1_still(struct adv_qp1 *q)
+{
+}
+
 int adv_qp1_error_fd(const struct adv_qp1 *q)
 {
 	return border.still;

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The structures that the files of the emulator share. */
+#ifndef ADV_EMULATOR_EMULATOR_INTERNAL_H
+#define ADV_EMULATOR_EMULATOR_INTERNAL_H
+
+#include "base/list.h"
+#include "emulator/emulator.h"
+#include "emulator/network.h"
+#include "link/port.h"
+#include "link/ring.h"
+#include "wire/slot.h"
+
+#define EMULATOR_TX_MIN	 65536u
+#define EMULATOR_TX_MAX	 (1u << 20)
+#define EMULATOR_RX_RING (4u << 20) /* a program may be off its processor for some time */
+
+/* A frame of a program whose priority is not wanted yet. */
+struct emulator_frame {
+	struct emulator_frame *next;
+	struct adv_fabric_frame frame;
+	uint8_t priority;
+	uint8_t bytes[ADV_FABRIC_EXTERNAL_MAX];
+};
+
+/* A connection: of a process that sends frames, or of a tool. */
+struct emulator_program {
+	struct adv_list node; /* in `programs` of its host, or in `tools` of the emulator */
+	struct adv_emulator *emulator;
+	uint32_t host; /* in whose namespace the connection was made; UINT32_MAX: in none */
+	int sock;
+	pid_t pid;
+	bool attached;
+	bool closing;
+	int room; /* struct adv_port_flag; -1: not attached */
+	uint8_t *memory;
+	struct adv_port_flag *flag;
+	struct adv_ring_writer writer;
+	struct adv_ring_reader reader;
+	uint32_t read_since_full;	       /* bytes */
+	struct emulator_program *written_next; /* see emulator.written */
+	bool written;
+	uint32_t kept_count;
+	struct emulator_frame *kept[ADV_PRIORITIES]; /* oldest first */
+	struct emulator_frame *kept_last[ADV_PRIORITIES];
+	struct emulator_frame *fresh; /* what the ring's reader has just read */
+	struct adv_link_counters counters;
+};
+
+struct emulator_host {
+	struct adv_list programs;
+	uint32_t attached;
+	int listener;
+	int bell; /* in the host's namespace; rings the bells of its programs, and is rung by them
+		   */
+	adv_bell_name bell_name;
+	/* The program that owns each prefix of QP numbers; NULL: no program was attached yet. */
+	struct emulator_program **owner;
+	uint64_t tx_refused;   /* frames with a wrong address or length */
+	uint64_t rx_unclaimed; /* frames to a QP number that no process has */
+	uint64_t rx_overrun;   /* frames for which a process had no room */
+};
+
+struct adv_emulator {
+	struct adv_emulator_config config;
+	struct adv_port_place place; /* that of host 0 */
+	struct adv_network network;
+	struct adv_pace pace;
+	int epoll;
+	int listener; /* in the namespace in which the emulator was started */
+	bool down;
+	int report_fd; /* for ADV_PORT_DOWN; -1: no report is wanted */
+	int down_sock;
+	bool awake;	    /* the readers of the rings do not sleep */
+	uint64_t active_at; /* clock's time of the last frame, ns */
+	struct emulator_host *host;
+	struct adv_list tools;
+	uint32_t programs;		  /* connections */
+	struct emulator_program *written; /* programs with new frames in their ring */
+	struct emulator_frame *unused;
+	struct emulator_frame *lent; /* the frame of the last pull */
+};
+
+/* ---- programs.c ---- */
+
+extern const struct adv_fabric_external_ops adv_emulator_ops;
+
+/* Gives the program rings. 0 or errno; the descriptors of enum adv_port_fd then belong to the
+ * caller. */
+int adv_emulator_attach(struct adv_emulator *e, struct emulator_program *p, int fd[ADV_PORT_FDS]);
+/* Sets the owner of `count` prefixes from `first` on. 0 or EINVAL. */
+int adv_emulator_claim(struct adv_emulator *e, struct emulator_program *p, uint32_t first,
+		       uint32_t count);
+/* Frees the program and closes its connection. */
+void adv_emulator_drop(struct adv_emulator *e, struct emulator_program *p);
+/* Tells the NICs of hosts whose programs have sent. True if some program has. */
+bool adv_emulator_look(struct adv_emulator *e);
+/* Wakes the programs that have got frames. */
+void adv_emulator_wake(struct adv_emulator *e);
+/* Sets whether programs ring the bell for each frame. False: a frame is there already. */
+bool adv_emulator_sleep(struct adv_emulator *e, bool sleeping);
+void adv_emulator_free_frames(struct adv_emulator *e);
+
+/* ---- service.c ---- */
+
+/* Opens the socket for tools, in the present namespace. 0, or errno with a line in why[]. */
+int adv_emulator_listen_here(struct adv_emulator *e, char why[ADV_EMULATOR_WHY]);
+/* Opens the sockets in the namespaces of the hosts. 0, or errno with a line in why[]. */
+int adv_emulator_listen(struct adv_emulator *e, char why[ADV_EMULATOR_WHY]);
+/* Serves connections; waits at most `wait` ns, or for ever: UINT64_MAX. */
+void adv_emulator_serve(struct adv_emulator *e, uint64_t wait);
+/* Answers the tool that ended the emulator. */
+void adv_emulator_answer_down(struct adv_emulator *e, int error);
+void adv_emulator_close(struct adv_emulator *e);
+
+/* ---- state.c ---- */
+
+/* Writes the state as JSON into a memfd. Returns its descriptor, or -1 with errno. */
+int adv_emulator_state(const struct adv_emulator *e);
+
+#endif

@@ -87,7 +87,7 @@ struct adv_emulator *adv_emulator_create(const struct adv_emulator_config *confi
 					   .rx_size = EMULATOR_RX_RING};
 	e->place.tx_size = tx_size(e->place.speed_mbps);
 	e->epoll = e->listener = e->report_fd = e->down_sock = -1;
-	e->network = (struct adv_network){.user = -1, .net = -1, .start_net = -1, .start_uts = -1};
+	e->network = (struct adv_network){.user = -1, .net = -1, .uts = -1};
 	adv_list_init(&e->tools);
 	if (e->place.hosts > ADV_EMULATOR_HOSTS) {
 		snprintf(why, ADV_EMULATOR_WHY, "more than %d hosts", ADV_EMULATOR_HOSTS);

@@ -70,10 +70,10 @@ static int make_host(struct adv_network *n, const struct adv_port_place *place, 
 	return h->net < 0 || h->uts < 0 ? errno : 0;
 }
 
-/* Returns to the namespace of the bridge and to the first host name. */
+/* Returns to the namespaces of the emulator. */
 static int go_back(const struct adv_network *n)
 {
-	return setns(n->net, CLONE_NEWNET) < 0 || setns(n->start_uts, CLONE_NEWUTS) < 0 ? errno : 0;
+	return setns(n->net, CLONE_NEWNET) < 0 || setns(n->uts, CLONE_NEWUTS) < 0 ? errno : 0;
 }
 
 static int join_bridge(struct adv_network *n, const struct adv_port_place *place, uint32_t index,
@@ -134,10 +134,13 @@ static int make_bridge(struct adv_network *n, struct adv_interfaces *bridge)
 {
 	int error;
 
-	if (unshare(CLONE_NEWNET) < 0)
+	/* The emulator needs a host name of its own too: without root it could not return to that
+	 * of its starter. */
+	if (unshare(CLONE_NEWNET | CLONE_NEWUTS) < 0)
 		return errno;
 	n->net = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	if (n->net < 0)
+	n->uts = open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC);
+	if (n->net < 0 || n->uts < 0)
 		return errno;
 	error = adv_interfaces_open(bridge);
 	if (!error)
@@ -151,17 +154,13 @@ int adv_network_open(struct adv_network *n, const struct adv_port_place *place, 
 	struct adv_interfaces bridge = {.socket = NULL};
 	int error = 0;
 
-	*n = (struct adv_network){.user = -1, .net = -1, .hosts = place->hosts};
+	*n = (struct adv_network){.user = -1, .net = -1, .uts = -1, .hosts = place->hosts};
 	n->mtu = mtu >= 4096 ? JUMBO_MTU : mtu + HEADERS_MTU;
-	n->start_net = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	n->start_uts = open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC);
 	n->host = calloc(n->hosts, sizeof(*n->host));
 	if (!n->host)
 		return fail(why, "no memory", ENOMEM);
 	for (uint32_t i = 0; i < n->hosts; i++)
 		n->host[i].net = n->host[i].uts = -1;
-	if (n->start_net < 0 || n->start_uts < 0)
-		return fail(why, "/proc/self/ns", errno);
 	error = make_bridge(n, &bridge);
 	if (error == EPERM) {
 		error = make_user(n, why);
@@ -194,8 +193,7 @@ void adv_network_close(struct adv_network *n)
 	n->host = NULL;
 	close_fd(&n->user);
 	close_fd(&n->net);
-	close_fd(&n->start_net);
-	close_fd(&n->start_uts);
+	close_fd(&n->uts);
 }
 
 int adv_network_within(const struct adv_network *n, uint32_t host, int (*fn)(void *user),

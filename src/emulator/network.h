@@ -20,10 +20,9 @@ struct adv_network_host {
 };
 
 struct adv_network {
-	int user;      /* descriptor of the user namespace; -1: that of the caller */
-	int net;       /* of the bridge */
-	int start_net; /* the namespaces in which the caller began */
-	int start_uts;
+	int user; /* descriptor of the user namespace; -1: that of the caller */
+	int net;  /* of the bridge */
+	int uts;  /* of the emulator */
 	uint32_t hosts;
 	uint32_t mtu; /* of the interfaces */
 	struct adv_network_host *host;

@@ -83,6 +83,8 @@ struct adv_emulator *adv_emulator_create(const struct adv_emulator_config *confi
 	e->place = (struct adv_port_place){.hosts = config->topology->hosts,
 					   .network = config->network,
 					   .speed_mbps = speed_of_host(config),
+					   .numerator = config->numerator,
+					   .denominator = config->denominator,
 
 					   .rx_size = EMULATOR_RX_RING};
 	e->place.tx_size = tx_size(e->place.speed_mbps);

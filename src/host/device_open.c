@@ -142,6 +142,7 @@ static int assemble(struct adv_device *d, char *why, size_t why_len)
 	err = create_link(d, why, why_len);
 	if (err)
 		return err;
+	adv_device_port_scale(d, &cc);
 	err = create_engine(d, &cc);
 	if (!err)
 		err = adv_control_sender(d->control, &d->slot, adv_udp_sender(d->udp));

@@ -434,7 +434,8 @@ static int map_memory(struct port_link *l, int fd)
 	const struct adv_port_place *p = &l->place;
 	struct stat st;
 
-	if (!is_ring_size(p->tx_size) || !is_ring_size(p->rx_size) || p->host >= p->hosts)
+	if (!is_ring_size(p->tx_size) || !is_ring_size(p->rx_size) || p->host >= p->hosts ||
+	    !p->numerator || !p->denominator)
 		return EPROTO;
 	l->memory_len = adv_port_memory_len(p);
 	if (l->memory_len > MEMORY_LIMIT || fstat(fd, &st) < 0 ||

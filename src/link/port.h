@@ -34,7 +34,9 @@ struct adv_port_place {
 	uint32_t hosts;	     /* of the fabric */
 	uint32_t network;    /* IPv4 address of host 0; that of host n is n higher */
 	uint32_t speed_mbps; /* of the host's cable, as the process sees it */
-	uint32_t tx_size;    /* bytes of records of the ring to the emulator */
+	uint32_t numerator;  /* virtual time is the clock's time x numerator / denominator */
+	uint32_t denominator;
+	uint32_t tx_size; /* bytes of records of the ring to the emulator */
 	uint32_t rx_size;
 };
 

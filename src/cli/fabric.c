@@ -68,6 +68,54 @@ int adv_fabric_down_main(int argc, char **argv)
 	return good ? 0 : ADV_EXIT_FAILED;
 }
 
+/* ---- cable ---- */
+
+struct change {
+	const char *cable;
+	const char *what;
+};
+
+static error_t parse_cable(int key, char *arg, struct argp_state *state)
+{
+	struct change *c = state->input;
+
+	switch (key) {
+	case ARGP_KEY_ARG:
+		if (c->what)
+			argp_error(state, "unexpected argument '%s'", arg);
+		*(c->cable ? &c->what : &c->cable) = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!c->what)
+			argp_error(state, "expected CABLE and up, down or loss=PERCENT%%");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp cable_argp = {NULL,
+				       parse_cable,
+				       "CABLE up|down|loss=PERCENT%",
+				       "Change a cable of the running fabric, in both directions. "
+				       "A cable is h3, that of a host, or "
+				       "s1:4, that at a port of a switch. Routes stay as they are.",
+				       NULL,
+				       NULL,
+				       NULL};
+
+int adv_fabric_cable_main(int argc, char **argv)
+{
+	struct adv_port_message m = {.type = ADV_PORT_CABLE};
+	struct change c = {.cable = NULL};
+	int fd[ADV_FABRIC_CALL_FDS];
+
+	if (adv_command_parse(&cable_argp, argc, argv, 0, &c) != 0)
+		return ADV_EXIT_USAGE;
+	snprintf(m.text, sizeof(m.text), "%s %s", c.cable, c.what);
+	return adv_fabric_call("adverb fabric cable", &m, -1, fd) ? 0 : ADV_EXIT_FAILED;
+}
+
 /* ---- rsh ---- */
 
 static error_t parse_rsh(int key, char *arg, struct argp_state *state)
@@ -139,6 +187,8 @@ int adv_fabric_rsh_main(int argc, char **argv)
 static const struct adv_command commands[] = {
 	{"up", "Start the emulator with a scenario", adv_fabric_up_main},
 	{"status", "Show queues, pauses, marks, drops and programs", adv_fabric_status_main},
+	{"top", "Show the same, live", adv_fabric_top_main},
+	{"cable", "Take a cable down or up, or let it lose frames", adv_fabric_cable_main},
 	{"down", "End the emulator", adv_fabric_down_main},
 	{"rsh", "Run a command on a host, for launchers", adv_fabric_rsh_main},
 	{NULL, NULL, NULL},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* adverb fabric status: prints the state of the emulator. */
+/* adverb fabric status and top: print the state of the emulator. */
 #include "cli/fabric.h"
 
 #include <inttypes.h>
@@ -123,24 +123,33 @@ static void print_switches(struct json_object *o)
 	}
 }
 
-int adv_fabric_status_main(int argc, char **argv)
+/* Fetches the state. NULL: failed, with a message. */
+static struct json_object *fetch_state(const char *who)
 {
 	struct adv_port_message m = {.type = ADV_PORT_STATUS};
 	int fd[ADV_FABRIC_CALL_FDS];
+	struct json_object *o;
+
+	if (!adv_fabric_call(who, &m, -1, fd))
+		return NULL;
+	o = fd[0] >= 0 ? json_object_from_fd(fd[0]) : NULL;
+	if (fd[0] >= 0)
+		close(fd[0]);
+	if (!o)
+		fprintf(stderr, "%s: the state cannot be read\n", who);
+	return o;
+}
+
+int adv_fabric_status_main(int argc, char **argv)
+{
 	struct json_object *o;
 	bool json = false;
 
 	if (adv_command_parse(&argp, argc, argv, 0, &json) != 0)
 		return ADV_EXIT_USAGE;
-	if (!adv_fabric_call("adverb fabric status", &m, -1, fd))
+	o = fetch_state("adverb fabric status");
+	if (!o)
 		return ADV_EXIT_FAILED;
-	o = fd[0] >= 0 ? json_object_from_fd(fd[0]) : NULL;
-	if (fd[0] >= 0)
-		close(fd[0]);
-	if (!o) {
-		fprintf(stderr, "adverb fabric status: the state cannot be read\n");
-		return ADV_EXIT_FAILED;
-	}
 	if (json) {
 		adv_json_print(stdout, o);
 		return 0;
@@ -149,5 +158,118 @@ int adv_fabric_status_main(int argc, char **argv)
 	print_hosts(o);
 	print_switches(o);
 	json_object_put(o);
+	return 0;
+}
+
+/* ---- top ---- */
+
+struct top {
+	double delay; /* s */
+	uint64_t count;
+};
+
+static const struct argp_option top_options[] = {
+	{"delay", 'd', "SECONDS", 0, "Time between two screens (default 1)", 0},
+	{"count", 'n', "N", 0, "End after N screens", 0},
+	{0},
+};
+
+static error_t parse_top(int key, char *arg, struct argp_state *state)
+{
+	struct top *t = state->input;
+	char *end;
+
+	switch (key) {
+	case 'd':
+		t->delay = strtod(arg, &end);
+		if (end == arg || *end || !(t->delay >= 0.1 && t->delay <= 3600))
+			argp_error(state, "--delay: '%s' is not a number from 0.1 to 3600", arg);
+		return 0;
+	case 'n':
+		t->count = strtoull(arg, &end, 10);
+		if (*arg < '1' || *arg > '9' || *end)
+			argp_error(state, "--count: '%s' is not a number from 1 on", arg);
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "unexpected argument '%s'", arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp top_argp = {top_options,
+				     parse_top,
+				     NULL,
+				     "Show the load of each cable, and queues, pauses and "
+				     "deadlocks of the emulated fabric, again "
+				     "and again. A rate is in percent of the cable's speed.",
+				     NULL,
+				     NULL,
+				     NULL};
+
+/* Returns the load of a cable in percent: `bytes` in the virtual time between two states. */
+static double load_of(struct json_object *before, struct json_object *now, uint64_t bytes,
+		      uint64_t ps_per_byte)
+{
+	uint64_t from = number(member(before, "time"), "virtual_ps");
+	uint64_t to = number(member(now, "time"), "virtual_ps");
+
+	return to > from ? 100.0 * (double)bytes * (double)ps_per_byte / (double)(to - from) : 0;
+}
+
+static void show_port(struct json_object *before, struct json_object *now, size_t sw, size_t port,
+		      struct json_object *old, struct json_object *p)
+{
+	uint64_t sent = number(p, "tx_bytes") - number(old, "tx_bytes");
+	uint64_t pauses = number(p, "pauses") - number(old, "pauses"), queued = sum_of_queues(p);
+
+	if (!sent && !queued && !number(p, "paused"))
+		return;
+	printf("s%zu:%-5zu %7.1f %% %12" PRIu64 " %8" PRIu64 " %s\n", sw, port,
+	       load_of(before, now, sent, number(p, "ps_per_byte")), queued, pauses,
+	       number(p, "paused") ? "paused" : "");
+}
+
+static void show_screen(struct json_object *before, struct json_object *now)
+{
+	struct json_object *olds = member(before, "switches"), *news = member(now, "switches");
+
+	if (isatty(STDOUT_FILENO))
+		printf("\033[H\033[J");
+	print_time(now);
+	printf("%-8s %9s %12s %8s\n", "port", "load", "queue", "pauses");
+	for (size_t i = 0; i < json_object_array_length(news); i++) {
+		struct json_object *ports = member(json_object_array_get_idx(news, i), "ports");
+		struct json_object *old = member(json_object_array_get_idx(olds, i), "ports");
+
+		for (size_t k = 0; k < json_object_array_length(ports); k++)
+			show_port(before, now, i, k, json_object_array_get_idx(old, k),
+				  json_object_array_get_idx(ports, k));
+	}
+	fflush(stdout);
+}
+
+int adv_fabric_top_main(int argc, char **argv)
+{
+	struct top t = {.delay = 1, .count = UINT64_MAX};
+	struct json_object *before, *now;
+
+	if (adv_command_parse(&top_argp, argc, argv, 0, &t) != 0)
+		return ADV_EXIT_USAGE;
+	before = fetch_state("adverb fabric top");
+	while (before && t.count--) {
+		usleep((useconds_t)(t.delay * 1e6));
+		now = fetch_state("adverb fabric top");
+		if (now)
+			show_screen(before, now);
+		json_object_put(before);
+		before = now;
+		if (ferror(stdout))
+			break;
+	}
+	if (!before)
+		return ADV_EXIT_FAILED;
+	json_object_put(before);
 	return 0;
 }

@@ -112,6 +112,12 @@ void adv_emulator_serve(struct adv_emulator *e, uint64_t wait);
 void adv_emulator_answer_down(struct adv_emulator *e, int error);
 void adv_emulator_close(struct adv_emulator *e);
 
+/* ---- cable.c ---- */
+
+/* Changes the cable that m->text names, such as "s1:4 down". 0, or errno with the reason in
+ * m->text. */
+int adv_emulator_change_cable(struct adv_emulator *e, struct adv_port_message *m);
+
 /* ---- state.c ---- */
 
 /* Writes the state as JSON into a memfd. Returns its descriptor, or -1 with errno. */

@@ -169,8 +169,9 @@ static void serve_request(struct adv_emulator *e, struct emulator_program *p,
 		serve_down(e, p, fd);
 		return;
 	case ADV_PORT_CABLE:
-	case ADV_PORT_CAPTURE:
-		break;
+		m->error = (uint32_t)adv_emulator_change_cable(e, m);
+		answer(p, m, NULL, 0);
+		return;
 	}
 	m->error = EOPNOTSUPP;
 	answer(p, m, NULL, 0);

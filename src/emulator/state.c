@@ -79,6 +79,7 @@ static struct json_object *show_port(const struct adv_switch *sw, unsigned port)
 	}
 	json_object_object_add(o, "queues", queues);
 	put(o, "paused", egress->paused);
+	put(o, "ps_per_byte", egress->ps_per_byte);
 	put(o, "tx_bytes", sent);
 	put(o, "pauses", pauses);
 	return o;

@@ -24,8 +24,7 @@ enum adv_port_type {
 	ADV_PORT_ENTER,	     /* requests the namespaces of the host that `text` names */
 	ADV_PORT_STATUS,     /* requests the state of the fabric, as JSON in a memfd */
 	ADV_PORT_DOWN,	     /* ends the emulator; a descriptor, if any, gets the report */
-	ADV_PORT_CABLE,	     /* changes the cable that `text` names */
-	ADV_PORT_CAPTURE,    /* copies frames of the port that `text` names to a descriptor */
+	ADV_PORT_CABLE,	     /* changes a cable: `text` is such as "s1:4 down" */
 };
 
 /* What a process needs to know about the fabric. Integers are in host byte order. */

@@ -17,7 +17,7 @@ static const char *plan_of(const char *text, struct adv_plan_dcb *plan)
 	struct adv_scenario s = {.name = ""};
 	char why[ADV_SCENARIO_WHY] = "";
 	struct adv_topology t;
-	struct adv_fabric *f;
+	struct adv_fabric *f = NULL;
 	const char *wrong;
 
 	if (!adv_scenario_read(&s, "test", text, strlen(text), why) ||

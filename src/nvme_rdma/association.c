@@ -62,6 +62,10 @@ static void lose(struct adv_nvme_association *a, const char *why)
 			t->completion.status = 0;
 			end_transfer(a, t);
 		}
+		/* These have their responses. */
+		while (a->connections[i]->windows &&
+		       (t = adv_nvme_windows_next_lost(a->connections[i]->windows)) != NULL)
+			end_transfer(a, t);
 	}
 }
 
@@ -87,17 +91,46 @@ static uint32_t set_sgl(const struct adv_nvme_association *a, uint16_t qid,
 		sgl->id = ADV_NVME_SGL_OFFSET;
 		return t->length;
 	}
-	/* Plain regions stay valid: the controller must not invalidate their key. */
+	/* A plain region stays valid: the controller must not invalidate its key. */
 	sgl->id = ADV_NVME_SGL_KEYED;
 	sgl->key = a->mr->rkey;
 	sgl->address = (uintptr_t)t->data;
 	return 0;
 }
 
+/* Binds a window to the data of a command outside its capsule, if the queue has windows. Makes
+ * *bind. 0 or errno. */
+static int bind_window(const struct adv_nvme_association *a, struct adv_nvme_host_connection *c,
+		       struct adv_nvme_transfer *t, struct ibv_send_wr *bind)
+{
+	struct adv_nvme_sgl *sgl = &t->command.sgl;
+
+	t->window = -1;
+	if (!c->windows || sgl->id != ADV_NVME_SGL_KEYED || sgl->length == 0)
+		return 0;
+	t->window = adv_nvme_windows_bind(c->windows, a->mr, sgl->address, sgl->length, bind);
+	if (t->window < 0)
+		return EAGAIN;
+	sgl->id = ADV_NVME_SGL_KEYED_INVALIDATE;
+	sgl->key = adv_nvme_windows_key(c->windows, t->window);
+	return 0;
+}
+
+/* Undoes what was done for a command that could not be sent. */
+static void undo_start(struct adv_nvme_host_connection *c, struct adv_nvme_transfer *t)
+{
+	struct adv_nvme_completion own = {.id = t->command.id};
+
+	adv_nvme_host_queue_end(c->queue, &own);
+	if (t->window >= 0)
+		adv_nvme_windows_free(c->windows, t->window);
+}
+
 int adv_nvme_association_start(struct adv_nvme_association *a, uint16_t qid,
 			       struct adv_nvme_transfer *t)
 {
 	struct adv_nvme_host_connection *c;
+	struct ibv_send_wr bind;
 	uint32_t in_capsule;
 	int err;
 
@@ -110,14 +143,33 @@ int adv_nvme_association_start(struct adv_nvme_association *a, uint16_t qid,
 	err = adv_nvme_host_queue_start(c->queue, &t->command, t);
 	if (err)
 		return err;
-	err = adv_nvme_host_connection_send(c, &t->command, t->data, in_capsule, a->mr->lkey);
-	if (err) {
-		struct adv_nvme_completion own = {.id = t->command.id};
+	err = bind_window(a, c, t, &bind);
+	if (!err)
+		err = adv_nvme_host_connection_send(c, &t->command, t->data, in_capsule,
+						    a->mr->lkey, t->window < 0 ? NULL : &bind);
+	if (err)
+		undo_start(c, t);
+	return err;
+}
 
-		adv_nvme_host_queue_end(c->queue, &own);
-		return err;
+/* A response has come. Ends the command when the controller cannot use its key any more. */
+static void settle(struct adv_nvme_association *a, struct adv_nvme_host_connection *c,
+		   struct adv_nvme_transfer *t, const struct ibv_wc *wc)
+{
+	bool invalidated = (wc->wc_flags & IBV_WC_WITH_INV) != 0;
+
+	if (invalidated && (t->window < 0 ||
+			    wc->invalidated_rkey != adv_nvme_windows_key(c->windows, t->window))) {
+		t->lost = true;
+		lose(a, "the controller invalidated a wrong key");
+	} else if (invalidated) {
+		adv_nvme_windows_free(c->windows, t->window);
+	} else if (t->window >= 0 && !a->lost) {
+		if (adv_nvme_host_connection_invalidate(c, t->window, t) != 0)
+			lose(a, "cannot invalidate a memory window");
+		return;
 	}
-	return 0;
+	end_transfer(a, t);
 }
 
 static void receive(struct adv_nvme_association *a, struct adv_nvme_host_connection *c,
@@ -137,7 +189,17 @@ static void receive(struct adv_nvme_association *a, struct adv_nvme_host_connect
 	t->completion = completion;
 	if (adv_nvme_host_connection_post(c, index) != 0)
 		lose(a, "cannot post a receive");
-	end_transfer(a, t);
+	settle(a, c, t, wc);
+}
+
+/* A window that the controller did not invalidate is invalid now. */
+static void invalidated(struct adv_nvme_association *a, struct adv_nvme_host_connection *c,
+			const struct ibv_wc *wc)
+{
+	struct adv_nvme_transfer *t = adv_nvme_windows_free(c->windows, (int)(wc->wr_id >> 32));
+
+	if (t)
+		end_transfer(a, t);
 }
 
 /* Returns the number of completions handled. */
@@ -155,6 +217,8 @@ static int poll_completions(struct adv_nvme_association *a)
 			lose(a, ibv_wc_status_str(wc[i].status));
 		else if ((wc[i].wr_id & 0xff) == ADV_NVME_HOST_RECV)
 			receive(a, a->connections[qid], &wc[i]);
+		else if ((wc[i].wr_id & 0xff) == ADV_NVME_HOST_INVALIDATE)
+			invalidated(a, a->connections[qid], &wc[i]);
 	}
 	return n;
 }
@@ -169,8 +233,10 @@ static void open_connection(struct adv_nvme_association *a)
 
 	if (c && !a->mr) {
 		a->mr = ibv_reg_mr(a->device.pd, a->memory, a->memory_len,
-				   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
-					   IBV_ACCESS_REMOTE_WRITE);
+				   a->device.invalidate
+					   ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND
+					   : IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
+						     IBV_ACCESS_REMOTE_WRITE);
 		if (!a->mr) {
 			snprintf(a->why, sizeof(a->why), "cannot register %zu bytes: %s",
 				 a->memory_len, strerror(errno));
@@ -303,7 +369,8 @@ uint16_t adv_nvme_association_run(struct adv_nvme_association *a, uint16_t qid,
 
 struct adv_nvme_association *adv_nvme_association_open(const struct adv_nvme_address *address,
 						       const struct adv_nvme_host_config *config,
-						       size_t memory, char why[256])
+						       size_t memory, bool invalidate,
+						       char why[256])
 {
 	struct adv_nvme_association *a = calloc(1, sizeof(*a));
 
@@ -312,6 +379,7 @@ struct adv_nvme_association *adv_nvme_association_open(const struct adv_nvme_add
 		return NULL;
 	a->address = *address;
 	a->last = &a->first;
+	a->device.invalidate = invalidate;
 	a->memory_len = INTERNAL + memory;
 	a->connections = calloc(config->io_queues + 1u, sizeof(a->connections[0]));
 	a->memory = mmap(NULL, a->memory_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,

@@ -28,14 +28,17 @@ struct adv_nvme_transfer {
 
 	/* The association's. */
 	uint16_t qid;
+	int window; /* -1: none */
 	struct adv_nvme_transfer *next;
 };
 
-/* Connects to a controller and makes it ready, with `memory` bytes for data. NULL: *why says the
- * reason. Takes at most some seconds. */
+/* Connects to a controller and makes it ready, with `memory` bytes for data. `invalidate`: the
+ * controller gets a key for the data of each command, which its response invalidates; otherwise one
+ * for all memory. NULL: *why says the reason. Takes at most some seconds. */
 struct adv_nvme_association *adv_nvme_association_open(const struct adv_nvme_address *address,
 						       const struct adv_nvme_host_config *config,
-						       size_t memory, char why[256]);
+						       size_t memory, bool invalidate,
+						       char why[256]);
 /* Shuts the controller down, if the connection is there, and disconnects. */
 void adv_nvme_association_close(struct adv_nvme_association *a);
 

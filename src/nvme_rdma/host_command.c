@@ -72,7 +72,7 @@ struct adv_nvme_association *adv_nvme_host_connect(const struct adv_nvme_host_op
 	else
 		default_host_nqn(config.host_nqn);
 	host_id_of(config.host_nqn, config.host_id);
-	a = adv_nvme_association_open(&address, &config, memory, why);
+	a = adv_nvme_association_open(&address, &config, memory, o->invalidate, why);
 	if (!a)
 		fprintf(stderr, "%s port %s: %s\n", address.host, address.port, why);
 	return a;
@@ -155,6 +155,18 @@ static size_t memory_of(const struct adv_nvme_run *run)
 	return memory < ADV_NVME_IDENTIFY_LEN ? ADV_NVME_IDENTIFY_LEN : memory;
 }
 
+/* The controller may grant fewer and shorter queues than the options name. */
+static void limit_slots(struct adv_nvme_run *run)
+{
+	const struct adv_nvme_host *host = adv_nvme_association_host(run->a);
+	unsigned most = host->io_queues * (host->size - 1u);
+
+	if (run->slots <= most)
+		return;
+	fprintf(stderr, "the controller takes %u commands at once\n", most);
+	run->slots = most;
+}
+
 bool adv_nvme_run_open(struct adv_nvme_run *run, const struct adv_nvme_host_options *o)
 {
 	struct adv_nvme_identify_namespace ns;
@@ -167,6 +179,7 @@ bool adv_nvme_run_open(struct adv_nvme_run *run, const struct adv_nvme_host_opti
 	run->a = adv_nvme_host_connect(o, o->nqn, o->queues, memory_of(run));
 	if (!run->a)
 		return false;
+	limit_slots(run);
 	if (adv_nvme_host_namespace(run->a, o->nsid, &ns) && check_range(run, o, &ns))
 		return true;
 	adv_nvme_run_close(run);
@@ -187,8 +200,9 @@ static bool reopen(struct adv_nvme_run *run)
 
 	if (!adv_nvme_run_open(&again, run->o))
 		return false;
-	if (again.block_shift != run->block_shift || again.length != run->length) {
-		fprintf(stderr, "the namespace has changed\n");
+	if (again.block_shift != run->block_shift || again.length != run->length ||
+	    again.slots < run->slots) {
+		fprintf(stderr, "the controller or its namespace has changed\n");
 		adv_nvme_run_close(&again);
 		return false;
 	}

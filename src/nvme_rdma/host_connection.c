@@ -46,7 +46,8 @@ void adv_nvme_host_device_free(struct adv_nvme_host_device *device)
 /* The completion queue has room for all work requests of all queues. */
 static bool make_room(struct adv_nvme_host_device *device, uint16_t qid, uint16_t size)
 {
-	unsigned wanted = 3u * ADV_NVME_ADMIN_QUEUE_SIZE + 3u * size * (qid + 1u);
+	/* Receives, twice as many SENDs, and invalidated windows. */
+	unsigned wanted = 4u * ADV_NVME_ADMIN_QUEUE_SIZE + 4u * size * (qid + 1u);
 
 	if (wanted <= device->cqe)
 		return true;
@@ -134,7 +135,9 @@ static bool make_qp(struct adv_nvme_host_connection *c, const struct adv_nvme_ho
 		.qp_type = IBV_QPT_RC,
 		.send_cq = device->cq,
 		.recv_cq = device->cq,
-		.cap = {.max_send_wr = 2u * c->size,
+		/* With windows each SEND has its binding, and a window may have to be invalidated.
+		 */
+		.cap = {.max_send_wr = device->invalidate ? 5u * c->size : 2u * c->size,
 			.max_recv_wr = c->size,
 			.max_send_sge = 2,
 			.max_recv_sge = 1},
@@ -147,6 +150,11 @@ static bool make_qp(struct adv_nvme_host_connection *c, const struct adv_nvme_ho
 	c->mr = ibv_reg_mr(device->pd, c->memory, len, IBV_ACCESS_LOCAL_WRITE);
 	if (!c->mr)
 		return false;
+	if (device->invalidate) {
+		c->windows = adv_nvme_windows_create(device->pd, c->size);
+		if (!c->windows)
+			return false;
+	}
 	for (unsigned i = 0; i < c->size; i++) {
 		errno = adv_nvme_host_connection_post(c, i);
 		if (errno)
@@ -208,7 +216,9 @@ adv_nvme_host_connection_open(struct adv_nvme_host_device *device,
 	if (c->queue && resolve(c, address, why)) {
 		if (!make_device(device, c->id->verbs) || !make_room(device, qid, size) ||
 		    !make_qp(c, device))
-			snprintf(why, 256, "cannot make a queue pair: %s", strerror(errno));
+			snprintf(why, 256, "cannot make a queue pair: %s",
+				 errno == EOPNOTSUPP ? "the device has no memory windows of type 2"
+						     : strerror(errno));
 		else if (establish(c, cntlid, why) &&
 			 fcntl(c->channel->fd, F_SETFL, O_NONBLOCK) == 0)
 			return c;
@@ -223,6 +233,8 @@ void adv_nvme_host_connection_close(struct adv_nvme_host_connection *c)
 		rdma_disconnect(c->id);
 	if (c->id && c->id->qp)
 		rdma_destroy_qp(c->id);
+	if (c->windows)
+		adv_nvme_windows_destroy(c->windows);
 	if (c->id)
 		rdma_destroy_id(c->id);
 	if (c->channel)
@@ -272,7 +284,7 @@ int adv_nvme_host_connection_post(struct adv_nvme_host_connection *c, unsigned i
 
 int adv_nvme_host_connection_send(struct adv_nvme_host_connection *c,
 				  const struct adv_nvme_command *command, const uint8_t *data,
-				  uint32_t data_length, uint32_t lkey)
+				  uint32_t data_length, uint32_t lkey, struct ibv_send_wr *bind)
 {
 	uint8_t *capsule = c->memory + (size_t)c->next_capsule * ADV_NVME_COMMAND_LEN;
 	struct ibv_sge sge[2] = {{(uintptr_t)capsule, ADV_NVME_COMMAND_LEN, c->mr->lkey},
@@ -286,5 +298,18 @@ int adv_nvme_host_connection_send(struct adv_nvme_host_connection *c,
 
 	c->next_capsule = (c->next_capsule + 1) % (2u * c->size);
 	adv_nvme_command_encode(command, capsule);
+	if (!bind)
+		return ibv_post_send(c->id->qp, &wr, &bad);
+	bind->wr_id = wr.wr_id;
+	bind->next = &wr;
+	return ibv_post_send(c->id->qp, bind, &bad);
+}
+
+int adv_nvme_host_connection_invalidate(struct adv_nvme_host_connection *c, int window, void *user)
+{
+	struct ibv_send_wr wr, *bad;
+
+	adv_nvme_windows_invalidate(c->windows, window, user, &wr);
+	wr.wr_id = ADV_NVME_HOST_WR(ADV_NVME_HOST_INVALIDATE, c->qid, window);
 	return ibv_post_send(c->id->qp, &wr, &bad);
 }

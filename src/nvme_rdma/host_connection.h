@@ -9,6 +9,7 @@
 #include "nvme/host_queue.h"
 #include "nvme/connect.h"
 #include "nvme_rdma/address.h"
+#include "nvme_rdma/windows.h"
 
 struct adv_nvme_host_connection {
 	uint16_t qid, size;
@@ -17,6 +18,7 @@ struct adv_nvme_host_connection {
 	struct adv_nvme_host_queue *queue;
 	uint8_t *memory; /* capsules, then receives */
 	struct ibv_mr *mr;
+	struct adv_nvme_windows *windows; /* NULL: commands have the key of all data */
 	unsigned next_capsule;
 	bool connected;
 };
@@ -27,12 +29,13 @@ struct adv_nvme_host_device {
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
-	unsigned cqe; /* entries of the completion queue */
+	unsigned cqe;	 /* entries of the completion queue */
+	bool invalidate; /* connections have windows */
 };
 
 /* The kind of a work request, in the low byte of its ID; the connection's qid is above, and then
- * the index of the receive. */
-enum { ADV_NVME_HOST_SEND = 1, ADV_NVME_HOST_RECV = 2 };
+ * the index of the receive or window. */
+enum { ADV_NVME_HOST_SEND = 1, ADV_NVME_HOST_RECV = 2, ADV_NVME_HOST_INVALIDATE = 3 };
 #define ADV_NVME_HOST_WR(kind, qid, index)                                                         \
 	((uint64_t)(kind) | (uint64_t)(qid) << 8 | (uint64_t)(index) << 32)
 
@@ -42,10 +45,13 @@ adv_nvme_host_connection_open(struct adv_nvme_host_device *device,
 			      const struct adv_nvme_address *address, uint16_t qid, uint16_t size,
 			      uint16_t cntlid, char why[256]);
 void adv_nvme_host_connection_close(struct adv_nvme_host_connection *c);
-/* Sends a capsule, with `data` in it if `data_length`. 0 or errno. */
+/* Sends a capsule, with `data` in it if `data_length`. `bind`: a work request that comes before it,
+ * or NULL. 0 or errno. */
 int adv_nvme_host_connection_send(struct adv_nvme_host_connection *c,
 				  const struct adv_nvme_command *command, const uint8_t *data,
-				  uint32_t data_length, uint32_t lkey);
+				  uint32_t data_length, uint32_t lkey, struct ibv_send_wr *bind);
+/* Has a window invalidated; `user` as in adv_nvme_windows_invalidate(). 0 or errno. */
+int adv_nvme_host_connection_invalidate(struct adv_nvme_host_connection *c, int window, void *user);
 /* Returns the receive that completed, of 16 bytes. */
 const uint8_t *adv_nvme_host_connection_received(const struct adv_nvme_host_connection *c,
 						 unsigned index);

@@ -7,7 +7,15 @@
 #include "nvme_rdma/options.h"
 
 enum { QUEUES_MAX = 128, DEPTH_MAX = 1024, BLOCK_MAX = 1 << 20 };
-enum { KEY_OFFSET = 256, KEY_LENGTH, KEY_SEED, KEY_WRITES, KEY_SEQUENTIAL, KEY_LOSS };
+enum {
+	KEY_OFFSET = 256,
+	KEY_LENGTH,
+	KEY_SEED,
+	KEY_WRITES,
+	KEY_SEQUENTIAL,
+	KEY_LOSS,
+	KEY_INVALIDATE
+};
 
 /* --- for all commands --- */
 
@@ -133,6 +141,9 @@ static error_t parse_io(int key, char *arg, struct argp_state *state)
 	case KEY_LENGTH:
 		o->length = adv_nvme_option_number(state, ADV_UNIT_BYTES, arg, 512, INT64_MAX);
 		return 0;
+	case KEY_INVALIDATE:
+		o->invalidate = true;
+		return 0;
 	case KEY_LOSS:
 		o->loss_seconds =
 			(unsigned)adv_nvme_option_number(state, ADV_UNIT_COUNT, arg, 0, 86400);
@@ -154,6 +165,8 @@ static const struct argp_option io_options[] = {
 	{"ctrl-loss-tmo", KEY_LOSS, "SECONDS", 0,
 	 "After a loss, reconnect for so long and repeat the commands under way (default 0: fail)",
 	 0},
+	{"invalidate", KEY_INVALIDATE, NULL, 0,
+	 "Give the target a key for the data of each command, which its response invalidates", 0},
 	{"seed", KEY_SEED, "NUMBER", 0, "Seed of data and offsets (default 1)", 0},
 	{0},
 };

@@ -63,6 +63,7 @@ struct adv_nvme_host_options {
 	uint32_t block;		 /* bytes of a command */
 	uint64_t seconds;
 	unsigned loss_seconds; /* reconnect so long after a loss; 0: do not */
+	bool invalidate;       /* a key for each command, which its response invalidates */
 	uint64_t seed;
 	unsigned writes; /* percent of the commands of a benchmark */
 	bool sequential;

@@ -6,6 +6,7 @@ import json
 import os
 import random
 
+from cases_tap import Trace, check_icrc
 from harness import Failure, case
 
 NQN = "nqn.2026-01.org.adverb:disk"
@@ -233,6 +234,30 @@ def reconnect(lab):
     end(target)
 
 
+SEND_WITH_INVALIDATE = 0x17
+
+
+def invalidations(lab, *options):
+    """Returns the responses that invalidate a key, while 16 commands have their data outside the capsule."""
+    trace = Trace(lab, "-p", str(lab.target.pid), name=f"trace{len(options)}.pcapng")
+    trace.captures(lab.target)
+    lab.run(host(lab, "verify", "-i", "2", "-Q", "200", "-b", "8KiB", "--size", "64KiB", *options))
+    return sum(p.opcode == SEND_WITH_INVALIDATE for p in check_icrc(trace.stop()))
+
+
+@case("nvme", "invalidate")
+def invalidate(lab):
+    """Each command has a key of its own, which the target's response invalidates, if the host wants that."""
+    lab.target = serve(lab, "-n", "ram:16MiB")
+    found = invalidations(lab), invalidations(lab, "--invalidate")
+    if found[0] != 0 or found[1] < 16:
+        raise Failure(f"responses that invalidate a key: {found[0]}, with --invalidate {found[1]}")
+    text = lab.run(host(lab, "verify", "--invalidate", "-Q", "200", "-b", "16KiB"))
+    if "the controller takes 127 commands at once" not in text:
+        raise Failure(text)
+    end(lab.target)
+
+
 @case("nvme-long", "queues")
 def queues(lab):
     """64 I/O queues on several workers."""
@@ -267,7 +292,7 @@ def killed_anywhere(lab):
         other = lab.start(host(lab, "bench", "-T", "60", "-i", "4", "-Q", "16", "--size", "16MiB",
                                "--rwmixwrite", "50", "--ctrl-loss-tmo", "60"))
         checked = lab.start(host(lab, "verify", "-i", "4", "-Q", "16", "--offset", "16MiB", "--seed", str(turn),
-                                 "--ctrl-loss-tmo", "60"))
+                                 "--ctrl-loss-tmo", "60", *(["--invalidate"] if turn % 4 < 2 else [])))
         lab.system(f"sleep {lot.uniform(0, 1):.3f}")
         if turn % 2:
             target.kill()

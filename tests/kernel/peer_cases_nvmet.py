@@ -96,7 +96,8 @@ def register_family(family):
             lab.run(host(lab, family, "read", "--offset", "4MiB", "--size", "1MiB", back), seconds=120)
             if back.read_bytes() != source.read_bytes():
                 raise Failure("the data that was read differs")
-            for options in (["-i", "8", "-Q", "16", "--size", "4MiB"], ["-b", "128KiB", "-Q", "8"]):
+            for options in (["-i", "8", "-Q", "16", "--size", "4MiB"], ["-b", "128KiB", "-Q", "8"],
+                            ["-b", "8KiB", "-Q", "16", "--size", "4MiB", "--invalidate"]):
                 lab.run(host(lab, family, "verify", *options), seconds=200)
             bench = json.loads(lab.run(host(lab, family, "bench", "-T", "2", "-Q", "32", "-o", "json")))
             if not bench:

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The sockets of the emulator: programs attach to their host's port, and tools send requests. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,12 +80,17 @@ static void serve_attach(struct adv_emulator *e, struct emulator_program *p,
 		adv_info("process %d is attached to host h%u", (int)p->pid, p->host);
 }
 
-/* Returns the host that a text names: "h3" or "3". UINT32_MAX: none. */
+/* Returns the host that a text names: "h3", "3", or its IPv4 address. UINT32_MAX: none. */
 static uint32_t host_named(const struct adv_emulator *e, const char *text)
 {
+	struct in_addr address;
 	unsigned long n;
 	char *end;
 
+	if (inet_pton(AF_INET, text, &address) == 1) {
+		n = (uint32_t)(ntohl(address.s_addr) - e->place.network);
+		return n < e->place.hosts ? (uint32_t)n : UINT32_MAX;
+	}
 	if (*text == 'h')
 		text++;
 	if (*text < '0' || *text > '9')

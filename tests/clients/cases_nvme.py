@@ -17,9 +17,10 @@ def program(lab):
     return os.environ.get("ADVERB_NVME") or lab.build / "adverb-nvme"
 
 
-def serve(lab, *options, listen="127.0.0.1"):
+def serve(lab, *options, listen="127.0.0.1", faults=""):
     """Starts a target, and returns it when it listens."""
-    return lab.start_server([program(lab), "serve", "-l", listen, *options], f"subsystem {NQN}")
+    return lab.start_server([program(lab), "serve", "-l", listen, *options], f"subsystem {NQN}",
+                            env={"ADVERB_FAULT": faults} if faults else None)
 
 
 def host(lab, command, *options, address="127.0.0.1"):
@@ -256,6 +257,16 @@ def invalidate(lab):
     if "the controller takes 127 commands at once" not in text:
         raise Failure(text)
     end(lab.target)
+
+
+@case("nvme-long", "torn")
+def torn(lab):
+    """The end of data is visible before its begin, at the host as at the target: neither looks before the completion."""
+    target = serve(lab, "-n", "ram:16MiB", faults="tear=200us queue=send")
+    for options in (["-b", "4KiB"], ["-b", "64KiB", "--invalidate"]):
+        lab.run(host(lab, "verify", "-i", "2", "-Q", "8", "--size", "1MiB", *options),
+                env={"ADVERB_FAULT": "tear=200us queue=recv"})
+    end(target)
 
 
 @case("nvme-long", "queues")

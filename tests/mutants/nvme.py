@@ -8,10 +8,15 @@ HOST_QUEUE = "src/nvme/host_queue.c"
 IO = "src/nvme/io.c"
 ORDER = "src/nvme/order.c"
 QUEUE = "src/nvme/queue.c"
+ADMIN = "src/nvme/admin.c"
+FEATURES = "src/nvme/features.c"
+LOG_PAGES = "src/nvme/log_pages.c"
+RESPOND = "src/nvme/respond.c"
 CONFIG = "src/nvme_rdma/config_read.c"
 CONTROL = "src/nvme_rdma/control.c"
 TASK = "src/nvme_rdma/task.c"
 WORKER_ACT = "src/nvme_rdma/worker_act.c"
+WORKER_RESPOND = "src/nvme_rdma/worker_respond.c"
 
 NVME = [
     ("nvme-stale-write", "a write does not wait for an earlier one on its blocks", ORDER,
@@ -58,4 +63,53 @@ NVME = [
      "if (ibv_modify_qp(c->id->qp, &attr, IBV_QP_STATE) == 0)\n\t\tadv_nvme_worker_drain(w);", "(void)attr;"),
     ("nvme-changed-twice", "a namespace is in the list of changed ones twice", CONTROLLER,
      "if (at == c->changed_count || c->changed[at] != nsid)", "if (true)"),
+    ("nvme-queues-larger", "as many queues are granted as the larger of two numbers wants", FEATURES,
+     "submission < completion ? submission : completion", "submission > completion ? submission : completion"),
+    ("nvme-queues-limit", "more queues are granted than the target has", FEATURES,
+     "(uint16_t)(count < most ? count : most)", "(uint16_t)count"),
+    ("nvme-feature-save", "a feature is said to be saved", FEATURES,
+     "if (ADV_NVME_CDW(&request->command, 10) & SAVE)", "if (false)"),
+    ("nvme-log-offset", "a log page is read from behind its end", LOG_PAGES,
+     "if (log.offset > page.len) {", "if (false) {"),
+    ("nvme-log-retain", "an event is reported again though the host retains it", LOG_PAGES,
+     "	if (log->retain)\n		return;\n", ""),
+    ("nvme-log-rest", "the rest of a log page's buffer keeps what another host wrote", LOG_PAGES,
+     "	memset(request->data + len, 0, log.length - len);\n", ""),
+    ("nvme-discover-hidden", "the discovery log names subsystems that the host may not use", LOG_PAGES,
+     "if (s->discovery || !adv_nvme_subsystem_allows(s, c->host_nqn))", "if (s->discovery)"),
+    ("nvme-discover-wildcard", "the discovery log has an address that is a wildcard", LOG_PAGES,
+     "!port->referral && is_wildcard(port)", "port->referral && is_wildcard(port)"),
+    ("nvme-connect-host-id", "another host's identifier may join a controller", FABRICS,
+     "if (memcmp(data->host_id, c->host_id, sizeof(c->host_id)) != 0)", "if (false)"),
+    ("nvme-connect-host-nqn", "another host's name may join a controller", FABRICS,
+     "if (strcmp(data->host_nqn, c->host_nqn) != 0)", "if (false)"),
+    ("nvme-connect-allowed", "a host that is not allowed connects", FABRICS,
+     "if (!adv_nvme_subsystem_allows(subsystem, data.host_nqn))", "if (false)"),
+    ("nvme-connect-sqsize", "a submission queue is larger than its connection's queue", FABRICS,
+     "connect.sqsize == 0 || connect.sqsize >= request->queue->size", "connect.sqsize == 0"),
+    ("nvme-reset-queues", "I/O queues survive a reset of their controller", CONTROLLER,
+     "		c->event_config = 0;\n		fail_io_queues(c);\n", "		c->event_config = 0;\n"),
+    ("nvme-expired-admin", "the admin queue survives its keep alive timer", CONTROLLER,
+     "	if (c->admin)\n		adv_nvme_queue_fail(c->admin);\n", ""),
+    ("nvme-event-requests", "any number of asynchronous event requests is held", CONTROLLER,
+     "if (c->event_request_count >= ADV_NVME_AER_MAX)", "if (false)"),
+    ("nvme-page-size", "a controller is enabled with a page size that it does not have", CONTROLLER,
+     "CC_CSS_MPS(cc) != 0 || ", ""),
+    ("nvme-list-after", "the list of namespaces begins with the one that the host knows", ADMIN,
+     "for (uint32_t i = request->command.nsid + 1; i", "for (uint32_t i = request->command.nsid | 1; i"),
+    ("nvme-completion-twice", "a completion that comes twice ends the next command", HOST_QUEUE,
+     "	q->slots[index].generation++;\n", ""),
+    ("nvme-sgl-exact", "an I/O command's SGL may be longer than its data", QUEUE,
+     "sgl->length < request->data_length || (exact && sgl->length != request->data_length)",
+     "sgl->length < request->data_length"),
+    ("nvme-response-closed", "a command of a closed queue gets a response", RESPOND,
+     "if (queue->closed) {", "if (false) {"),
+    ("nvme-response-head", "the head of the queue is told without flow control", RESPOND,
+     "queue->flow_control ? queue->sq_head : 0xffff", "queue->sq_head"),
+    ("nvme-held-closed", "a write of a lost connection still waits, and holds later ones", QUEUE,
+     "		adv_nvme_order_cancel(request);\n", ""),
+    ("nvme-in-place-key", "data in place is sent with the key of the buffers", WORKER_RESPOND,
+     "if (!adv_nvme_buffers_owns(w->buffers, request->data))", "if (false)"),
+    ("nvme-in-place-write", "data in place is taken for a buffer that is free", "src/nvme_rdma/buffers.c",
+     "	if (!adv_nvme_buffers_owns(b, buffer))\n		return;\n", ""),
 ]

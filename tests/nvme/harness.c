@@ -103,6 +103,7 @@ static void carry_out(struct lab *lab, struct adv_nvme_request *request)
 	case ADV_NVME_ACTION_BUFFER:
 		buffer = malloc(request->buffer_length);
 		assert_non_null(buffer);
+		memset(buffer, 0xd5, request->buffer_length); /* of an earlier command */
 		lab->buffers++;
 		adv_nvme_request_buffered(request, lab->now, buffer);
 		break;
@@ -288,7 +289,8 @@ uint16_t lab_connect_as(struct lab_queue *q, const char *host_nqn, const char *n
 					   .sqsize = (uint16_t)(adv_nvme_queue_size(q->queue) - 1),
 					   .kato = kato};
 	struct adv_nvme_command command = lab_command(0, 0, ADV_NVME_CONNECT_LEN);
-	struct adv_nvme_connect_data data = {.host_id = {1, 2, 3}, .cntlid = cntlid};
+	struct adv_nvme_connect_data data = {.host_id = {(uint8_t)(1 + q->lab->other_host), 2, 3},
+					     .cntlid = cntlid};
 
 	strncpy(data.host_nqn, host_nqn, ADV_NVME_NQN_MAX);
 	strncpy(data.subsystem_nqn, nqn, ADV_NVME_NQN_MAX);

@@ -33,6 +33,7 @@ struct lab {
 	uint64_t now;
 	uint8_t *memory; /* of the host */
 	uint8_t *disk;
+	uint8_t other_host; /* changes the host's identifier */
 	bool hold_buffers, hold_fetches, hold_backend;
 	bool hold_sends; /* the host has the response, and the target does not know it */
 	struct adv_nvme_request *held[LAB_HELD_MAX]; /* in the order of their actions */

@@ -84,6 +84,7 @@ static void test_changed_namespaces(void **state)
 	struct pages *p = *state;
 	static const uint32_t order[] = {900, 3, 1024, 3, 20};
 	static const uint32_t wanted[] = {3, 20, 900, 1024, 0};
+	struct adv_nvme_command retained;
 
 	for (unsigned i = 0; i < 5; i++) {
 		add_namespace(p, order[i]);
@@ -91,6 +92,10 @@ static void test_changed_namespaces(void **state)
 				 0);
 		assert_ptr_equal(adv_nvme_target_next_released(p->lab.target), p->lab.disk);
 	}
+	/* The host may read it without an effect, and again. */
+	retained = lab_log(ADV_NVME_LOG_CHANGED_NAMESPACES, 0, 4096);
+	ADV_NVME_CDW(&retained, 10) |= 1u << 15;
+	assert_int_equal(lab_do(&p->admin, &retained), 0);
 	assert_int_equal(read_page(p, ADV_NVME_LOG_CHANGED_NAMESPACES, 0, 4096), 0);
 	for (unsigned i = 0; i < 5; i++)
 		assert_int_equal(adv_get_le32(p->lab.memory + 4 * i), wanted[i]);
@@ -152,6 +157,7 @@ static void test_refused(void **state)
 	assert_int_equal(read_page(p, ADV_NVME_LOG_SMART, 516, 4),
 			 ADV_NVME_INVALID_FIELD | ADV_NVME_DNR);
 	assert_int_equal(read_page(p, ADV_NVME_LOG_SMART, 508, 8), 0); /* the rest is zeros */
+	assert_int_equal(adv_get_le32(p->lab.memory + 4), 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

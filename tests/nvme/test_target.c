@@ -142,6 +142,8 @@ static void test_refused_io(void **state)
 	c = lab_io(ADV_NVME_READ, 0, 2);
 	c.sgl.length = 512;
 	assert_int_equal(lab_do(&io, &c), ADV_NVME_INVALID_SGL_LENGTH | ADV_NVME_DNR);
+	c.sgl.length = 2048;
+	assert_int_equal(lab_do(&io, &c), ADV_NVME_INVALID_SGL_LENGTH | ADV_NVME_DNR);
 	c = lab_io(ADV_NVME_READ, 0, 2);
 	c.sgl.id = ADV_NVME_SGL_OFFSET;
 	assert_int_equal(lab_do(&io, &c), ADV_NVME_INVALID_SGL_TYPE | ADV_NVME_DNR);
@@ -157,6 +159,9 @@ static void test_refused_io(void **state)
 	c = lab_io(ADV_NVME_WRITE, 0, 2);
 	c.sgl.id = ADV_NVME_SGL_OFFSET;
 	lab_send_with(&io, &c, data, 1023);
+	assert_int_equal(io.last.status, ADV_NVME_INVALID_SGL_LENGTH | ADV_NVME_DNR);
+	c.sgl.address = 1;
+	lab_send_with(&io, &c, data, 1024);
 	assert_int_equal(io.last.status, ADV_NVME_INVALID_SGL_LENGTH | ADV_NVME_DNR);
 	c.sgl.address = 1025;
 	lab_send_with(&io, &c, data, 1024);
@@ -196,6 +201,14 @@ static void test_refused_connects(void **state)
 	lab_set_cc(&admin, ADV_NVME_CC_DEFAULT | ADV_NVME_CC_ENABLE);
 	assert_int_equal(lab_connect(&io, LAB_NQN, (uint16_t)(cntlid + 1), 0),
 			 ADV_NVME_CONNECT_INVALID | ADV_NVME_DNR);
+	assert_int_equal(lab_connect_as(&io, "nqn.2026-01.test:other", LAB_NQN, cntlid, 0),
+			 ADV_NVME_CONNECT_INVALID | ADV_NVME_DNR);
+	assert_int_equal(io.last.result, ADV_NVME_CONNECT_WHERE(1, ADV_NVME_CONNECT_AT_HOSTNQN));
+	lab->other_host = 1;
+	assert_int_equal(lab_connect(&io, LAB_NQN, cntlid, 0),
+			 ADV_NVME_CONNECT_INVALID | ADV_NVME_DNR);
+	assert_int_equal(io.last.result, ADV_NVME_CONNECT_WHERE(1, ADV_NVME_CONNECT_AT_HOSTID));
+	lab->other_host = 0;
 	assert_int_equal(lab_connect(&io, LAB_NQN, cntlid, 0), 0);
 	assert_int_equal(lab_open(lab, &other, 1, 32), ADV_NVME_CM_OK);
 	assert_int_equal(lab_connect(&other, LAB_NQN, cntlid, 0), ADV_NVME_SEQUENCE_ERROR);
@@ -208,6 +221,24 @@ static void test_refused_connects(void **state)
 	lab_close(&io);
 	lab_close(&admin);
 	assert_true(other.closed && other.freed);
+}
+
+static void test_refused_size(void **state)
+{
+	struct lab *lab = *state;
+	struct adv_nvme_connect connect = {.sqsize = 32};
+	struct adv_nvme_command c = lab_command(0, 0, ADV_NVME_CONNECT_LEN);
+	struct lab_queue admin;
+
+	assert_int_equal(lab_open(lab, &admin, 0, 32), ADV_NVME_CM_OK);
+	for (unsigned i = 0; i < 2; i++) {
+		adv_nvme_connect_encode(&connect, &c);
+		assert_int_equal(lab_do(&admin, &c), ADV_NVME_CONNECT_INVALID | ADV_NVME_DNR);
+		assert_int_equal(admin.last.result,
+				 ADV_NVME_CONNECT_WHERE(0, ADV_NVME_CONNECT_AT_SQSIZE));
+		connect.sqsize = 0;
+	}
+	lab_close(&admin);
 }
 
 /* SPDK's tools leave the name of the host empty, unless they are given one. */
@@ -275,6 +306,13 @@ static void test_features(void **state)
 	lab_close(&io);
 	assert_int_equal(lab_do(&admin, &c), 0);
 	assert_int_equal(admin.last.result, 0x00030003);
+	for (unsigned i = 0; i < 2; i++) {
+		c = lab_feature(true, ADV_NVME_FEATURE_QUEUES, i ? 0x00030009 : 0x00090003);
+		assert_int_equal(lab_do(&admin, &c), 0);
+		assert_int_equal(admin.last.result, 0x00030003);
+	}
+	ADV_NVME_CDW(&c, 10) |= 1u << 31; /* save */
+	assert_int_equal(lab_do(&admin, &c), ADV_NVME_FEATURE_NOT_SAVEABLE | ADV_NVME_DNR);
 	c = lab_feature(true, ADV_NVME_FEATURE_QUEUES, 0xfffefffe);
 	assert_int_equal(lab_do(&admin, &c), 0);
 	assert_int_equal(admin.last.result, 0x007f007f);
@@ -514,6 +552,9 @@ static void test_shutdown_and_reset(void **state)
 	lab_set_cc(&admin, ADV_NVME_CC_ENABLE); /* sizes of entries are wrong */
 	assert_int_equal(lab_get(&admin, ADV_NVME_CSTS, false), ADV_NVME_CSTS_FATAL);
 	lab_set_cc(&admin, 0);
+	lab_set_cc(&admin, ADV_NVME_CC_DEFAULT | ADV_NVME_CC_ENABLE | 1u << 7); /* pages of 8 KiB */
+	assert_int_equal(lab_get(&admin, ADV_NVME_CSTS, false), ADV_NVME_CSTS_FATAL);
+	lab_set_cc(&admin, 0);
 	lab_set_cc(&admin, ADV_NVME_CC_DEFAULT | ADV_NVME_CC_ENABLE);
 	assert_int_equal(lab_open(lab, &io, 1, 16), ADV_NVME_CM_OK);
 	assert_int_equal(lab_connect(&io, LAB_NQN, cntlid, 0), 0);
@@ -569,8 +610,8 @@ static void test_namespaces(void **state)
 	struct lab_queue admin, io;
 	struct adv_nvme_namespace_config ns = {
 		.nsid = 1024, .blocks = 8, .block_shift = 12, .read_only = true};
-	struct adv_nvme_command c = lab_command(ADV_NVME_WRITE, 1024, 4096);
-	uint32_t nsid;
+	struct adv_nvme_command c = lab_command(ADV_NVME_WRITE, 1024, 4096), list;
+	uint32_t nsid, nsids[ADV_NVME_LIST_MAX];
 
 	ns.backend = lab->disk;
 	lab_ready(lab, &admin, &io, 0);
@@ -578,6 +619,10 @@ static void test_namespaces(void **state)
 	assert_int_equal(adv_nvme_subsystem_add_namespace(lab->subsystem, 0, &ns, &nsid),
 			 17); /* EEXIST */
 	assert_int_equal(lab_do(&io, &c), ADV_NVME_WRITE_PROTECTED | ADV_NVME_DNR);
+	list = lab_identify(ADV_NVME_CNS_ACTIVE_LIST, 1);
+	assert_int_equal(lab_do(&admin, &list), 0);
+	assert_int_equal(adv_nvme_identify_list_decode(lab->memory, nsids), 1);
+	assert_int_equal(nsids[0], 1024);
 	c.opcode = ADV_NVME_READ;
 	assert_int_equal(lab_do(&io, &c), 0);
 	lab->hold_backend = true;
@@ -597,15 +642,25 @@ static void test_namespaces(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_bring_up),	       TEST(test_data),
-		TEST(test_dataset_management), TEST(test_refused_io),
-		TEST(test_refused_connects),   TEST(test_discovery),
-		TEST(test_host_without_name),  TEST(test_discovery),
-		TEST(test_features),	       TEST(test_events),
-		TEST(test_keep_alive),	       TEST(test_error_log),
-		TEST(test_too_many_commands),  TEST(test_commands_before_acks),
-		TEST(test_stale_write),	       TEST(test_loss_at_each_step),
-		TEST(test_shutdown_and_reset), TEST(test_shutdown_flushes),
+		TEST(test_bring_up),
+		TEST(test_data),
+		TEST(test_refused_size),
+		TEST(test_dataset_management),
+		TEST(test_refused_io),
+		TEST(test_refused_connects),
+		TEST(test_discovery),
+		TEST(test_host_without_name),
+		TEST(test_discovery),
+		TEST(test_features),
+		TEST(test_events),
+		TEST(test_keep_alive),
+		TEST(test_error_log),
+		TEST(test_too_many_commands),
+		TEST(test_commands_before_acks),
+		TEST(test_stale_write),
+		TEST(test_loss_at_each_step),
+		TEST(test_shutdown_and_reset),
+		TEST(test_shutdown_flushes),
 		TEST(test_namespaces),
 	};
 

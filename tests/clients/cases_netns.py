@@ -25,6 +25,10 @@ def two_hosts(lab, mtu, mtu_there=None):
             lab.system(f"{enter}ip address add {address}/{length} dev {name}")
     lab.wait_until(lambda: "LOWER_UP" in lab.system("ip link show veth0"), 10,
                    "the link between the hosts")
+    # Also without duplicate address detection, an IPv6 address is tentative for a moment.
+    lab.wait_until(lambda: not any(lab.system(f"{enter}ip -6 address show tentative")
+                                   for enter in ("", f"nsenter -t {pid} -n ")), 10,
+                   "the IPv6 addresses of the hosts")
     return there
 
 

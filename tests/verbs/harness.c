@@ -5,6 +5,10 @@
 
 #include "harness.h"
 
+/* 4.096 us * 2^17 = 0.5 s. Under a sanitizer a report, even a suppressed one, stops a thread for a
+ * second. */
+#define PATIENT_TIMEOUT 17
+
 struct ibv_context *open_device(void)
 {
 	int n = 0;
@@ -160,7 +164,7 @@ int to_rts(struct side *s, const struct options *o)
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTS,
 		.sq_psn = 0xfffff0,
-		.timeout = o->timeout ? o->timeout : 14,
+		.timeout = o->timeout ? o->timeout : PATIENT_TIMEOUT,
 		.retry_cnt = o->retry_cnt ? o->retry_cnt : 3,
 		.rnr_retry = o->rnr_retry,
 		.max_rd_atomic = 4,

@@ -101,15 +101,16 @@ static void report_poll(const char *name, struct pollfd *fds, nfds_t count)
 static void report_select(const char *name, int count, const fd_set *reads, const fd_set *writes)
 {
 	const struct select_set set = {count, reads};
-	struct timeval now = {0};
+	struct timespec now = {0};
 	fd_set r, w;
 
 	if (reads)
 		r = *reads;
 	if (writes)
 		w = *writes;
-	if (count <= FD_SETSIZE &&
-	    syscall(SYS_select, count, reads ? &r : NULL, writes ? &w : NULL, NULL, &now) == 0)
+	/* Not all architectures have select(2). */
+	if (count <= FD_SETSIZE && syscall(SYS_pselect6, count, reads ? &r : NULL,
+					   writes ? &w : NULL, NULL, &now, NULL) == 0)
 		report(name, in_select_set, &set);
 }
 

@@ -132,6 +132,9 @@ static void name_object(struct adv_check_object *o)
 	case ADV_CHECK_AH:
 		snprintf(o->name, ADV_CHECK_NAME, "ah %u", ((struct ibv_ah *)o->object)->handle);
 		break;
+	case ADV_CHECK_XRCD:
+		snprintf(o->name, ADV_CHECK_NAME, "xrcd %p", o->object);
+		break;
 	default:
 		snprintf(o->name, ADV_CHECK_NAME, "object %p", o->object);
 	}

@@ -462,9 +462,10 @@ static void handle_events(struct adv_rsocket *rs)
 
 /* Creation */
 
-static void arm_stream(struct adv_rsocket *rs)
+/* A stream takes completions only while it is connected. Each change of its state wakes threads. */
+static bool arm_stream(struct adv_rsocket *rs)
 {
-	ibv_req_notify_cq(rs->s.cq, 0);
+	return rs->s.state == ADV_RS_CONNECTED && ibv_req_notify_cq(rs->s.cq, 0) == 0;
 }
 
 static void destroy_stream(struct adv_rsocket *rs)

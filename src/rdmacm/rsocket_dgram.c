@@ -139,10 +139,11 @@ static bool progress_dgram(struct adv_rsocket *rs)
 	return changed;
 }
 
-static void arm_dgram(struct adv_rsocket *rs)
+static bool arm_dgram(struct adv_rsocket *rs)
 {
 	adv_list_for_each(struct adv_rs_dgram_qp, qp, &rs->d.qps, link)
 		ibv_req_notify_cq(qp->cq, 0);
+	return true;
 }
 
 static bool is_dgram_receivable(struct adv_rsocket *rs)

@@ -141,12 +141,24 @@ int adv_rs_endpoint_make(struct adv_rsocket *rs)
 	return 0;
 }
 
+/* Takes what is left in the CQ, such as the flushed receive requests of a refused connection. */
+static void take_completions(struct ibv_cq *cq)
+{
+	enum { BATCH = 16 };
+	struct ibv_wc wc[BATCH];
+
+	while (ibv_poll_cq(cq, BATCH, wc) == BATCH)
+		continue;
+}
+
 void adv_rs_endpoint_free(struct adv_rsocket *rs)
 {
 	struct adv_rs_stream *s = &rs->s;
 
-	if (s->qp)
+	if (s->qp) {
+		take_completions(s->cq);
 		rdma_destroy_qp(s->id);
+	}
 	adv_rs_mappings_free(rs);
 	memory_free(&s->exposed);
 	memory_free(&s->recv.ring);

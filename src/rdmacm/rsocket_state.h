@@ -56,8 +56,9 @@ struct adv_rs_options {
 struct adv_rs_ops {
 	/* Handles completions. True if anything changed. Lock held. */
 	bool (*progress)(struct adv_rsocket *rs);
-	/* Arms the completion queues. Lock held. */
-	void (*arm)(struct adv_rsocket *rs);
+	/* Arms the completion queues, and returns true; false if their completions are of no use
+	 * before the next wake-up. Lock held. */
+	bool (*arm)(struct adv_rsocket *rs);
 	/* Handles a readable descriptor. The service thread calls it, without the lock. */
 	void (*on_readable)(struct adv_rsocket *rs);
 	/* Frees the queues and memory after the last reference is released. Without the lock. */

@@ -105,8 +105,7 @@ void adv_rs_arm(struct adv_rsocket *rs)
 {
 	if (rs->armed || !rs->channel)
 		return;
-	rs->ops->arm(rs);
-	rs->armed = true;
+	rs->armed = rs->ops->arm(rs);
 }
 
 void adv_rs_take_events(struct adv_rsocket *rs, struct ibv_cq *taken)

@@ -67,7 +67,10 @@ def stream_pair(lab, command, bound, address, **prefixes):
 
 def udp_bound(process, port):
     tables = [pathlib.Path(f"/proc/{process.pid}/net/{name}") for name in ("udp", "udp6")]
-    return any(f":{port:04X} " in table.read_text() for table in tables)
+    try:
+        return any(f":{port:04X} " in table.read_text() for table in tables)
+    except OSError:  # the process has ended
+        return False
 
 
 def datagram_pair(lab, options, address, **prefixes):

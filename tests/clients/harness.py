@@ -111,7 +111,7 @@ class Lab:
 
     def environment(self, extra=None):
         keep = {k: v for k, v in os.environ.items()
-                if k in ("PATH", "ADVERB_LOG", "ADVERB_LOG_FILE", "TERM")}
+                if k in ("PATH", "ADVERB_LOG", "ADVERB_LOG_FILE", "ADVERB_NO_LATENCY", "TERM")}
         keep.setdefault("ADVERB_LOG", "error")
         keep.update(LC_ALL="C", HOME=str(self.dir), XDG_RUNTIME_DIR=str(self.dir))
         keep["PATH"] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

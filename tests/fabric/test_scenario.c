@@ -380,6 +380,37 @@ static void test_flows(void **state)
 			 10);
 }
 
+/* A random destination is any host but the source. */
+static void test_random_destinations(void **state)
+{
+	enum { SOURCE = 2, HOSTS = 5 };
+	struct adv_scenario s;
+	struct adv_topology t;
+	struct adv_fabric *f = build(&s, &t,
+				     INCAST "[flow]\nfrom = 2\nto = random\nbytes = 1kB\n"
+					    "interval = 1us\ncount = 200\n");
+	const struct adv_scenario_flow *flow = s.list[ADV_SCENARIO_FLOWS].item;
+	unsigned chosen[HOSTS] = {0};
+
+	assert_int_equal(flow->transfers, 200);
+	for (uint32_t i = 0; i < flow->transfers; i++) {
+		uint32_t c = adv_fabric_get_transfer(f, i)->connection;
+		uint32_t to = adv_fabric_get_connection(f, c)->target;
+
+		assert_in_range(to, 0, HOSTS - 1);
+		chosen[to]++;
+	}
+	for (unsigned host = 0; host < HOSTS; host++) {
+		if (host == SOURCE)
+			assert_int_equal(chosen[host], 0);
+		else
+			assert_in_range(chosen[host], 25, 80); /* 50 are expected */
+	}
+	adv_fabric_destroy(f);
+	adv_topology_free(&t);
+	adv_scenario_free(&s);
+}
+
 /* An all-reduce in a ring of N hosts has 2 (N - 1) steps. Each step moves pieces of 1/N. A step
  * begins when its piece has arrived, before the sender of the piece knows. */
 static void test_allreduce(void **state)
@@ -631,6 +662,7 @@ int main(void)
 		cmocka_unit_test(test_set),
 		cmocka_unit_test(test_flows),
 		cmocka_unit_test(test_allreduce),
+		cmocka_unit_test(test_random_destinations),
 		cmocka_unit_test(test_random_sizes_and_times),
 		cmocka_unit_test(test_measured_sizes),
 		cmocka_unit_test(test_links),

@@ -76,6 +76,7 @@ int adv_frame_main(int argc, char **argv);
 int adv_sim_main(int argc, char **argv);
 int adv_fabric_main(int argc, char **argv);
 int adv_nvme_main(int argc, char **argv);
+int adv_gateway_main(int argc, char **argv);
 
 struct argp_state;
 

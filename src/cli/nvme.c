@@ -6,65 +6,14 @@
  */
 #include "cli/command.h"
 
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "host/control_start.h"
+#include "cli/companion.h"
 #include "nvme_rdma/options.h"
 
 #define PROGRAM "adverb-nvme"
 
-/* Writes the path of adverb-nvme, which is in the folder of adverbd. */
-static bool find_program(char path[PATH_MAX])
-{
-	char *slash;
-
-	if (adv_control_daemon_path(path) != 0)
-		return false;
-	slash = strrchr(path, '/');
-	if (!slash || (size_t)(slash + 1 - path) + sizeof(PROGRAM) > PATH_MAX)
-		return false;
-	strcpy(slash + 1, PROGRAM);
-	return true;
-}
-
-/* Executes a subcommand; argv[0] is "adverb nvme NAME". */
-static int execute(int argc, char **argv)
-{
-	char **run = calloc((size_t)argc + 5, sizeof(char *));
-	char path[PATH_MAX];
-	int status;
-
-	if (!run || !find_program(path)) {
-		fprintf(stderr, "%s: %s is not installed beside adverbd\n", argv[0], PROGRAM);
-		free(run);
-		return ADV_EXIT_FAILED;
-	}
-	run[0] = argv[0];
-	run[1] = (char *)(uintptr_t) "--";
-	run[2] = path;
-	run[3] = strrchr(argv[0], ' ') + 1;
-	memcpy(run + 4, argv + 1, (size_t)(argc - 1) * sizeof(char *));
-	status = adv_run_main(argc + 3, run);
-	free(run);
-	return status;
-}
-
-/* Checks the options of a subcommand, and executes it. `input` is the structure of its table. */
 static int check_and_execute(const struct argp *argp, int argc, char **argv, void *input)
 {
-	char **copy = calloc((size_t)argc + 1, sizeof(char *));
-	int status = ADV_EXIT_USAGE;
-
-	if (!copy)
-		return ADV_EXIT_FAILED;
-	/* argp changes the order of the arguments. */
-	memcpy(copy, argv, (size_t)argc * sizeof(char *));
-	if (adv_command_parse(argp, argc, copy, 0, input) == 0)
-		status = execute(argc, argv);
-	free(copy);
-	return status;
+	return adv_companion_run(PROGRAM, argp, argc, argv, input);
 }
 
 static int serve_main(int argc, char **argv)

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* adverb-gateway: storage protocols over RDMA for servers without RDMA. `adverb gateway` executes
+ * it on Adverb's NIC; called by itself it uses the system's RDMA device. */
+#include <argp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway/command.h"
+
+enum { EXIT_USAGE = 2 };
+
+static void help(FILE *out)
+{
+	fprintf(out, "Usage: adverb gateway COMMAND [OPTION...]\n"
+		     "Storage protocols over RDMA for servers without RDMA.\n\n"
+		     "  nfs        NFS over RDMA to an NFS server over TCP\n\n"
+		     "'adverb gateway COMMAND --help' lists the options of a command.\n");
+}
+
+int main(int argc, char **argv)
+{
+	static char name[] = "adverb gateway nfs";
+
+	argp_err_exit_status = EXIT_USAGE;
+	if (argc < 2) {
+		help(stderr);
+		return EXIT_USAGE;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+		help(stdout);
+		return EXIT_SUCCESS;
+	}
+	if (strcmp(argv[1], "nfs") == 0) {
+		argv[1] = name; /* for messages */
+		return adv_gateway_nfs_main(argc - 1, argv + 1);
+	}
+	fprintf(stderr,
+		"adverb gateway: '%s' is not a command (adverb gateway --help lists them)\n",
+		argv[1]);
+	return EXIT_USAGE;
+}

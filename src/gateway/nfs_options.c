@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The options of adverb gateway nfs. The command adverb has them too: it checks them, and its
+ * completions know them. */
+#include "gateway/options.h"
+#include "nvme_rdma/option_number.h"
+
+enum { KEY_TO = 256 };
+#define BUFFERS_DEFAULT (64ull << 20)
+#define BUFFERS_LEAST	(8ull << 20)
+#define BUFFERS_MOST	(64ull << 30)
+
+static const struct argp_option options[] = {
+	{"listen", 'l', "ADDRESS[:PORT]", 0,
+	 "Accept RDMA connections at this address (default 0.0.0.0:20049)", 0},
+	{"to", KEY_TO, "HOST[:PORT]", 0, "The NFS server, reached by TCP (default port 2049)", 0},
+	{"buffers", 'm', "SIZE", 0,
+	 "Memory for large calls, and again for replies, on each device (default 64MiB)", 0},
+	{0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct adv_gateway_nfs_options *o = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		o->listen = "0.0.0.0";
+		o->to = NULL;
+		o->buffer_bytes = BUFFERS_DEFAULT;
+		return 0;
+	case 'l':
+		o->listen = arg;
+		return 0;
+	case KEY_TO:
+		o->to = arg;
+		return 0;
+	case 'm':
+		o->buffer_bytes = adv_nvme_option_number(state, ADV_UNIT_BYTES, arg, BUFFERS_LEAST,
+							 BUFFERS_MOST);
+		return 0;
+	case ARGP_KEY_END:
+		if (!o->to)
+			argp_error(state, "--to HOST is missing");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+const struct argp adv_gateway_nfs_argp = {
+	options,
+	parse,
+	NULL,
+	"Accept NFS over RDMA, and forward it to an NFS server over TCP.\v"
+	"A client mounts with '-o proto=rdma,port=20049'. The server needs no RDMA.",
+	NULL,
+	NULL,
+	NULL};

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The options of the subcommands as argp tables, which initialize their structures. adverb-gateway
+ * and the command adverb both parse them, so no header of verbs is included here.
+ */
+#ifndef ADV_GATEWAY_OPTIONS_H
+#define ADV_GATEWAY_OPTIONS_H
+
+#include <argp.h>
+#include <stdint.h>
+
+struct adv_gateway_nfs_options {
+	const char *listen; /* ADDRESS[:PORT] */
+	const char *to;	    /* HOST[:PORT] */
+	uint64_t buffer_bytes;
+};
+
+extern const struct argp adv_gateway_nfs_argp;
+
+#endif

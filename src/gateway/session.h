@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A client of the NFS gateway: its RDMA connection, its TCP connection to the server, and the calls
+ * between them. Each call gets one reply: after the TCP connection was lost, unanswered calls are
+ * sent again on the next one, as an NFS client does, and the server's reply cache tells them apart.
+ */
+#ifndef ADV_GATEWAY_SESSION_H
+#define ADV_GATEWAY_SESSION_H
+
+#include <sys/socket.h>
+
+#include "nvme_rdma/buffers.h"
+#include "ulp/endpoint.h"
+
+enum {
+	ADV_GATEWAY_MESSAGE_MAX = (2 << 20) - 4096, /* RPC message, bytes */
+	ADV_GATEWAY_HEADER_ROOM = 4096,		    /* before each reply, for what is sent inline */
+	ADV_GATEWAY_BUFFER_MAX = ADV_GATEWAY_MESSAGE_MAX + ADV_GATEWAY_HEADER_ROOM,
+};
+
+/* What all sessions share. */
+struct adv_gateway {
+	struct adv_loop *loop;
+	struct sockaddr_storage server;
+	char server_name[80]; /* for messages */
+	size_t buffer_bytes;  /* of calls, and again of replies, on each device */
+	struct adv_list sessions;
+};
+
+/* The buffers of a device; the user of a struct adv_device. Calls and replies have separate ones:
+ * calls that wait for replies cannot take the memory that the replies need. */
+struct adv_gateway_buffers {
+	struct adv_gateway *gateway;
+	struct adv_nvme_buffers *calls, *replies;
+	struct adv_task retry; /* memory was freed */
+};
+
+/* `retry` runs after memory was freed. NULL: errno. */
+struct adv_gateway_buffers *adv_gateway_buffers_create(struct adv_gateway *g, struct ibv_pd *pd,
+						       void (*retry)(struct adv_task *t));
+void adv_gateway_buffers_destroy(struct adv_gateway_buffers *b);
+
+/* Lets the calls and streams that wait for memory try again; the task of their buffers. */
+void adv_gateway_retry(struct adv_task *t);
+/* Accepts a client. False: the id is not changed. */
+bool adv_gateway_session_accept(struct adv_gateway *g, struct adv_device *d, struct rdma_cm_id *id,
+				const struct rdma_conn_param *param);
+/* Ends all sessions: the loop ends them. */
+void adv_gateway_close_all(struct adv_gateway *g);
+
+#endif

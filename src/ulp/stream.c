@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "ulp/stream.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "wire/bytes.h"
+
+#define LAST 0x80000000u
+enum { PARTS_AT_ONCE = 64, PRIVILEGED_FIRST = 600, PRIVILEGED_END = 1024 };
+
+struct adv_stream {
+	struct adv_loop *loop;
+	struct adv_watch watch;
+	const struct adv_stream_ops *ops;
+	void *user;
+	size_t limit;
+	bool connected, paused;
+	uint32_t events; /* that are watched */
+	struct adv_list out;
+
+	uint8_t head[4];
+	unsigned head_length;
+	uint8_t *record; /* NULL: there is no memory yet */
+	size_t size;	 /* of `record` */
+	size_t length;	 /* received */
+	size_t fragment; /* bytes of the fragment that are missing */
+	bool last;	 /* the fragment is the record's last one */
+};
+
+static void update_events(struct adv_stream *s)
+{
+	uint32_t events = s->paused ? 0 : EPOLLIN;
+
+	if (!s->connected || !adv_list_empty(&s->out))
+		events |= EPOLLOUT;
+	if (events != s->events)
+		adv_loop_change(s->loop, &s->watch, events);
+	s->events = events;
+}
+
+/* --- sending --- */
+
+/* Removes sent bytes from a record. True: it is finished. */
+static bool consume(struct adv_stream_out *out, size_t *sent)
+{
+	size_t head = sizeof(out->head) - out->head_sent;
+
+	if (head > *sent)
+		head = *sent;
+	out->head_sent += (unsigned)head;
+	*sent -= head;
+	while (out->count > 0 && *sent >= out->parts->iov_len) {
+		*sent -= out->parts->iov_len;
+		out->parts++;
+		out->count--;
+	}
+	if (out->count > 0) {
+		out->parts->iov_base = (uint8_t *)out->parts->iov_base + *sent;
+		out->parts->iov_len -= *sent;
+		*sent = 0;
+	}
+	return out->count == 0 && out->head_sent == sizeof(out->head);
+}
+
+static unsigned gather(struct adv_stream *s, struct iovec *parts)
+{
+	unsigned n = 0;
+
+	adv_list_for_each(struct adv_stream_out, out, &s->out, link) {
+		if (n + 1 + out->count > PARTS_AT_ONCE)
+			break;
+		parts[n++] = (struct iovec){out->head + out->head_sent,
+					    sizeof(out->head) - out->head_sent};
+		memcpy(parts + n, out->parts, out->count * sizeof(*parts));
+		n += out->count;
+	}
+	return n;
+}
+
+/* Returns 0, or why the connection is lost. */
+static int flush(struct adv_stream *s)
+{
+	struct iovec parts[PARTS_AT_ONCE];
+
+	while (s->connected && !adv_list_empty(&s->out)) {
+		struct msghdr m = {.msg_iov = parts, .msg_iovlen = gather(s, parts)};
+		ssize_t n = sendmsg(s->watch.fd, &m, MSG_NOSIGNAL);
+		size_t sent;
+
+		if (n < 0)
+			return errno == EAGAIN || errno == EINTR ? 0 : errno;
+		sent = (size_t)n;
+		while (!adv_list_empty(&s->out)) {
+			struct adv_stream_out *out =
+				adv_container_of(s->out.next, struct adv_stream_out, link);
+
+			if (!consume(out, &sent))
+				break;
+			adv_list_del(&out->link);
+			out->done(out, true);
+		}
+	}
+	return 0;
+}
+
+void adv_stream_send(struct adv_stream *s, struct adv_stream_out *out, size_t length)
+{
+	adv_put_be32(out->head, LAST | (uint32_t)length);
+	out->head_sent = 0;
+	adv_list_add_tail(&s->out, &out->link);
+	/* The loop sends: errors are reported from there only. */
+	update_events(s);
+}
+
+/* --- receiving --- */
+
+/* Interprets the 4 bytes before a fragment. False: the record is too long. */
+static bool begin_fragment(struct adv_stream *s)
+{
+	uint32_t head = adv_get_be32(s->head);
+
+	s->last = head & LAST;
+	s->fragment = head & ~LAST;
+	if (s->length + s->fragment > s->limit)
+		return false;
+	/* What follows a first fragment is not known: it gets as much as a record may have. */
+	if (!s->record)
+		s->size = s->last ? s->fragment : s->limit;
+	return true;
+}
+
+/* Returns what recv() returns; 0 also if the peer closed. */
+static ssize_t receive_some(struct adv_stream *s)
+{
+	ssize_t n;
+
+	if (s->head_length < sizeof(s->head)) {
+		n = recv(s->watch.fd, s->head + s->head_length, sizeof(s->head) - s->head_length,
+			 0);
+		if (n > 0)
+			s->head_length += (unsigned)n;
+		if (n > 0 && s->head_length == sizeof(s->head) && !begin_fragment(s)) {
+			errno = EMSGSIZE;
+			return -1;
+		}
+		return n;
+	}
+	n = recv(s->watch.fd, s->record + s->length, s->fragment, 0);
+	if (n > 0) {
+		s->length += (size_t)n;
+		s->fragment -= (size_t)n;
+	}
+	return n;
+}
+
+/* Gets memory if a record needs it. False: there is none now. */
+static bool has_memory(struct adv_stream *s)
+{
+	if (s->head_length < sizeof(s->head) || s->record)
+		return true;
+	s->record = s->ops->buffer(s->user, s->size ? s->size : 1);
+	return s->record != NULL;
+}
+
+/* Hands over a record. The user may close the stream. */
+static void hand_over(struct adv_stream *s)
+{
+	uint8_t *record = s->record;
+	size_t length = s->length;
+
+	s->record = NULL;
+	s->length = 0;
+	s->ops->record(s->user, record, s->size ? s->size : 1, length);
+}
+
+/* Receives one piece. False: nothing more can be received now, or the stream may be closed. */
+static bool receive(struct adv_stream *s)
+{
+	ssize_t n;
+
+	if (!has_memory(s)) {
+		s->paused = true;
+		update_events(s);
+		return false;
+	}
+	if (s->head_length < sizeof(s->head) || s->fragment > 0) {
+		n = receive_some(s);
+		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+			s->ops->lost(s->user, n == 0 ? 0 : errno);
+		if (n <= 0)
+			return false;
+	}
+	if (s->head_length < sizeof(s->head) || s->fragment > 0 || !s->record)
+		return true;
+	s->head_length = 0;
+	if (!s->last)
+		return true;
+	hand_over(s);
+	return false;
+}
+
+static void ready(struct adv_watch *w, uint32_t events)
+{
+	struct adv_stream *s = adv_container_of(w, struct adv_stream, watch);
+	int err = 0;
+	socklen_t len = sizeof(err);
+
+	if (!s->connected && (events & (EPOLLOUT | EPOLLERR | EPOLLHUP))) {
+		getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &err, &len);
+		if (err) {
+			s->ops->lost(s->user, err);
+			return;
+		}
+		s->connected = true;
+		s->ops->connected(s->user);
+	}
+	err = flush(s);
+	if (err) {
+		s->ops->lost(s->user, err);
+		return;
+	}
+	update_events(s);
+	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
+		while (receive(s))
+			;
+	}
+}
+
+void adv_stream_resume(struct adv_stream *s)
+{
+	s->paused = false;
+	update_events(s);
+}
+
+/* --- connecting --- */
+
+/* Binds to a privileged port, as NFS servers ask for by default. Without the right to do so, or
+ * without a free port, the kernel chooses one. */
+static void bind_privileged(int fd, sa_family_t family)
+{
+	static unsigned next;
+	struct sockaddr_storage any = {.ss_family = family};
+	socklen_t len =
+		family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+	unsigned ports = PRIVILEGED_END - PRIVILEGED_FIRST;
+
+	for (unsigned i = 0; i < ports; i++) {
+		uint16_t port = htons((uint16_t)(PRIVILEGED_END - 1 - next++ % ports));
+
+		if (family == AF_INET6)
+			((struct sockaddr_in6 *)&any)->sin6_port = port;
+		else
+			((struct sockaddr_in *)&any)->sin_port = port;
+		if (bind(fd, (struct sockaddr *)&any, len) == 0 || errno != EADDRINUSE)
+			return;
+	}
+}
+
+struct adv_stream *adv_stream_connect(struct adv_loop *l, const struct sockaddr *to,
+				      bool privileged, size_t limit,
+				      const struct adv_stream_ops *ops, void *user)
+{
+	struct adv_stream *s = calloc(1, sizeof(*s));
+	socklen_t len = to->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+						  : sizeof(struct sockaddr_in);
+	int one = 1;
+
+	if (!s)
+		return NULL;
+	s->loop = l;
+	s->ops = ops;
+	s->user = user;
+	s->limit = limit;
+	s->watch.ready = ready;
+	s->events = EPOLLIN | EPOLLOUT;
+	adv_list_init(&s->out);
+	s->watch.fd = socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (s->watch.fd >= 0) {
+		setsockopt(s->watch.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+		setsockopt(s->watch.fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+		if (privileged)
+			bind_privileged(s->watch.fd, to->sa_family);
+		if ((connect(s->watch.fd, to, len) == 0 || errno == EINPROGRESS) &&
+		    adv_loop_watch(l, &s->watch, s->events) == 0)
+			return s;
+		close(s->watch.fd);
+	}
+	free(s);
+	return NULL;
+}
+
+void adv_stream_close(struct adv_stream *s)
+{
+	adv_loop_unwatch(s->loop, &s->watch);
+	close(s->watch.fd);
+	if (s->record)
+		s->ops->dropped(s->user, s->record, s->size ? s->size : 1);
+	while (!adv_list_empty(&s->out)) {
+		struct adv_stream_out *out =
+			adv_container_of(s->out.next, struct adv_stream_out, link);
+
+		adv_list_del(&out->link);
+		out->done(out, false);
+	}
+	free(s);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Records over TCP: each is preceded by 4 bytes with its length. RPC calls them fragments of a
+ * record (RFC 5531, section 11), SMB has one record a message (MS-SMB2, section 2.1).
+ */
+#ifndef ADV_ULP_STREAM_H
+#define ADV_ULP_STREAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "ulp/loop.h"
+
+struct adv_stream;
+
+/* What a stream calls. A function may close the stream, except `buffer`. */
+struct adv_stream_ops {
+	void (*connected)(void *user);
+	/* Returns memory for a record of `length` bytes, which belongs to the stream until `record`
+	 * or `dropped`. NULL: none is free; the stream stops reading until adv_stream_resume(). */
+	uint8_t *(*buffer)(void *user, size_t length);
+	void (*record)(void *user, uint8_t *buffer, size_t size, size_t length);
+	/* Returns memory of a record that did not arrive. `size` is what `buffer` was called with.
+	 */
+	void (*dropped)(void *user, uint8_t *buffer, size_t size);
+	/* The connection failed or ended; err: why, 0: the peer closed it, EMSGSIZE: a record is
+	 * too long. The user calls adv_stream_close(). */
+	void (*lost)(void *user, int err);
+};
+
+/* A record to send. The memory belongs to the stream until `done`. */
+struct adv_stream_out {
+	struct adv_list link; /* alone: the record does not wait */
+	struct iovec *parts;  /* changed while it is sent */
+	unsigned count;
+	uint8_t head[4];
+	unsigned head_sent;
+	/* ok: the whole record was sent. It may not close the stream. */
+	void (*done)(struct adv_stream_out *out, bool ok);
+};
+
+/* Connects. `limit`: the longest record, bytes. `privileged`: from a port below 1024 if the process
+ * may. NULL and errno. */
+struct adv_stream *adv_stream_connect(struct adv_loop *l, const struct sockaddr *to,
+				      bool privileged, size_t limit,
+				      const struct adv_stream_ops *ops, void *user);
+/* Closes the connection. Calls `done` of the records that were not sent. */
+void adv_stream_close(struct adv_stream *s);
+
+/* Sends a record of `length` bytes in `out->parts` after those before it. */
+void adv_stream_send(struct adv_stream *s, struct adv_stream_out *out, size_t length);
+/* Memory may be free again. */
+void adv_stream_resume(struct adv_stream *s);
+
+#endif

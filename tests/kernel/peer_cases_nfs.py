@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""NFS over RDMA: the kernel's client, through `adverb gateway nfs`, to NFS-Ganesha over TCP."""
+
+import contextlib
+import os
+import shutil
+
+from harness import Failure, Skip, case
+
+PORT = 20049
+SERVER_PORT, MOUNT_PORT = 12049, 12050
+MOUNT = "/tmp/nfs"
+SECONDS = 300
+VERSIONS = ("3", "4.0", "4.1", "4.2")
+
+GANESHA = """
+NFS_CORE_PARAM {{ NFS_Port = {nfs}; MNT_Port = {mount}; Protocols = 3, 4; Enable_NLM = false;
+                  Enable_RQUOTA = false; Enable_UDP = false; }}
+NFS_KRB5 {{ Active_krb5 = false; }}
+NFSV4 {{ Graceless = true; RecoveryBackend = fs; RecoveryRoot = {folder}/recovery; }}
+EXPORT_DEFAULTS {{ Access_Type = RW; Squash = none; SecType = sys; }}
+EXPORT {{ Export_Id = 1; Path = {folder}/export; Pseudo = /export; Protocols = 3, 4; Transports = TCP;
+          FSAL {{ Name = VFS; }} }}
+"""
+
+# Ganesha registers version 3 at an rpcbind, whose socket is in /run: both have a /run of their own.
+START = """mount -t tmpfs tmpfs /run && mkdir /run/rpcbind
+rpcbind -f & binder=$!
+trap 'kill $server $binder' TERM
+ganesha.nfsd -F -L '{folder}/ganesha.log' -f '{folder}/ganesha.conf' -p '{folder}/pid' & server=$!
+wait $server; kill $binder; wait
+"""
+
+
+def start_ganesha(lab):
+    """Starts a server of a folder, and returns (the process, the folder)."""
+    if not shutil.which("ganesha.nfsd"):
+        raise Skip("needs nfs-ganesha-vfs")
+    folder = lab.dir / "ganesha"
+    for name in ("export", "recovery"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    (folder / "ganesha.conf").write_text(GANESHA.format(folder=folder, nfs=SERVER_PORT, mount=MOUNT_PORT))
+    (folder / "start").write_text(START.format(folder=folder))
+    server = lab.start(["unshare", "-m", "sh", folder / "start"], adverb=False)
+    lab.wait_listening(server, SERVER_PORT)
+    return server, folder / "export"
+
+
+def start_gateway(lab):
+    program = os.path.join(lab.build, "adverb-gateway")
+    return lab.start_server([program, "nfs", "--listen", f"{lab.adverb_side.address['4']}:{PORT}",
+                             "--to", f"127.0.0.1:{SERVER_PORT}"], "NFS over RDMA at")
+
+
+def end(process):
+    process.popen.terminate()
+    process.expect(0, 60)
+
+
+@contextlib.contextmanager
+def mounted(lab, version, folder, options=""):
+    """The kernel has mounted the gateway's server at MOUNT."""
+    address, client = lab.adverb_side.address["4"], lab.kernel_side.address["4"]
+    path = folder if version == "3" else "/export"
+    words = f"vers={version},proto=rdma,port={PORT},addr={address},{options}"
+    words += (f"mountproto=tcp,mountport={MOUNT_PORT},mountaddr={address},nolock" if version == "3"
+              else f"clientaddr={client}")
+    lab.guest.run(f"mkdir -p {MOUNT}; mount -i -t nfs -o {words} {address}:{path} {MOUNT}", seconds=120)
+    try:
+        yield
+    finally:
+        lab.guest.run(f"umount {MOUNT}", seconds=120)
+
+
+def compare(lab, folder, name, size):
+    """Writes a file of random data at the client, and compares it at both sides."""
+    lab.guest.run(f"head -c {size} /dev/urandom > /tmp/{name} && cp /tmp/{name} {MOUNT}/{name} && sync", seconds=SECONDS)
+    wanted = lab.guest.run(f"md5sum < /tmp/{name}").split()[0]
+    found = lab.system(f"md5sum < '{folder}/{name}'").split()[0]
+    lab.guest.run("echo 3 > /proc/sys/vm/drop_caches")
+    back = lab.guest.run(f"md5sum < {MOUNT}/{name}", seconds=SECONDS).split()[0]
+    if not wanted == found == back:
+        raise Failure(f"{name}: written {wanted}, at the server {found}, read {back}")
+
+
+def register(version):
+    @case(f"nfs-{version}", "files")
+    def files(lab):
+        """Files of several sizes, directories, links and locks, and a tree as a tar file and back."""
+        server, folder = start_ganesha(lab)
+        gateway = start_gateway(lab)
+        with mounted(lab, version, folder):
+            for size in (0, 1, 777, 4096, 65537, (4 << 20) + 5):
+                compare(lab, folder, f"size{size}", size)
+            lab.guest.run(f"cd {MOUNT} && ln -s {'x' * 900}/target link && mkdir dir && mv size777 dir/moved && "
+                          "for i in $(seq 300); do : > dir/a-file-with-a-long-name-$i; done", seconds=SECONDS)
+            lab.guest.run("echo 3 > /proc/sys/vm/drop_caches")
+            text = lab.guest.run(f"readlink {MOUNT}/link; ls {MOUNT}/dir | wc -l", seconds=SECONDS)
+            if text.split() != ["x" * 900 + "/target", "301"]:
+                raise Failure(f"link and directory:\n{text}")
+            lab.guest.run(f"cd {MOUNT} && tar cf - -C / etc www lib/modules | tar xf - && "
+                          "echo 3 > /proc/sys/vm/drop_caches && diff -r /lib/modules lib/modules", seconds=SECONDS)
+        end(gateway)
+        end(server)
+
+    @case(f"nfs-{version}", "fio-lossy")
+    def lossy(lab):
+        """Random reads and writes with checksums; one packet in a thousand is lost, in each direction."""
+        lab.faults = "drop=0.1%"
+        lab.allowed |= {"out_of_seq_request", "rcvd_seq_err"}
+        server, folder = start_ganesha(lab)
+        gateway = start_gateway(lab)
+        with mounted(lab, version, folder):
+            fio(lab)
+        end(gateway)
+        end(server)
+
+
+def fio(lab):
+    words = ["fio", "--name=verify", f"--filename={MOUNT}/fio", "--size=4m", "--direct=1", "--ioengine=libaio",
+             "--iodepth=16", "--rw=randrw", "--bsrange=4k-256k", "--bs_unaligned=0", "--verify=crc32c",
+             "--verify_fatal=1", "--randseed=7", "--output=/tmp/fio"]
+    text = lab.guest.run(f"{' '.join(words)} && cat /tmp/fio", seconds=SECONDS)
+    if "err= 0" not in text or "WRITE:" not in text or "READ:" not in text:
+        raise Failure(f"fio:\n{text}")
+
+
+for _version in VERSIONS:
+    register(_version)

@@ -8,7 +8,8 @@ import time
 
 import reports
 from cases_cm import cm_pair, demand, perftest_pair
-from harness import Failure, case, process_name
+from cases_mpi import AS_ROOT
+from harness import Failure, case, need_tool, process_name
 
 DUMBBELL = """
 [network]
@@ -57,7 +58,7 @@ def address(host):
     return f"10.31.0.{host + 1}"
 
 
-@case("fabric", "perftest")
+@case("fabric-long", "perftest")
 def perftest(lab):
     """Every kind of operation between two hosts, whose packets all go through the switches."""
     fabric = Fabric(lab, DUMBBELL)
@@ -150,7 +151,7 @@ def incast(lab):
     for control in ("none", "dcqcn"):
         fabric = Fabric(lab, INCAST)
         for client in write_to(lab, fabric, [(0, 3), (1, 3), (2, 3)], {"ADVERB_CC": control},
-                               ["-n", "600"]):
+                               ["-n", "300"]):
             client.expect(0, 60)
         state = fabric.state()
         seen[control] = state["switches"][0]
@@ -200,7 +201,7 @@ def deadlock(lab):
     fabric.down()
 
 
-@case("fabric", "cable")
+@case("fabric-long", "cable")
 def cable(lab):
     """A program survives a cable that is down for a while, and one that loses frames."""
     fabric = Fabric(lab, DUMBBELL)
@@ -224,7 +225,7 @@ def cable(lab):
     fabric.down()
 
 
-@case("fabric", "emulator-killed")
+@case("fabric-long", "emulator-killed")
 def emulator_killed(lab):
     """If the emulator is killed, requests fail and a new one starts."""
     fabric = Fabric(lab, DUMBBELL)
@@ -241,4 +242,61 @@ def emulator_killed(lab):
         raise Failure(client.describe())
     server.kill()
     fabric = Fabric(lab, DUMBBELL)
+    fabric.down()
+
+
+FAT_TREE = """
+[network]
+topology = fat-tree
+ports = 4
+speed = 100Gb/s
+trunk-speed = 100Gb/s
+cable = 10m
+[priority 3]
+lossless = yes
+[flow]
+from = 12
+to = 13
+bytes = 1MB
+[run]
+duration = 1ms
+"""
+RANKS = 8
+
+
+@case("fabric-long", "fat-tree", seconds=300)
+def fat_tree(lab):
+    """On a fat tree of 16 hosts, at the same time: MPI with a rank on each of 8 hosts, perftest, rping
+    and an rsockets copy."""
+    fabric = Fabric(lab, FAT_TREE, "1/500")
+    source, target = lab.dir / "source", lab.dir / "target"
+    source.write_bytes(os.urandom(1 << 20))
+    hosts = ",".join(address(i) for i in range(RANKS))
+    mca = [["plm_rsh_agent", f"{lab.adverb} fabric rsh"], ["plm_rsh_no_tree_spawn", "1"],
+           ["routed", "direct"], ["pml", "ucx"]]
+    variables = ["LD_LIBRARY_PATH", "LD_PRELOAD", "UCX_TLS", "UCX_NET_DEVICES", "HOME", *AS_ROOT]
+    mpirun = [need_tool("mpirun"), "-np", str(RANKS), "--host", hosts,
+              *(word for name, value in mca for word in ("--mca", name, value)),
+              *(word for name in variables for word in ("-x", name)),
+              "/usr/bin/python3", "-m", "mpi4py.bench", "ringtest", "-n", "100000", "-l", "20"]
+    mpi = lab.start(mpirun, prefix=fabric.on(0),
+                    env={**AS_ROOT, "UCX_TLS": "rc_v,self", "UCX_NET_DEVICES": "adverb0:1"})
+    clients = write_to(lab, fabric, [(8, 9)], {}, ["-n", "200"])
+    receiver = lab.start_server([need_tool("rcopy")], "waiting", prefix=fabric.on(10))
+    copy = lab.start([need_tool("rcopy"), source, f"{address(10)}:{target}"], prefix=fabric.on(11))
+    ping = ["rping", "-C", "5", "-v", "-a", address(14)]
+    _, client = cm_pair(lab, [*ping, "-s"], [*ping, "-c"], server_prefix=fabric.on(14),
+                        client_prefix=fabric.on(15))
+    demand(client, r"^ping data: rdma-ping-\d+: [A-z]", 5)
+    clients[0].expect(0, 120)
+    copy.expect(0, 120)
+    # mpirun may warn that a child has begun its program before mpirun moved it to a process group
+    mpi.wait(120)
+    demand(mpi.output(), rf"time for 20 loops = .* \({RANKS} processes, 100000 bytes\)", 1)
+    receiver.kill()
+    if target.read_bytes() != source.read_bytes():
+        raise Failure("rcopy changed the file")
+    state = fabric.state()
+    if any(state["hosts"][i]["rx_bytes"] < 1e6 for i in [*range(RANKS), 9, 10, 13]):
+        raise Failure(f"{state['hosts']}")
     fabric.down()

@@ -149,13 +149,32 @@ static void test_until(void **state)
 	adv_calendar_destroy(c);
 }
 
+/* The time of the next event is known to 512 ps, near and far. */
+static void test_next(void **state)
+{
+	static const uint64_t at[] = {0, 700, 100000, 20000000, 5000000000ull};
+	struct adv_calendar *c = adv_calendar_create();
+	struct adv_calendar_event got;
+
+	assert_non_null(c);
+	assert_true(adv_calendar_next(c) == ADV_CALENDAR_NEVER);
+	for (uint32_t i = 0; i < 5; i++)
+		assert_true(adv_calendar_add(c, at[4 - i], i));
+	for (uint32_t i = 0; i < 5; i++) {
+		assert_in_range(adv_calendar_next(c), at[i] < 511 ? 0 : at[i] - 511, at[i]);
+		assert_true(adv_calendar_take(c, ADV_CALENDAR_NEVER, &got));
+		assert_true(got.at == at[i]);
+	}
+	assert_true(adv_calendar_next(c) == ADV_CALENDAR_NEVER);
+	adv_calendar_destroy(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_in_order),
-		cmocka_unit_test(test_while_taking),
-		cmocka_unit_test(test_soon),
-		cmocka_unit_test(test_until),
+		cmocka_unit_test(test_all_in_order), cmocka_unit_test(test_while_taking),
+		cmocka_unit_test(test_soon),	     cmocka_unit_test(test_until),
+		cmocka_unit_test(test_next),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

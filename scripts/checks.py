@@ -355,7 +355,8 @@ def step_tsan(tally):
     fixed = ["setarch", "-R"]
     if subprocess.run([*fixed, "true"], check=False, capture_output=True).returncode != 0:
         fixed = []
-    env = {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1:history_size=7"}
+    env = {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1:history_size=7:"
+                           f"suppressions={ROOT / 'tests' / 'verbs' / 'tsan.supp'}"}
     run_tests(tally, "tsan", build, choice, wrapper=fixed, env=env, slower=10)
 
 

@@ -116,6 +116,34 @@ def register(version):
         end(server)
 
 
+    @case(f"nfs-{version}", "restarts")
+    def restarts(lab):
+        """The server, then the gateway are killed and started again while the client copies files: the client
+        waits, and the files are complete."""
+        server, folder = start_ganesha(lab)
+        gateway = start_gateway(lab)
+        with mounted(lab, version, folder):
+            lab.guest.run("head -c 3000000 /dev/urandom > /tmp/source")
+            busy = lab.start_in_guest(["sh", "-c", f"for i in $(seq 12); do cp /tmp/source {MOUNT}/copy$i || exit 1; sync; "
+                                       "sleep 1; done"])
+            lab.wait_until(lambda: (folder / "copy2").exists(), 120, "the copies begin")
+            server.popen.terminate()
+            server.wait(60)
+            lab.system("sleep 2")
+            server, folder = start_ganesha(lab)
+            lab.wait_until(lambda: (folder / "copy5").exists(), 200, "the copies go on after the server's restart")
+            gateway.kill()
+            gateway = start_gateway(lab)
+            busy.expect(0, SECONDS)
+            wanted = lab.guest.run("md5sum < /tmp/source").split()[0]
+            for number in range(1, 13):
+                found = lab.system(f"md5sum < '{folder}/copy{number}'").split()[0]
+                if found != wanted:
+                    raise Failure(f"copy{number}: {found}, not {wanted}")
+        end(gateway)
+        end(server)
+
+
 def fio(lab):
     words = ["fio", "--name=verify", f"--filename={MOUNT}/fio", "--size=4m", "--direct=1", "--ioengine=libaio",
              "--iodepth=16", "--rw=randrw", "--bsrange=4k-256k", "--bs_unaligned=0", "--verify=crc32c",

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Records over TCP with a peer that is the test: fragments, pauses, records that are too long. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "ulp/stream.h"
+
+enum { LIMIT = 100000, GUARD_MS = 20000 };
+
+struct world {
+	struct adv_loop *loop;
+	struct adv_stream *stream;
+	int listener, peer;
+	struct adv_timer guard;
+	bool starve; /* no memory until `more` */
+	struct adv_timer more;
+	unsigned starved;
+	unsigned records, wanted, sent, unsent, connected;
+	size_t length; /* of the last record */
+	uint8_t last[LIMIT];
+	bool is_lost;
+	int err;
+};
+
+static struct world w;
+
+static void connected(void *user)
+{
+	w.connected++;
+}
+
+static uint8_t *buffer(void *user, size_t length)
+{
+	if (!w.starve)
+		return malloc(length);
+	w.starved++;
+	adv_loop_start_timer(w.loop, &w.more, 1);
+	return NULL;
+}
+
+static void record(void *user, uint8_t *message, size_t size, size_t length)
+{
+	assert_true(length <= size);
+	memcpy(w.last, message, length);
+	w.length = length;
+	free(message);
+	if (++w.records == w.wanted)
+		adv_loop_stop(w.loop);
+}
+
+static void dropped(void *user, uint8_t *message, size_t size)
+{
+	free(message);
+}
+
+static void lost(void *user, int err)
+{
+	w.is_lost = true;
+	w.err = err;
+	adv_stream_close(w.stream);
+	w.stream = NULL;
+	adv_loop_stop(w.loop);
+}
+
+static void expired(struct adv_timer *t)
+{
+	fail_msg("the loop did not end");
+}
+
+static const struct adv_stream_ops ops = {connected, buffer, record, dropped, lost};
+
+static int set_up(void **state)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(at);
+
+	memset(&w, 0, sizeof(w));
+	w.listener = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(bind(w.listener, (struct sockaddr *)&at, len), 0);
+	assert_int_equal(listen(w.listener, 1), 0);
+	assert_int_equal(getsockname(w.listener, (struct sockaddr *)&at, &len), 0);
+	w.loop = adv_loop_create();
+	adv_timer_init(&w.guard, expired);
+	adv_loop_start_timer(w.loop, &w.guard, GUARD_MS);
+	w.stream = adv_stream_connect(w.loop, (struct sockaddr *)&at, false, LIMIT, &ops, NULL);
+	assert_non_null(w.stream);
+	w.peer = accept(w.listener, NULL, NULL);
+	return w.peer < 0;
+}
+
+static int tear_down(void **state)
+{
+	if (w.stream)
+		adv_stream_close(w.stream);
+	adv_timer_cancel(&w.guard);
+	adv_loop_destroy(w.loop);
+	close(w.peer);
+	close(w.listener);
+	return 0;
+}
+
+static void peer_writes(const void *data, size_t len)
+{
+	assert_int_equal(write(w.peer, data, len), (ssize_t)len);
+}
+
+static void test_fragments(void **state)
+{
+	static const uint8_t in[] = {0, 0, 0,	3,   'a',  'b', 'c', 0x80, 0,
+				     0, 2, 'd', 'e', 0x80, 0,	0,   1,	   'f'};
+
+	w.wanted = 2;
+	peer_writes(in, sizeof(in));
+	adv_loop_run(w.loop);
+	assert_int_equal(w.connected, 1);
+	assert_int_equal(w.length, 1);
+	assert_int_equal(w.last[0], 'f');
+	assert_int_equal(w.last[1], 'b'); /* of the record before: a b c d e */
+	assert_int_equal(w.last[4], 'e');
+}
+
+static void test_too_long(void **state)
+{
+	static const uint8_t in[] = {0x80, 1, 0x86, 0xa1}; /* one byte more than LIMIT */
+
+	peer_writes(in, sizeof(in));
+	adv_loop_run(w.loop);
+	assert_true(w.is_lost);
+	assert_int_equal(w.err, EMSGSIZE);
+}
+
+static void test_closed_by_peer(void **state)
+{
+	static const uint8_t in[] = {0x80, 0, 0, 9, 'a'};
+
+	peer_writes(in, sizeof(in));
+	shutdown(w.peer, SHUT_WR);
+	adv_loop_run(w.loop);
+	assert_true(w.is_lost);
+	assert_int_equal(w.err, 0);
+	assert_int_equal(w.records, 0);
+}
+
+static void done(struct adv_stream_out *out, bool ok)
+{
+	if (ok)
+		w.sent++;
+	else
+		w.unsent++;
+	if (w.sent == w.wanted)
+		adv_loop_stop(w.loop);
+}
+
+static void test_send(void **state)
+{
+	char a[] = "abcd", b[] = "efgh", c[] = "ijkl";
+	struct iovec first[] = {{a, 4}, {b, 4}}, second[] = {{c, 4}};
+	struct adv_stream_out outs[2] = {{.parts = first, .count = 2, .done = done},
+					 {.parts = second, .count = 1, .done = done}};
+	uint8_t in[20];
+
+	w.wanted = 2;
+	for (unsigned i = 0; i < 2; i++) {
+		adv_list_init(&outs[i].link);
+		adv_stream_send(w.stream, &outs[i], i ? 4 : 8);
+	}
+	adv_loop_run(w.loop);
+	assert_int_equal(recv(w.peer, in, sizeof(in), MSG_WAITALL), 20);
+	assert_memory_equal(in,
+			    "\x80\0\0\x08"
+			    "abcdefgh"
+			    "\x80\0\0\x04"
+			    "ijkl",
+			    20);
+	assert_int_equal(w.unsent, 0);
+}
+
+static void test_close_reports_the_rest(void **state)
+{
+	char a[] = "abcd";
+	struct iovec part = {a, 4};
+	struct adv_stream_out out = {.parts = &part, .count = 1, .done = done};
+
+	w.wanted = 9;
+	adv_list_init(&out.link);
+	adv_stream_send(w.stream, &out, 4);
+	adv_stream_close(w.stream);
+	w.stream = NULL;
+	assert_int_equal(w.unsent, 1);
+	assert_true(adv_list_empty(&out.link));
+}
+
+static void resume(struct adv_timer *t)
+{
+	w.starve = false;
+	adv_stream_resume(w.stream);
+}
+
+static void test_no_memory(void **state)
+{
+	static const uint8_t in[] = {0x80, 0, 0, 1, 'x'};
+
+	adv_timer_init(&w.more, resume);
+	w.wanted = 1;
+	w.starve = true;
+	peer_writes(in, sizeof(in));
+	adv_loop_run(w.loop);
+	assert_int_equal(w.starved, 1);
+	assert_int_equal(w.records, 1);
+	assert_int_equal(w.last[0], 'x');
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_fragments),
+		TEST(test_too_long),
+		TEST(test_closed_by_peer),
+		TEST(test_send),
+		TEST(test_close_reports_the_rest),
+		TEST(test_no_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

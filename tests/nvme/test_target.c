@@ -89,6 +89,12 @@ static void test_data(void **state)
 	assert_int_equal(lab->fuas, 1);
 	lab->backend_status = ADV_NVME_WRITE_FAULT;
 	assert_int_equal(lab_do(&io, &c), ADV_NVME_WRITE_FAULT);
+	/* A Read that fails sends no data. */
+	lab->backend_status = ADV_NVME_READ_ERROR;
+	lab->memory[0] = 0x77;
+	c = lab_io(ADV_NVME_READ, 0, 1);
+	assert_int_equal(lab_do(&io, &c), ADV_NVME_READ_ERROR);
+	assert_int_equal(lab->memory[0], 0x77);
 	lab_close(&io);
 	lab_close(&admin);
 }
@@ -239,6 +245,30 @@ static void test_refused_size(void **state)
 		connect.sqsize = 0;
 	}
 	lab_close(&admin);
+}
+
+/* A host that needs no flow control is not told the head of its queue. */
+static void test_flow_control(void **state)
+{
+	struct lab *lab = *state;
+	struct adv_nvme_connect connect = {.sqsize = 31};
+	struct adv_nvme_connect_data data = {
+		.cntlid = ADV_NVME_ANY_CNTLID, .subsystem_nqn = LAB_NQN, .host_nqn = LAB_HOST};
+	struct adv_nvme_command c = lab_command(0, 0, ADV_NVME_CONNECT_LEN);
+	struct lab_queue admin;
+
+	for (unsigned i = 0; i < 2; i++) {
+		connect.cattr = i ? ADV_NVME_NO_FLOW_CONTROL : 0;
+		adv_nvme_connect_encode(&connect, &c);
+		adv_nvme_connect_data_encode(&data, lab->memory);
+		assert_int_equal(lab_open(lab, &admin, 0, 32), ADV_NVME_CM_OK);
+		assert_int_equal(lab_do(&admin, &c), 0);
+		for (unsigned k = 1; k <= 40; k++) {
+			lab_get(&admin, ADV_NVME_CSTS, false);
+			assert_int_equal(admin.last.sq_head, i ? 0xffff : (k + 1) % 32);
+		}
+		lab_close(&admin);
+	}
 }
 
 /* SPDK's tools leave the name of the host empty, unless they are given one. */
@@ -642,25 +672,16 @@ static void test_namespaces(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_bring_up),
-		TEST(test_data),
-		TEST(test_refused_size),
-		TEST(test_dataset_management),
-		TEST(test_refused_io),
-		TEST(test_refused_connects),
-		TEST(test_discovery),
-		TEST(test_host_without_name),
-		TEST(test_discovery),
-		TEST(test_features),
-		TEST(test_events),
-		TEST(test_keep_alive),
-		TEST(test_error_log),
-		TEST(test_too_many_commands),
-		TEST(test_commands_before_acks),
-		TEST(test_stale_write),
-		TEST(test_loss_at_each_step),
-		TEST(test_shutdown_and_reset),
-		TEST(test_shutdown_flushes),
+		TEST(test_bring_up),	       TEST(test_data),
+		TEST(test_refused_size),       TEST(test_flow_control),
+		TEST(test_dataset_management), TEST(test_refused_io),
+		TEST(test_refused_connects),   TEST(test_discovery),
+		TEST(test_host_without_name),  TEST(test_discovery),
+		TEST(test_features),	       TEST(test_events),
+		TEST(test_keep_alive),	       TEST(test_error_log),
+		TEST(test_too_many_commands),  TEST(test_commands_before_acks),
+		TEST(test_stale_write),	       TEST(test_loss_at_each_step),
+		TEST(test_shutdown_and_reset), TEST(test_shutdown_flushes),
 		TEST(test_namespaces),
 	};
 

@@ -26,7 +26,8 @@ CURE = {"host__congestion_control": "dcqcn"}
 
 def sim(name, csv_folder=None, **settings):
     """Returns the result of a scenario. Keywords section__key=value replace values."""
-    sets = [f"--set={k.replace('__', '.').replace('_', '-')}={v}" for k, v in settings.items()]
+    sets = [f"--set={k.replace('__', '.').replace('_', '-').replace('priority-', 'priority ')}={v}"
+            for k, v in settings.items()]
     if csv_folder:
         sets += ["--csv", csv_folder]
     out = subprocess.run([ADVERB, "sim", SCENARIOS / f"{name}.ini", "--json", *sets], check=True,
@@ -182,6 +183,50 @@ class Claims(unittest.TestCase):
         self.assertGreater(pfc["pause_frames"], 1000)
         self.assert_lossless(cure)
         self.assert_lossless(pfc)
+
+    def test_pause_storm(self):
+        """At Scale, 4.3: the PAUSE frames of one NIC stop all hosts. The watchdog lets the others continue."""
+        until, end = 10, 20
+        found = stages("pause-storm", (2, until, end))
+        self.assertGreater(sum(found[0][0]), 80)
+        self.assertEqual(sum(found[2][0]), 0)
+        guarded = stages("pause-storm", (until, end), switch__watchdog_poll="200us",
+                         switch__watchdog_detect="400us", switch__watchdog_restore="1ms")
+        self.assertEqual(guarded[1][0][0], 0)
+        self.assertGreater(sum(guarded[1][0]), 0.5 * 10 * PAYLOAD)
+
+    def test_slow_receiver(self):
+        """At Scale, 4.4: pauses of a slow host reach the spine if the leaf's limit is small and fixed."""
+        fixed = sim("slow-receiver")
+        shared = sim("slow-receiver", priority_3__xoff="0B")
+        self.assertLess(fixed["rates"][1], 0.75 * 2 * PAYLOAD)
+        self.assertGreater(fixed["pause_frames"], 5000)
+        self.assertGreater(shared["rates"][1], 0.98 * 2 * PAYLOAD)
+        self.assertEqual(shared["pause_frames"], 0)
+        for result in fixed, shared:
+            self.assertEqual(result["flows"][0]["done"], 40)
+            self.assert_lossless(result)
+
+    def test_dcqcn_without_pfc(self):
+        """DCQCN, figure 17: flows begin at line rate, so DCQCN alone loses frames, and timers decide."""
+        def slowest(**settings):
+            """Returns the completion time of the slowest tenth, ms, and the lost frames."""
+            with tempfile.TemporaryDirectory() as folder:
+                result = sim("incast", folder, **settings)
+                with open(pathlib.Path(folder) / "transfers.csv", encoding="ascii") as f:
+                    times = sorted((int(t["end_ps"]) - int(t["start_ps"])) * 1e-9 for t in csv.DictReader(f))
+            self.assertEqual(result["flows"][0]["done"], 16)
+            return times[len(times) * 9 // 10], sum(result["lost"].values())
+
+        time, lost = slowest()
+        self.assertLess(time, 5)
+        self.assertEqual(lost, 0)
+        time, lost = slowest(priority_3__lossless="no")
+        self.assertGreater(time, 60)
+        self.assertGreater(lost, 500)
+        time, lost = slowest(priority_3__lossless="no", flow__timeout=3)
+        self.assertLess(time, 5)
+        self.assertGreater(lost, 500)
 
     def test_deadlock_and_rescue(self):
         """A cycle of buffers deadlocks. SONiC's watchdog breaks the deadlock and drops frames."""

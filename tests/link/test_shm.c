@@ -92,6 +92,16 @@ static void test_mixed_batch(void **state)
 	assert_int_equal(adv_link_count(p->a).rx_packets, 10);
 }
 
+/* True if a packet of A to B would go through memory. */
+static bool goes_through_memory(struct pair *p)
+{
+	const struct adv_tx_packet packet = {.path = &p->to_b, .dest_qpn = QPN_B};
+	struct adv_link_way way;
+
+	adv_link_find_way(p->a, &packet, &way);
+	return way.memory;
+}
+
 /* Packets through memory do not overtake packets by UDP. */
 static void test_settling(void **state)
 {
@@ -102,12 +112,15 @@ static void test_settling(void **state)
 		send_one(p->a, &p->to_b, QPN_B, i);
 	shm_pair_attach(p);
 	shm_pair_now += 1999999;
+	assert_false(goes_through_memory(p));
 	send_one(p->a, &p->to_b, QPN_B, 5);
 	shm_pair_now += 1999999;
+	assert_false(goes_through_memory(p));
 	send_one(p->a, &p->to_b, QPN_B, 6);
 	receive_all(p->b, store, 7);
 	check_all(store, QPN_B, 7);
 	shm_pair_now += 2000000;
+	assert_true(goes_through_memory(p));
 	send_one(p->a, &p->to_b, QPN_B, 7);
 	assert_int_equal(receive_once(p->b, store), 1);
 	check_all(store, QPN_B, 8);

@@ -211,8 +211,6 @@ RUNTIME = [
      "{.meta = &k->meta, .len", "{.meta = &k->source->meta, .len"),
     ("single-length", "the length of a datagram is taken for that of an earlier one", UDP_RX,
      "if (mmsg->msg_len != k->single_len || m", "if (k->single_len == UINT32_MAX || m"),
-    ("single-none", "an empty datagram counts as a packet of length 0", UDP_RX,
-     "k->single_len = UINT32_MAX;", "k->single_len = 0;"),
     ("single-qpn", "a datagram of one packet for another process is accepted", UDP_RX,
      "!= le32toh(found) ||\n\t    !is_accepted_qpn(l, p))", "!= le32toh(found))"),
     ("single-icrc", "the ICRC of a datagram of one packet is not checked", UDP_RX,

@@ -75,6 +75,7 @@ struct adv_check_qp {
 	enum ibv_qp_state state;
 	struct adv_check_cq *send_cq, *recv_cq; /* NULL: none. A CQ outlives its queue pairs. */
 	uint32_t rnr_naks;			/* last value of adv_check_library.rnr_naks() */
+	bool rnr_reported;			/* the last look at it found new ones */
 	uint32_t posts_in_error;		/* calls that posted in the error state */
 	uint32_t recvs_posted, sends_posted;	/* since it left RESET last */
 	uint32_t sends_compared;		/* of them, see adv_check_payloads_answered() */

@@ -154,6 +154,7 @@ void adv_check_recv_ends(struct adv_check_call *call, struct adv_check_qp *qp,
 		adv_check_queue_drop_newest(queue, not_posted);
 	if (qp) {
 		qp->recvs_posted -= not_posted;
+		adv_check_rnr_posted(qp);
 		adv_check_cq_fits(call, qp->recv_cq);
 	}
 }

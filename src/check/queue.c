@@ -133,7 +133,14 @@ void adv_check_rnr(struct adv_check_call *call, struct adv_check_qp *qp)
 		find_accepted_empty(call, qp);
 	else if (naks != qp->rnr_naks)
 		find_empty_queue(call, qp, naks - qp->rnr_naks);
+	qp->rnr_reported = naks != qp->rnr_naks;
 	qp->rnr_naks = naks;
+}
+
+void adv_check_rnr_posted(struct adv_check_qp *qp)
+{
+	if (qp->rnr_reported && adv_check_libibverbs)
+		qp->rnr_naks = adv_check_libibverbs->rnr_naks(qp->qp);
 }
 
 static void find_small_recv(struct adv_check_call *call, const struct adv_check_object *owner,

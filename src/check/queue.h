@@ -16,6 +16,9 @@ void adv_check_cq_expects(struct adv_check_cq *cq, struct adv_check_work *w);
 void adv_check_cq_fits(struct adv_check_call *call, struct adv_check_cq *cq);
 /* The program posts to a queue pair, or polls a completion of it: has the device sent RNR NAKs? */
 void adv_check_rnr(struct adv_check_call *call, struct adv_check_qp *qp);
+/* A receive request was posted. What the device has sent since adv_check_rnr(), before the request
+ * was there, belongs to the same finding. */
+void adv_check_rnr_posted(struct adv_check_qp *qp);
 /* A receive request has ended with this status. */
 void adv_check_recv_status(struct adv_check_call *call, const struct adv_check_object *owner,
 			   const struct adv_check_work *w, enum ibv_wc_status status);

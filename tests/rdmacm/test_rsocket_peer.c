@@ -205,25 +205,35 @@ static void assert_breaks(int fd)
 	assert_true(p.revents & POLLERR);
 }
 
+/* Receives until these bytes are in the peer's memory. */
+static void await_memory(struct peer *peer, size_t at, const void *bytes, size_t len)
+{
+	struct ibv_wc wc;
+
+	for (unsigned i = 0; i < PATIENCE_MS && memcmp(peer->memory + at, bytes, len) != 0; i++) {
+		(void)ibv_poll_cq(peer->id->recv_cq, 1, &wc);
+		usleep(1000);
+	}
+	assert_memory_equal(peer->memory + at, bytes, len);
+}
+
 static void test_by_hand(void **state)
 {
 	struct peer peer;
-	uint64_t half[2];
+	uint64_t second;
 	char buf[4096];
 	int fd = meet(&peer);
-	struct ibv_wc wc;
 
 	assert_true(peer.list.length == 2 && peer.credits >= 16);
 	memcpy(peer.memory + 1024, "by hand", 7);
 	peer_data(&peer, 0, 7);
 	assert_int_equal(rrecv(fd, buf, sizeof(buf), 0), 7);
 	assert_memory_equal(buf, "by hand", 7);
-	/* The rsocket has written its second buffer to the second entry of the peer's list. */
-	memcpy(half, peer.memory + sizeof(struct sge), sizeof(half));
-	assert_true(half[0] == peer.buffer.addr + peer.buffer.length);
+	/* The rsocket writes its second buffer to the second entry of the peer's list. */
+	second = peer.buffer.addr + peer.buffer.length;
+	await_memory(&peer, sizeof(struct sge), &second, sizeof(second));
 	assert_int_equal(rsend(fd, "answer", 6, 0), 6);
-	while (memcmp(peer.memory + MEMORY / 2, "answer", 6) != 0)
-		(void)ibv_poll_cq(peer.id->recv_cq, 1, &wc);
+	await_memory(&peer, MEMORY / 2, "answer", 6);
 	peer_write(&peer, OP_CTRL << 29, 0, 0, 0); /* DISCONNECT */
 	assert_int_equal(rrecv(fd, buf, sizeof(buf), 0), 0);
 	assert_int_equal(rclose(fd), 0);

@@ -8,17 +8,28 @@
 
 #define SCM_MOST 253 /* the kernel's limit of descriptors in one message */
 
-void adv_rights_put(struct msghdr *msg, union adv_rights_room *room, int fd)
+static void put(struct msghdr *msg, void *room, const int *fd, unsigned count)
 {
 	struct cmsghdr *c;
 
 	msg->msg_control = room;
-	msg->msg_controllen = sizeof(*room);
+	msg->msg_controllen = CMSG_SPACE(count * sizeof(*fd));
 	c = CMSG_FIRSTHDR(msg);
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(fd));
-	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	c->cmsg_len = CMSG_LEN(count * sizeof(*fd));
+	memcpy(CMSG_DATA(c), fd, count * sizeof(*fd));
+}
+
+void adv_rights_put(struct msghdr *msg, union adv_rights_room *room, int fd)
+{
+	put(msg, room, &fd, 1);
+}
+
+void adv_rights_put_several(struct msghdr *msg, union adv_rights_room_several *room, const int *fd,
+			    unsigned count)
+{
+	put(msg, room, fd, count);
 }
 
 static void close_descriptor(int fd)
@@ -31,9 +42,9 @@ static void close_descriptor(int fd)
 	adv_sys_close(fd);
 }
 
-int adv_rights_take(struct msghdr *msg)
+unsigned adv_rights_take_several(struct msghdr *msg, int *fd, unsigned most)
 {
-	int kept = -1;
+	unsigned kept = 0;
 
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
 		size_t n = 0;
@@ -41,16 +52,26 @@ int adv_rights_take(struct msghdr *msg)
 		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
 			n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 		for (size_t i = 0; i < n; i++) {
-			int fd;
+			int one;
 
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
-			if (kept < 0)
-				kept = fd;
+			memcpy(&one, CMSG_DATA(c) + i * sizeof(int), sizeof(one));
+			if (kept < most)
+				fd[kept++] = one;
 			else
-				close_descriptor(fd);
+				close_descriptor(one);
 		}
 	}
+	for (unsigned i = kept; i < most; i++)
+		fd[i] = -1;
 	return kept;
+}
+
+int adv_rights_take(struct msghdr *msg)
+{
+	int fd;
+
+	(void)adv_rights_take_several(msg, &fd, 1);
+	return fd;
 }
 
 void adv_rights_close(struct msghdr *msg)

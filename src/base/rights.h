@@ -13,13 +13,27 @@ union adv_rights_room {
 	struct cmsghdr align;
 };
 
+#define ADV_RIGHTS_SEVERAL 4
+
+/* Control data with room for several descriptors. */
+union adv_rights_room_several {
+	char space[CMSG_SPACE(ADV_RIGHTS_SEVERAL * sizeof(int))];
+	struct cmsghdr align;
+};
+
 /* Adds fd, which still belongs to the caller, to a message without control data. room (zeroed) must
  * exist until the message is sent. */
 void adv_rights_put(struct msghdr *msg, union adv_rights_room *room, int fd);
+/* As adv_rights_put(), for 1 to ADV_RIGHTS_SEVERAL descriptors. */
+void adv_rights_put_several(struct msghdr *msg, union adv_rights_room_several *room, const int *fd,
+			    unsigned count);
 
 /* Returns the first descriptor of a received message, which then belongs to the caller, and closes
  * all others; -1: the message has none. */
 int adv_rights_take(struct msghdr *msg);
+/* As adv_rights_take(), but keeps the first `most` descriptors in fd[]; the rest of fd[] becomes
+ * -1. Returns the number of those that it keeps. */
+unsigned adv_rights_take_several(struct msghdr *msg, int *fd, unsigned most);
 
 /* Closes all descriptors of a message. Does not block on a TCP socket with SO_LINGER. */
 void adv_rights_close(struct msghdr *msg);

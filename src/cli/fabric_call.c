@@ -12,51 +12,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static bool send_message(int sock, const struct adv_port_message *m, int fd)
-{
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = {.bytes = {0}};
-	struct iovec iov = {(void *)(uintptr_t)m, sizeof(*m)};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-
-	if (fd >= 0) {
-		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control);
-		control.header.cmsg_level = SOL_SOCKET;
-		control.header.cmsg_type = SCM_RIGHTS;
-		control.header.cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(&control.header), &fd, sizeof(int));
-	}
-	return sendmsg(sock, &msg, MSG_NOSIGNAL) == sizeof(*m);
-}
-
-/* Returns 0 or errno. */
-static int receive_message(int sock, struct adv_port_message *m, int fd[ADV_FABRIC_CALL_FDS])
-{
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(ADV_FABRIC_CALL_FDS * sizeof(int))];
-	} control;
-	struct iovec iov = {m, sizeof(*m)};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = &control,
-			     .msg_controllen = sizeof(control)};
-	ssize_t n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
-	struct cmsghdr *c = n >= 0 ? CMSG_FIRSTHDR(&msg) : NULL;
-
-	for (unsigned i = 0; i < ADV_FABRIC_CALL_FDS; i++)
-		fd[i] = -1;
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-		memcpy(fd, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
-	m->text[sizeof(m->text) - 1] = 0;
-	if (n < 0)
-		return errno;
-	return n == sizeof(*m) && m->version == ADV_PORT_VERSION ? (int)m->error : EPROTO;
-}
-
 static void explain(const char *who, int error, const char *text)
 {
 	if (error == ECONNREFUSED)
@@ -74,12 +29,13 @@ bool adv_fabric_call(const char *who, struct adv_port_message *m, int send_fd,
 	int sock = adv_port_dial();
 	int error = sock < 0 ? errno : 0;
 
-	m->version = ADV_PORT_VERSION;
-	if (!error && !send_message(sock, m, send_fd))
-		error = errno;
+	if (!error)
+		error = adv_port_send(sock, m, &send_fd, send_fd >= 0);
 	m->text[0] = 0;
 	if (!error)
-		error = receive_message(sock, m, fd);
+		error = adv_port_receive(sock, m, fd, ADV_FABRIC_CALL_FDS, true);
+	if (!error)
+		error = (int)m->error;
 	if (sock >= 0)
 		close(sock);
 	if (!error)

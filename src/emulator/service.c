@@ -14,11 +14,10 @@
 #include "base/log.h"
 #include "emulator/emulator_internal.h"
 
-#define EVENTS	    64
-#define PROGRAMS    4096 /* connections at a time */
-#define QUEUE	    64
-#define ANSWER_FDS  3
-#define REQUEST_FDS 1
+#define EVENTS	   64
+#define PROGRAMS   4096 /* connections at a time */
+#define QUEUE	   64
+#define ANSWER_FDS 3
 
 /* The kinds of epoll_event.data.u64, in its low bits; 0: the address of a connection. */
 enum { SOURCE_CONNECTION, SOURCE_LISTENER, SOURCE_HOST_LISTENER, SOURCE_BELL, SOURCE_MASK = 7 };
@@ -35,24 +34,8 @@ static int watch(struct adv_emulator *e, int fd, uint64_t data)
 static void answer(struct emulator_program *p, struct adv_port_message *m, const int *fd,
 		   unsigned fds)
 {
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(ANSWER_FDS * sizeof(int))];
-	} control = {.bytes = {0}};
-	struct iovec iov = {m, sizeof(*m)};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-
-	m->version = ADV_PORT_VERSION;
-	if (fds) {
-		msg.msg_control = &control;
-		msg.msg_controllen = CMSG_SPACE(fds * sizeof(int));
-		control.header.cmsg_level = SOL_SOCKET;
-		control.header.cmsg_type = SCM_RIGHTS;
-		control.header.cmsg_len = CMSG_LEN(fds * sizeof(int));
-		memcpy(CMSG_DATA(&control.header), fd, fds * sizeof(int));
-	}
 	/* A connection that does not read its answers gets none. */
-	(void)sendmsg(p->sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	(void)adv_port_send(p->sock, m, fd, fds);
 }
 
 static void close_all(int *fd, unsigned count)
@@ -183,34 +166,12 @@ static void serve_request(struct adv_emulator *e, struct emulator_program *p,
 	answer(p, m, NULL, 0);
 }
 
-/* Receives a request and its descriptor, if any. False: the connection has to end. */
-static bool receive_request(struct emulator_program *p, struct adv_port_message *m, int *fd)
-{
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(REQUEST_FDS * sizeof(int))];
-	} control;
-	struct iovec iov = {m, sizeof(*m)};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = &control,
-			     .msg_controllen = sizeof(control)};
-	ssize_t n = recvmsg(p->sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	struct cmsghdr *c = n >= 0 ? CMSG_FIRSTHDR(&msg) : NULL;
-
-	*fd = -1;
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-		memcpy(fd, CMSG_DATA(c), sizeof(*fd));
-	m->text[sizeof(m->text) - 1] = 0;
-	return n == sizeof(*m) && m->version == ADV_PORT_VERSION;
-}
-
 static void on_connection(struct adv_emulator *e, struct emulator_program *p)
 {
 	struct adv_port_message m;
 	int fd = -1;
 
-	if (p->closing || !receive_request(p, &m, &fd)) {
+	if (p->closing || adv_port_receive(p->sock, &m, &fd, 1, false)) {
 		close_all(&fd, 1);
 		adv_emulator_drop(e, p);
 		return;

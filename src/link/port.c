@@ -375,52 +375,29 @@ static const struct adv_link_ops port_ops = {
 
 static int send_request(int sock, enum adv_port_type type, uint32_t first, uint32_t count)
 {
-	struct adv_port_message m = {
-		.version = ADV_PORT_VERSION, .type = type, .first = first, .count = count};
-	ssize_t n = adv_sys_sendto(sock, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
+	struct adv_port_message m = {.type = type, .first = first, .count = count};
 
-	return n == sizeof(m) ? 0 : n < 0 ? errno : EIO;
-}
-
-/* Takes the descriptors of a message. True if there are as many as expected. */
-static bool take_descriptors(struct msghdr *msg, int fd[ADV_PORT_FDS])
-{
-	unsigned count = 0;
-
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		count = (unsigned)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-		memcpy(fd, CMSG_DATA(c),
-		       (count < ADV_PORT_FDS ? count : ADV_PORT_FDS) * sizeof(int));
-	}
-	return count == ADV_PORT_FDS && !(msg->msg_flags & (MSG_CTRUNC | MSG_TRUNC));
+	return adv_port_send(sock, &m, NULL, 0);
 }
 
 static int receive_answer(int sock, struct adv_port_message *m, int fd[ADV_PORT_FDS])
 {
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(ADV_PORT_FDS * sizeof(int))];
-	} control;
-	struct iovec iov = {m, sizeof(*m)};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = &control,
-			     .msg_controllen = sizeof(control)};
 	struct pollfd p = {.fd = sock, .events = POLLIN};
-	ssize_t n;
+	int error;
 
 	if (adv_sys_poll(&p, 1, ANSWER_WAIT) != 1)
 		return ETIMEDOUT;
-	n = adv_sys_recvmsg(sock, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	if (n < 0)
-		return errno;
-	if (n != sizeof(*m) || m->version != ADV_PORT_VERSION)
-		return EPROTO;
-	if (m->error)
-		return (int)m->error;
-	return take_descriptors(&msg, fd) ? 0 : EPROTO;
+	error = adv_port_receive(sock, m, fd, ADV_PORT_FDS, false);
+	if (!error && m->error)
+		error = (int)m->error;
+	if (!error && fd[ADV_PORT_FDS - 1] < 0)
+		error = EPROTO;
+	for (unsigned i = 0; error && i < ADV_PORT_FDS; i++) {
+		if (fd[i] >= 0)
+			adv_sys_close(fd[i]);
+		fd[i] = -1;
+	}
+	return error;
 }
 
 static bool is_ring_size(uint32_t size)

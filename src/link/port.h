@@ -77,6 +77,14 @@ void adv_port_mac(uint32_t host, uint8_t mac[6]);
  * ECONNREFUSED: this is no emulated host; EPERM: the listening process is of another user. */
 int adv_port_dial(void);
 
+/* Sends a message with `count` descriptors, at most ADV_RIGHTS_SEVERAL, without blocking. Sets its
+ * version. 0 or errno. */
+int adv_port_send(int sock, struct adv_port_message *m, const int *fd, unsigned count);
+/* Receives a message and at most `most` descriptors, which then belong to the caller; the rest of
+ * fd[] becomes -1. wait: block until a message arrives. 0, or errno: EPROTO: it is not of this
+ * version. */
+int adv_port_receive(int sock, struct adv_port_message *m, int *fd, unsigned most, bool wait);
+
 /*
  * Wraps `inner`, a link of shm.h or udp.h: packets to other hosts of the fabric go through the
  * emulator, those to the own host through `inner`. Packets to other unicast addresses are dropped,

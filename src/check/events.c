@@ -40,7 +40,7 @@ static void find_lost_wakeup(struct adv_check_call *call, const struct adv_check
 		call->name, cq->base.name, cq->armed_late);
 }
 
-/* Another thread than the one that armed the CQ may wait while that one polls. */
+/* One thread may arm and poll the CQ while another thread waits for its event. */
 void adv_check_waits(struct adv_check_call *call, bool (*contains)(int fd, const void *set),
 		     const void *set)
 {
@@ -83,7 +83,7 @@ void adv_check_qp_event(struct adv_check_call *call, struct adv_check_qp *qp)
 	qp->last_async = *adv_check_call_stack(call);
 }
 
-/* Another thread than the one that has received the event acknowledges it while this one waits. */
+/* One thread receives the event and waits; another thread acknowledges it. */
 static void find_unacknowledged(struct adv_check_call *call, const struct adv_check_object *o,
 				uint64_t count, const struct adv_check_stack *last)
 {

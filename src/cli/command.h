@@ -44,6 +44,10 @@ int adv_command_dispatch(const struct adv_command_group *group, int argc, char *
  * without any effect: argp's errno, or ECANCELED while adv_command_describe() runs. */
 int adv_command_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input);
 
+/* As adv_command_parse(), for a command that has no arguments and no option but --json, which sets
+ * *json. `about` is argp's text on the command. */
+int adv_command_parse_json(const char *about, int argc, char **argv, bool *json);
+
 /* The functions that adv_command_describe() calls. `name` is all words, such as "adverb plan ets".
  */
 struct adv_command_visitor {

@@ -9,36 +9,9 @@
 #include "cli/fabric_call.h"
 #include "cli/json.h"
 
-static const struct argp_option argp_options[] = {
-	{"json", 'j', NULL, 0, "Write JSON", 0},
-	{0},
-};
-
-static error_t parse_option(int key, char *arg, struct argp_state *state)
-{
-	bool *json = state->input;
-
-	switch (key) {
-	case 'j':
-		*json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument '%s'", arg);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp argp = {argp_options,
-				 parse_option,
-				 NULL,
-				 "Show the emulated fabric: hosts with programs, switches, and "
-				 "whether virtual time follows the clock. Exit status 1: no fabric "
-				 "runs here.",
-				 NULL,
-				 NULL,
-				 NULL};
+static const char about[] = "Show the emulated fabric: hosts with programs, switches, and "
+			    "whether virtual time follows the clock. Exit status 1: no fabric "
+			    "runs here.";
 
 static uint64_t number(struct json_object *o, const char *key)
 {
@@ -145,7 +118,7 @@ int adv_fabric_status_main(int argc, char **argv)
 	struct json_object *o;
 	bool json = false;
 
-	if (adv_command_parse(&argp, argc, argv, 0, &json) != 0)
+	if (adv_command_parse_json(about, argc, argv, &json) != 0)
 		return ADV_EXIT_USAGE;
 	o = fetch_state("adverb fabric status");
 	if (!o)

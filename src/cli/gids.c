@@ -2,7 +2,6 @@
 /* adverb gids: the GID table, and which entry to use. */
 #include "cli/command.h"
 
-#include <argp.h>
 #include <stdlib.h>
 
 #include "cli/json.h"
@@ -16,35 +15,8 @@ struct gid_choice {
 	bool link_local; /* `remote` reaches machines on the same link only */
 };
 
-static const struct argp_option argp_options[] = {
-	{"json", 'j', NULL, 0, "Write JSON", 0},
-	{0},
-};
-
-static error_t parse_option(int key, char *arg, struct argp_state *state)
-{
-	bool *json = state->input;
-
-	switch (key) {
-	case 'j':
-		*json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument '%s'", arg);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp argp = {argp_options,
-				 parse_option,
-				 NULL,
-				 "Show the GID table and which GID index to use (ib_write_bw -x, "
-				 "UCX_IB_GID_INDEX, NCCL_IB_GID_INDEX).",
-				 NULL,
-				 NULL,
-				 NULL};
+static const char about[] = "Show the GID table and which GID index to use (ib_write_bw -x, "
+			    "UCX_IB_GID_INDEX, NCCL_IB_GID_INDEX).";
 
 static bool is_link_local(const struct adv_gid *g)
 {
@@ -157,7 +129,7 @@ int adv_gids_main(int argc, char **argv)
 	struct adv_control *c;
 	bool json = false, good;
 
-	if (adv_command_parse(&argp, argc, argv, 0, &json) != 0)
+	if (adv_command_parse_json(about, argc, argv, &json) != 0)
 		return ADV_EXIT_USAGE;
 	c = adv_cli_connect(true);
 	if (!c)

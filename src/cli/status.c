@@ -2,7 +2,6 @@
 /* adverb status: prints the state of adverbd and the processes with slots. */
 #include "cli/command.h"
 
-#include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -20,35 +19,8 @@ struct report {
 	unsigned count;
 };
 
-static const struct argp_option argp_options[] = {
-	{"json", 'j', NULL, 0, "Write JSON", 0},
-	{0},
-};
-
-static error_t parse_option(int key, char *arg, struct argp_state *state)
-{
-	bool *json = state->input;
-
-	switch (key) {
-	case 'j':
-		*json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument '%s'", arg);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp argp = {argp_options,
-				 parse_option,
-				 NULL,
-				 "Show whether adverbd runs, and which processes have slots. Exit "
-				 "status 1: adverbd does not run, or it serves another user only.",
-				 NULL,
-				 NULL,
-				 NULL};
+static const char about[] = "Show whether adverbd runs, and which processes have slots. Exit "
+			    "status 1: adverbd does not run, or it serves another user only.";
 
 /* Reads everything from adverbd. 0 or errno. */
 static int read_report(struct adv_control *c, struct report *r)
@@ -224,7 +196,7 @@ int adv_status_main(int argc, char **argv)
 	char why[1024];
 	int error;
 
-	if (adv_command_parse(&argp, argc, argv, 0, &json) != 0)
+	if (adv_command_parse_json(about, argc, argv, &json) != 0)
 		return ADV_EXIT_USAGE;
 	c = adv_control_connect(false, why, sizeof(why));
 	if (!c) {

@@ -35,7 +35,10 @@ static void free_call(struct adv_gateway_back_call *b)
 
 static void called(struct adv_work *w, bool ok)
 {
-	free_call(adv_container_of(w, struct adv_gateway_back_call, work));
+	struct adv_gateway_back_call *b = adv_container_of(w, struct adv_gateway_back_call, work);
+
+	adv_gateway_completed(b->session);
+	free_call(b);
 }
 
 static void post_waiting(struct adv_gateway_session *s)
@@ -47,7 +50,7 @@ static void post_waiting(struct adv_gateway_session *s)
 		adv_list_del(&b->link);
 		s->back_waiting--;
 		s->back_count++;
-		adv_endpoint_post(s->endpoint, &b->work);
+		adv_gateway_post(s, &b->work);
 	}
 }
 

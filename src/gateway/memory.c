@@ -47,6 +47,7 @@ void adv_gateway_call_free(struct adv_gateway_call *c)
 	struct adv_gateway_session *s = c->session;
 
 	adv_list_del(&c->link);
+	s->call_count--;
 	if (c->fetched) {
 		adv_nvme_buffers_put(s->buffers->calls, c->fetched, c->fetched_length);
 		adv_loop_defer(s->gateway->loop, &s->buffers->retry);

@@ -116,6 +116,8 @@ int adv_gateway_nfs_main(int argc, char **argv)
 		return EXIT_FAILURE;
 	c.gateway.server = to.sa;
 	c.gateway.buffer_bytes = o.buffer_bytes;
+	c.gateway.session_max = o.connections;
+	c.gateway.timeout_ms = o.timeout_ms;
 	snprintf(c.gateway.server_name, sizeof(c.gateway.server_name), "%s port %s", to.host,
 		 to.port);
 	adv_list_init(&c.gateway.sessions);

@@ -4,7 +4,15 @@
 #include "gateway/options.h"
 #include "nvme_rdma/option_number.h"
 
-enum { KEY_TO = 256 };
+enum {
+	KEY_TO = 256,
+	CONNECTIONS_DEFAULT = 256,
+	CONNECTIONS_MOST = 65536,
+	TIMEOUT_DEFAULT = 60000, /* ms */
+};
+#define PS_PER_MS	1000000000ull
+#define TIMEOUT_LEAST	(10 * PS_PER_MS)
+#define TIMEOUT_MOST	(86400000 * PS_PER_MS)
 #define BUFFERS_DEFAULT (64ull << 20)
 #define BUFFERS_LEAST	(8ull << 20)
 #define BUFFERS_MOST	(64ull << 30)
@@ -15,6 +23,11 @@ static const struct argp_option options[] = {
 	{"to", KEY_TO, "HOST[:PORT]", 0, "The NFS server, reached by TCP (default port 2049)", 0},
 	{"buffers", 'm', "SIZE", 0,
 	 "Memory for large calls, and again for replies, on each device (default 64MiB)", 0},
+	{"connections", 'c', "N", 0, "Accept at most N clients at the same time (default 256)", 0},
+	{"timeout", 't', "TIME", 0,
+	 "Disconnect a client that takes no reply for this time, or sends nothing for six times as "
+	 "long (default 60s)",
+	 0},
 	{0},
 };
 
@@ -27,6 +40,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->listen = "0.0.0.0";
 		o->to = NULL;
 		o->buffer_bytes = BUFFERS_DEFAULT;
+		o->connections = CONNECTIONS_DEFAULT;
+		o->timeout_ms = TIMEOUT_DEFAULT;
 		return 0;
 	case 'l':
 		o->listen = arg;
@@ -37,6 +52,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'm':
 		o->buffer_bytes = adv_nvme_option_number(state, ADV_UNIT_BYTES, arg, BUFFERS_LEAST,
 							 BUFFERS_MOST);
+		return 0;
+	case 'c':
+		o->connections = (unsigned)adv_nvme_option_number(state, ADV_UNIT_COUNT, arg, 1,
+								  CONNECTIONS_MOST);
+		return 0;
+	case 't':
+		o->timeout_ms = (unsigned)(adv_nvme_option_number(state, ADV_UNIT_TIME, arg,
+								  TIMEOUT_LEAST, TIMEOUT_MOST) /
+					   PS_PER_MS);
 		return 0;
 	case ARGP_KEY_END:
 		if (!o->to)

@@ -13,6 +13,8 @@ struct adv_gateway_nfs_options {
 	const char *listen; /* ADDRESS[:PORT] */
 	const char *to;	    /* HOST[:PORT] */
 	uint64_t buffer_bytes;
+	unsigned connections;
+	unsigned timeout_ms;
 };
 
 extern const struct argp adv_gateway_nfs_argp;

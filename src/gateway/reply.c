@@ -7,7 +7,10 @@
 
 static void replied(struct adv_work *w, bool ok)
 {
-	adv_gateway_call_free(adv_container_of(w, struct adv_gateway_call, work));
+	struct adv_gateway_call *c = adv_container_of(w, struct adv_gateway_call, work);
+
+	adv_gateway_completed(c->session);
+	adv_gateway_call_free(c);
 }
 
 /* Copies the header, and the parts of the reply that are sent inline, in front of the reply.
@@ -85,7 +88,7 @@ void adv_gateway_reply(struct adv_gateway_call *c, uint8_t *buffer, size_t size,
 		return;
 	}
 	if (make_work(c, &plan, s->invalidation ? adv_rpcrdma_invalidatable(&call) : 0))
-		adv_endpoint_post(s->endpoint, &c->work);
+		adv_gateway_post(s, &c->work);
 	else
 		adv_endpoint_close(s->endpoint);
 }
@@ -93,7 +96,7 @@ void adv_gateway_reply(struct adv_gateway_call *c, uint8_t *buffer, size_t size,
 /* An RDMA_ERROR on its way. */
 struct refusal {
 	struct adv_work work;
-	struct adv_gateway_buffers *buffers;
+	struct adv_gateway_session *session;
 	uint8_t *message;
 	struct ibv_sge sge;
 	struct ibv_send_wr wr;
@@ -103,7 +106,9 @@ static void refused(struct adv_work *w, bool ok)
 {
 	struct refusal *r = adv_container_of(w, struct refusal, work);
 
-	adv_gateway_put_reply(r->buffers, r->message, ADV_RPCRDMA_ERROR_LEN);
+	r->session->refusals--;
+	adv_gateway_completed(r->session);
+	adv_gateway_put_reply(r->session->buffers, r->message, ADV_RPCRDMA_ERROR_LEN);
 	free(r);
 }
 
@@ -111,8 +116,10 @@ void adv_gateway_refuse(struct adv_gateway_session *s, const struct adv_rpcrdma_
 			enum adv_rpcrdma_error error)
 {
 	static struct adv_rpcrdma_header out;
-	struct refusal *r = calloc(1, sizeof(*r));
+	struct refusal *r = NULL;
 
+	if (s->refusals < ADV_GATEWAY_CALLS_MAX)
+		r = calloc(1, sizeof(*r));
 	if (r)
 		r->message = adv_nvme_buffers_get(s->buffers->replies, ADV_RPCRDMA_ERROR_LEN);
 	if (!r || !r->message) {
@@ -126,12 +133,13 @@ void adv_gateway_refuse(struct adv_gateway_session *s, const struct adv_rpcrdma_
 	out.procedure = ADV_RPCRDMA_ERROR;
 	out.error = error;
 	out.version_low = out.version_high = ADV_RPCRDMA_VERSION;
-	r->buffers = s->buffers;
+	r->session = s;
 	r->sge.addr = (uintptr_t)r->message;
 	r->sge.length =
 		(uint32_t)adv_rpcrdma_header_encode(&out, r->message, ADV_RPCRDMA_ERROR_LEN);
 	r->sge.lkey = adv_nvme_buffers_lkey(s->buffers->replies);
 	r->wr = (struct ibv_send_wr){.sg_list = &r->sge, .num_sge = 1, .opcode = IBV_WR_SEND};
 	r->work = (struct adv_work){.first = &r->wr, .count = 1, .done = refused};
-	adv_endpoint_post(s->endpoint, &r->work);
+	s->refusals++;
+	adv_gateway_post(s, &r->work);
 }

@@ -104,6 +104,7 @@ static void fetched(struct adv_work *w, bool ok)
 {
 	struct adv_gateway_call *c = adv_container_of(w, struct adv_gateway_call, work);
 
+	adv_gateway_completed(c->session);
 	free(c->wr);
 	free(c->sge);
 	c->wr = NULL;
@@ -146,7 +147,7 @@ static bool fetch(struct adv_gateway_call *c, const struct adv_rpcrdma_header *h
 	c->work.first = c->wr;
 	c->work.done = fetched;
 	c->state = ADV_GATEWAY_FETCHING;
-	adv_endpoint_post(s->endpoint, &c->work);
+	adv_gateway_post(s, &c->work);
 	return true;
 }
 
@@ -210,7 +211,7 @@ static void received_call(struct adv_gateway_session *s, struct adv_receive *r,
 		adv_endpoint_repost(s->endpoint, r);
 		return;
 	}
-	c = calloc(1, sizeof(*c));
+	c = s->call_count < ADV_GATEWAY_CALLS_MAX ? calloc(1, sizeof(*c)) : NULL;
 	if (c)
 		c->header = malloc(used);
 	if (!c || !c->header) {
@@ -227,6 +228,7 @@ static void received_call(struct adv_gateway_session *s, struct adv_receive *r,
 	c->out.done = sent;
 	adv_list_init(&c->out.link);
 	adv_list_add_tail(&s->calls, &c->link);
+	s->call_count++;
 	c->fetched_length = plan.fetched;
 	if (plan.fetched > 0)
 		retry_call(c);
@@ -242,6 +244,7 @@ static void received(void *user, struct adv_receive *r)
 	uint32_t xid;
 	size_t used;
 
+	s->received++;
 	switch (adv_rpcrdma_header_decode(r->data, r->length, &h, &used)) {
 	case ADV_RPCRDMA_OK:
 		break;
@@ -394,10 +397,12 @@ static void closed(void *user)
 
 	close_stream(s);
 	adv_timer_cancel(&s->reconnect);
+	adv_gateway_progress_stop(s);
 	while (!adv_list_empty(&s->calls))
 		adv_gateway_call_free(
 			adv_container_of(s->calls.next, struct adv_gateway_call, link));
 	adv_list_del(&s->link);
+	s->gateway->session_count--;
 	printf("%s: disconnected\n", s->peer);
 	fflush(stdout);
 	free(s);
@@ -416,7 +421,7 @@ static void name_peer(struct adv_gateway_session *s, struct rdma_cm_id *id)
 bool adv_gateway_session_accept(struct adv_gateway *g, struct adv_device *d, struct rdma_cm_id *id,
 				const struct rdma_conn_param *param)
 {
-	struct adv_gateway_session *s = calloc(1, sizeof(*s));
+	struct adv_gateway_session *s;
 	struct adv_rpcrdma_private_data theirs,
 		ours = {false, ADV_GATEWAY_INLINE, ADV_GATEWAY_INLINE};
 	uint8_t data[ADV_RPCRDMA_PRIVATE_LEN];
@@ -428,9 +433,13 @@ bool adv_gateway_session_accept(struct adv_gateway *g, struct adv_device *d, str
 		.private_data_length = sizeof(data),
 		.received = received,
 		.closed = closed,
-		.user = s,
 	};
 
+	if (g->session_count >= g->session_max) {
+		errno = EUSERS;
+		return false;
+	}
+	s = config.user = calloc(1, sizeof(*s));
 	if (!s)
 		return false;
 	s->gateway = g;
@@ -449,6 +458,8 @@ bool adv_gateway_session_accept(struct adv_gateway *g, struct adv_device *d, str
 		return false;
 	}
 	adv_list_add_tail(&g->sessions, &s->link);
+	g->session_count++;
+	adv_gateway_progress_start(s);
 	printf("%s: connected\n", s->peer);
 	fflush(stdout);
 	return true;

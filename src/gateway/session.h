@@ -24,6 +24,9 @@ struct adv_gateway {
 	struct sockaddr_storage server;
 	char server_name[80]; /* for messages */
 	size_t buffer_bytes;  /* of calls, and again of replies, on each device */
+	unsigned timeout_ms;  /* until a client that takes nothing is disconnected */
+	unsigned session_max;
+	unsigned session_count;
 	struct adv_list sessions;
 };
 
@@ -40,9 +43,12 @@ struct adv_gateway_buffers *adv_gateway_buffers_create(struct adv_gateway *g, st
 						       void (*retry)(struct adv_task *t));
 void adv_gateway_buffers_destroy(struct adv_gateway_buffers *b);
 
-/* Lets the calls and streams that wait for memory try again; the task of their buffers. */
+/* The task of a device's buffers: gives memory to the waiting calls, and resumes the waiting
+ * streams.
+ */
 void adv_gateway_retry(struct adv_task *t);
-/* Accepts a client. False: the id is not changed. */
+/* Accepts a client. False: the id is not changed; errno is EUSERS if there are as many clients as
+ * the gateway accepts. */
 bool adv_gateway_session_accept(struct adv_gateway *g, struct adv_device *d, struct rdma_cm_id *id,
 				const struct rdma_conn_param *param);
 /* Ends all sessions: the loop ends them. */

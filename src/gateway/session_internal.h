@@ -10,6 +10,11 @@
 enum {
 	ADV_GATEWAY_CREDITS = 64,
 	ADV_GATEWAY_INLINE = 4096, /* bytes of a SEND, both ways */
+	/* Calls of a client whose replies it has not received yet, and errors likewise. A client
+	 * that keeps to its credits may send the next call before the gateway knows that the reply
+	 * arrived.
+	 */
+	ADV_GATEWAY_CALLS_MAX = 2 * ADV_GATEWAY_CREDITS,
 	/* Calls of the back channel that a client may have unanswered (RFC 8167, section 4.1): no
 	 * client has room for fewer than two. */
 	ADV_GATEWAY_BACK_CALLS = 2,
@@ -22,12 +27,21 @@ struct adv_gateway_session {
 	struct adv_endpoint *endpoint;
 	struct adv_stream *stream; /* NULL: not connected to the server */
 	struct adv_timer reconnect;
-	unsigned wait_ms;	    /* until the next attempt */
-	bool reported;		    /* the present trouble with the server has been reported */
-	bool starved;		    /* the stream waits for memory */
-	uint32_t threshold;	    /* the largest SEND to the client, bytes */
-	bool invalidation;	    /* the client supports remote invalidation */
-	struct adv_list calls;	    /* struct adv_gateway_call, in their order */
+	struct adv_timer progress; /* checks the numbers below */
+	unsigned posted;	   /* work requests' groups that the client has not completed */
+	unsigned completed;	   /* ever; wraps */
+	unsigned received;	   /* messages of the client, ever; wraps */
+	unsigned completed_before; /* at the last check */
+	unsigned received_before;
+	unsigned idle_checks;  /* in a row */
+	unsigned wait_ms;      /* until the next attempt */
+	bool reported;	       /* the present trouble with the server has been reported */
+	bool starved;	       /* the stream waits for memory */
+	uint32_t threshold;    /* the largest SEND to the client, bytes */
+	bool invalidation;     /* the client supports remote invalidation */
+	struct adv_list calls; /* struct adv_gateway_call, in their order */
+	unsigned call_count;
+	unsigned refusals;	    /* errors on their way to the client */
 	struct adv_list back_calls; /* struct adv_gateway_back_call, which wait */
 	unsigned back_count;	    /* calls of the back channel that wait for their replies */
 	unsigned back_waiting;
@@ -66,6 +80,13 @@ struct adv_gateway_call {
 	size_t reply_size;
 };
 
+/* Starts to check a client's progress. The session's end stops it. */
+void adv_gateway_progress_start(struct adv_gateway_session *s);
+void adv_gateway_progress_stop(struct adv_gateway_session *s);
+/* Posts work of a session. The work's `done` calls adv_gateway_completed(). */
+void adv_gateway_post(struct adv_gateway_session *s, struct adv_work *w);
+void adv_gateway_completed(struct adv_gateway_session *s);
+
 /* Sends a reply of `length` bytes, which is in `buffer` behind the room for the header. The call
  * owns the buffer now. */
 void adv_gateway_reply(struct adv_gateway_call *c, uint8_t *buffer, size_t size, size_t length);
@@ -84,7 +105,7 @@ void adv_gateway_back_reset(struct adv_gateway_session *s);
 
 /* Frees what a call has, and the call. */
 void adv_gateway_call_free(struct adv_gateway_call *c);
-/* Frees memory of replies, and lets those that wait try again. */
+/* Frees memory of replies, and starts the task that gives it to waiting calls and streams. */
 void adv_gateway_put_reply(struct adv_gateway_buffers *b, uint8_t *buffer, size_t size);
 
 #endif

@@ -220,6 +220,9 @@ static void ready(struct adv_watch *w, uint32_t events)
 		s->ops->connected(s->user);
 	}
 	err = flush(s);
+	/* epoll reports a lost connection also to a stream that does not wait for anything. */
+	if (!err && s->paused && (events & (EPOLLHUP | EPOLLERR)))
+		err = ECONNRESET;
 	if (err) {
 		s->ops->lost(s->user, err);
 		return;

@@ -219,6 +219,28 @@ static void test_no_memory(void **state)
 	assert_int_equal(w.last[0], 'x');
 }
 
+static void reset_by_peer(struct adv_timer *t)
+{
+	struct linger none = {.l_onoff = 1};
+
+	setsockopt(w.peer, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+	close(w.peer);
+	w.peer = -1;
+}
+
+static void test_reset_without_memory(void **state)
+{
+	static const uint8_t in[] = {0x80, 0, 0, 1, 'x'};
+
+	adv_timer_init(&w.more, reset_by_peer);
+	w.starve = true;
+	peer_writes(in, sizeof(in));
+	adv_loop_run(w.loop);
+	assert_true(w.is_lost);
+	assert_int_equal(w.err, ECONNRESET);
+	assert_int_equal(w.starved, 1); /* the loop did not spin */
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -230,6 +252,7 @@ int main(void)
 		TEST(test_send),
 		TEST(test_close_reports_the_rest),
 		TEST(test_no_memory),
+		TEST(test_reset_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

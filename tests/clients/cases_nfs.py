@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""NFS over RDMA through `adverb gateway nfs` to a small server over TCP: clients of ours with each kind of chunk, and
+hostile ones. ADVERB_GATEWAY names another program, such as one that is built with a sanitizer."""
+
+import os
+import pathlib
+import time
+
+from harness import Failure, Skip, case
+
+PORT, SERVER_PORT = 20049, 12049
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def program(lab):
+    path = os.environ.get("ADVERB_GATEWAY") or lab.build / "adverb-gateway"
+    if not os.access(path, os.X_OK):
+        raise Skip(f"{path} is not built")
+    return path
+
+
+def start_server(lab):
+    server = lab.start(["python3", HERE / "nfs_server.py", SERVER_PORT], adverb=False)
+    lab.wait_listening(server, SERVER_PORT)
+    return server
+
+
+def start_gateway(lab, *options, faults=""):
+    """Starts the gateway, and returns it when it listens."""
+    return lab.start_server([program(lab), "nfs", "--listen", f"127.0.0.1:{PORT}", "--to", f"127.0.0.1:{SERVER_PORT}",
+                             *options], "NFS over RDMA at", env={"ADVERB_FAULT": faults} if faults else None)
+
+
+def client(lab, *options):
+    return [lab.client("nfs_client"), *options, "127.0.0.1", str(PORT)]
+
+
+def end(gateway):
+    """SIGTERM ends a gateway in order."""
+    gateway.popen.terminate()
+    gateway.expect(0, 30)
+
+
+@case("nfs", "chunks")
+def chunks(lab):
+    """Calls with each kind of chunk, wrong ones, and calls at random."""
+    start_server(lab)
+    gateway = start_gateway(lab)
+    print(lab.run(client(lab, "-n", "100")).strip())
+    end(gateway)
+
+
+@case("nfs-long", "lossy", seconds=600)
+def lossy(lab):
+    """Clients one after the other with calls at random, and one packet in a thousand is lost."""
+    start_server(lab)
+    gateway = start_gateway(lab, faults="drop=0.1%")
+    for seed in range(1, 6):
+        print(lab.run(client(lab, "-n", "1000", "-s", str(seed)), seconds=300).strip())
+    end(gateway)
+
+
+def attacker(lab, act):
+    return [lab.client("nfs_attacker"), act, "127.0.0.1", str(PORT)]
+
+
+def status(process, field):
+    """Returns a line of /proc/PID/status as a number."""
+    text = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    return int(next(line.split()[1] for line in text.splitlines() if line.startswith(field + ":")))
+
+
+def processor_ticks(process):
+    """Returns the processor time of a process in ticks of 10 ms."""
+    words = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return int(words[11]) + int(words[12])
+
+
+@case("nfs", "hostile")
+def hostile(lab):
+    """Clients with wrong keys, floods, garbage and more connections than permitted: the gateway disconnects them, its
+    memory stays bounded, and it serves the next client."""
+    start_server(lab)
+    gateway = start_gateway(lab, "--connections", "4", "--buffers", "8MiB")
+    lab.run(client(lab, "-n", "0"))
+    before = status(gateway, "VmHWM")
+    for act in ("keys", "flood", "errors", "garbage", "duplicates", "swarm"):
+        lab.run(attacker(lab, act))
+    lab.run(client(lab, "-n", "20"))
+    growth = status(gateway, "VmHWM") - before
+    print(f"measured: memory grew by {growth} KiB")
+    if growth > 64 << 10:
+        raise Failure(f"the memory of the gateway grew by {growth} KiB")
+    end(gateway)
+
+
+@case("nfs", "timeout")
+def timeout(lab):
+    """The gateway disconnects a client that takes no replies, and one that sends nothing."""
+    start_server(lab)
+    gateway = start_gateway(lab, "--timeout", "100ms", "--buffers", "8MiB")
+    clients = [lab.start(attacker(lab, act)) for act in ("deaf", "mute")]
+    for one in clients:
+        one.expect(0, 60)
+    for reason in ("the client takes no data", "the client is idle"):
+        if reason not in gateway.output():
+            raise Failure(f"no message that {reason}:\n{gateway.describe()}")
+    end(gateway)
+
+
+@case("nfs-long", "memory-held")
+def memory_held(lab):
+    """A client that takes no replies holds all memory. Another one waits until the gateway disconnects the first."""
+    start_server(lab)
+    gateway = start_gateway(lab, "--timeout", "3s", "--buffers", "8MiB")
+    deaf = lab.start(attacker(lab, "deaf"))
+    lab.wait_until(lambda: "waiting" in deaf.output(), 30, "the client has sent its calls")
+    lab.run(client(lab, "-n", "10"))
+    deaf.expect(0, 60)
+    end(gateway)
+
+
+@case("nfs", "idle")
+def idle(lab):
+    """The gateway uses no processor time while its client is idle, with the server and after the server's end."""
+    server = start_server(lab)
+    gateway = start_gateway(lab)
+    silent = lab.start(attacker(lab, "silent"))
+    lab.wait_until(lambda: "waiting" in silent.output(), 30, "the client waits")
+    for running in (True, False):
+        if not running:
+            server.kill()
+        before = processor_ticks(gateway)
+        time.sleep(0.4)
+        used = processor_ticks(gateway) - before
+        print(f"measured: {used} ticks")
+        if used > 3:
+            raise Failure(f"an idle gateway used {used * 10} ms of 400 ms, server running: {running}")
+    end(gateway)
+    silent.expect(0, 60)

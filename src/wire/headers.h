@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "wire/opcode.h"
+#include "wire/pkey.h"
 
 #define ADV_BTH_LEN	      12
 #define ADV_ICRC_LEN	      4
@@ -19,7 +20,6 @@
 #define ADV_PSN_MASK	      0xffffffu
 #define ADV_QPN_MASK	      0xffffffu
 #define ADV_QPN_MULTICAST     0xffffffu
-#define ADV_PKEY_DEFAULT      0xffffu
 #define ADV_ROCE_UDP_PORT     4791
 #define ADV_ROCE_V1_ETHERTYPE 0x8915
 

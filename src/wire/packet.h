@@ -37,8 +37,9 @@ struct adv_rx_meta {
 	uint16_t sport;	     /* UDP source port */
 	uint8_t tclass;	     /* DSCP << 2 | ECN */
 	uint8_t hop_limit;   /* 0: unknown */
-	uint16_t slot;	     /* 0: received from a socket; else 1 + the slot of the process that
-			      * shares the memory */
+	uint16_t pkey; /* MADs: the entry of the own P_Key table that the packet matched; else 0 */
+	uint16_t slot; /* 0: received from a socket; else 1 + the slot of the process that
+			* shares the memory */
 };
 
 /*

@@ -24,6 +24,7 @@
 
 #include "wire/cm_message_ip.h"
 #include "wire/packet.h"
+#include "wire/pkey.h"
 
 #define ADV_CM_MAD_LEN	256
 #define ADV_CM_UDP_QKEY 0x01234567u /* RDMA_UDP_QKEY: the Q_Key of the UDP port space */
@@ -51,8 +52,9 @@ struct adv_cm_config {
 	/* The same time for a port for which adv_cm_expect_relisten() was called recently; 0:
 	 * early_ns. */
 	uint64_t again_ns;
-	uint64_t timewait_ns; /* duration of TIMEWAIT; 0: from packet life time and ACK delay
-				 (IBTA 12.9.8.4) */
+	uint64_t timewait_ns;	     /* duration of TIMEWAIT; 0: from packet life time and ACK delay
+					(IBTA 12.9.8.4) */
+	struct adv_pkey_table pkeys; /* the port's; empty: ADV_PKEY_DEFAULT only */
 };
 
 /* Returns NULL if there is no memory. */
@@ -66,6 +68,7 @@ void adv_cm_destroy(struct adv_cm *cm);
 struct adv_cm_mad {
 	struct adv_path path;
 	uint32_t dest_qpn; /* always 1 */
+	uint16_t pkey;	   /* an entry of the port's table */
 	uint8_t data[ADV_CM_MAD_LEN];
 };
 
@@ -117,6 +120,7 @@ struct adv_cm_route {
 	enum ibv_mtu mtu;	  /* MTU of this end */
 	uint8_t packet_life_time; /* 4.096 us * 2^n */
 	uint8_t rate;		  /* enum ibv_rate */
+	uint16_t pkey;		  /* of this end; 0: the first of the port's table */
 };
 
 /* The parameters of connect and accept: those of struct rdma_conn_param and of the consumer's

@@ -59,7 +59,7 @@ static void fill_req(const struct adv_cm_id *id, const struct adv_cm_conn_param 
 	req->local_response_timeout = ADV_CM_RESPONSE_TIMEOUT;
 	req->flow_control = param->flow_control != 0;
 	req->starting_psn = id->local_psn;
-	req->pkey = ADV_PKEY_DEFAULT;
+	req->pkey = id->route.pkey;
 	req->path_mtu = (uint8_t)id->route.mtu;
 	req->max_cm_retries = ADV_CM_SAID_RETRIES;
 	if (id->qp_type == IBV_QPT_XRC_SEND) {

@@ -31,6 +31,8 @@ static void set_defaults(struct adv_cm_config *c)
 		c->retry_longest_ns = LONGEST_NS;
 	if (!c->max_tries)
 		c->max_tries = TRIES;
+	if (!c->pkeys.count)
+		adv_pkey_table_default(&c->pkeys);
 }
 
 struct adv_cm *adv_cm_create(const struct adv_cm_config *config)

@@ -211,6 +211,8 @@ int adv_cm_set_route(struct adv_cm_id *id, const struct adv_cm_route *route)
 	if (id->state != ADV_CM_ADDRESSED && id->state != ADV_CM_ROUTED)
 		return EINVAL;
 	id->route = *route;
+	if (!id->route.pkey)
+		id->route.pkey = id->cm->config.pkeys.pkey[0];
 	if (!path->flow_label)
 		path->flow_label = choose_flow_label(id);
 	path->sport = adv_udp_sport(path->flow_label, 0, 0);

@@ -6,7 +6,9 @@
 
 #include "cm/proof.h"
 
-static void queue_mad(struct adv_cm *cm, const struct adv_path *path, const uint8_t *mad)
+/* pkey: 0 stands for the first of the port's table. */
+static void queue_mad(struct adv_cm *cm, const struct adv_path *path, uint16_t pkey,
+		      const uint8_t *mad)
 {
 	struct adv_cm_outgoing *o;
 
@@ -17,6 +19,7 @@ static void queue_mad(struct adv_cm *cm, const struct adv_path *path, const uint
 		return;
 	o->mad.path = *path;
 	o->mad.dest_qpn = ADV_GSI_QPN;
+	o->mad.pkey = pkey ? pkey : cm->config.pkeys.pkey[0];
 	memcpy(o->mad.data, mad, ADV_MAD_LEN);
 	adv_list_add_tail(&cm->outgoing, &o->link);
 	cm->outgoing_count++;
@@ -27,7 +30,7 @@ void adv_cm_send(struct adv_cm_id *id, const struct adv_cm_packet *packet)
 	uint8_t mad[ADV_MAD_LEN];
 
 	if (adv_cm_id_pay(id) && adv_cm_packet_encode(packet, mad))
-		queue_mad(id->cm, &id->route.path, mad);
+		queue_mad(id->cm, &id->route.path, id->route.pkey, mad);
 }
 
 void adv_cm_send_stateless(struct adv_cm *cm, const struct adv_rx_meta *meta,
@@ -43,7 +46,7 @@ void adv_cm_send_stateless(struct adv_cm *cm, const struct adv_rx_meta *meta,
 	uint8_t mad[ADV_MAD_LEN];
 
 	if (cm->outgoing_count < ADV_CM_STATELESS_MAX && adv_cm_packet_encode(packet, mad))
-		queue_mad(cm, &path, mad);
+		queue_mad(cm, &path, meta->pkey, mad);
 }
 
 /*
@@ -72,7 +75,7 @@ void adv_cm_send_repeated(struct adv_cm_id *id, uint64_t now, const struct adv_c
 	id->service_ns = 0;
 	id->refused = false;
 	if (adv_cm_id_pay(id))
-		queue_mad(id->cm, &id->route.path, id->mad);
+		queue_mad(id->cm, &id->route.path, id->route.pkey, id->mad);
 	adv_cm_retransmit_timer_set(id, now + response_wait_ns(id));
 }
 
@@ -81,7 +84,7 @@ static void repeat_mad(struct adv_cm_id *id, uint64_t now)
 	if (!adv_cm_id_pay_again(id, now))
 		return;
 	id->cm->counters.tx_retries++;
-	queue_mad(id->cm, &id->route.path, id->mad);
+	queue_mad(id->cm, &id->route.path, id->route.pkey, id->mad);
 }
 
 void adv_cm_retransmit(struct adv_cm_id *id, uint64_t now)

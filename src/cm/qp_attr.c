@@ -20,10 +20,19 @@ static bool has_peer(const struct adv_cm_id *id)
 	}
 }
 
+/* Returns the index of the route's P_Key; before there is a route, 0. */
+static uint16_t pkey_index(const struct adv_cm_id *id)
+{
+	int index = adv_pkey_index(&id->cm->config.pkeys, id->route.pkey);
+
+	return index > 0 ? (uint16_t)index : 0;
+}
+
 static void to_init(const struct adv_cm_id *id, struct ibv_qp_attr *attr, int *mask)
 {
 	*mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
 	attr->port_num = 1;
+	attr->pkey_index = pkey_index(id);
 	if (id->qp_type == IBV_QPT_UD) {
 		attr->qkey = id->qkey ? id->qkey : ADV_CM_UDP_QKEY;
 		*mask |= IBV_QP_QKEY;

@@ -39,8 +39,8 @@ static int qp_type_of(const struct adv_cm_req *req)
 }
 
 /* Returns the reason to reject a request regardless of the listener; 0: none. */
-static uint16_t reason_to_reject(const struct adv_cm_req *req, const struct adv_rx_meta *meta,
-				 struct adv_cm_ip_header *header)
+static uint16_t reason_to_reject(const struct adv_cm *cm, const struct adv_cm_req *req,
+				 const struct adv_rx_meta *meta, struct adv_cm_ip_header *header)
 {
 	if (qp_type_of(req) < 0)
 		return ADV_CM_REJ_INVALID_TRANSPORT_TYPE;
@@ -55,7 +55,7 @@ static uint16_t reason_to_reject(const struct adv_cm_req *req, const struct adv_
 		return ADV_CM_REJ_INVALID_GID;
 	if (adv_mtu_bytes(req->path_mtu) == 0)
 		return ADV_CM_REJ_INVALID_MTU;
-	if ((req->pkey & 0x7fff) != (ADV_PKEY_DEFAULT & 0x7fff))
+	if (!adv_cm_pkey_for(cm, req->pkey))
 		return ADV_CM_REJ_UNSUPPORTED;
 	return 0;
 }
@@ -100,6 +100,7 @@ static void set_route(struct adv_cm_id *id, const struct adv_cm_req *req)
 	route->mtu = (enum ibv_mtu)req->path_mtu;
 	route->packet_life_time = life ? life - 1 : 0;
 	route->rate = req->primary.packet_rate;
+	route->pkey = adv_cm_pkey_for(id->cm, req->pkey);
 }
 
 static void take_req(struct adv_cm_id *id, const struct adv_cm_packet *packet)
@@ -176,7 +177,7 @@ void adv_cm_rx_req(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *me
 		answer_repeated_req(old, packet);
 		return;
 	}
-	reason = reason_to_reject(req, meta, &header);
+	reason = reason_to_reject(cm, req, meta, &header);
 	if (reason) {
 		cm->counters.rx_malformed++;
 		adv_cm_reject_stateless(cm, meta, packet, reason);

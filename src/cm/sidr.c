@@ -32,7 +32,7 @@ int adv_cm_connect_sidr(struct adv_cm_id *id, uint64_t now, const struct adv_cm_
 	adv_cm_id_set_state(id, ADV_CM_SIDR_REQ_SENT);
 	packet.tid = id->tid;
 	req->request_id = id->local_comm_id;
-	req->pkey = ADV_PKEY_DEFAULT;
+	req->pkey = id->route.pkey;
 	req->service_id = adv_cm_service_id((uint16_t)id->ps, id->remote.port);
 	adv_cm_ip_header_of(id, req->private_data);
 	memcpy(req->private_data + ADV_CM_IP_HEADER_LEN, param->private_data,
@@ -112,6 +112,7 @@ static void add_sidr_request(struct adv_cm_id *listener, uint64_t now,
 	adv_cm_id_begin(id);
 	adv_cm_id_set_state(id, ADV_CM_SIDR_REQ_RCVD);
 	id->tid = packet->tid;
+	id->route.pkey = adv_cm_pkey_for(id->cm, req->pkey);
 	id->route.path.tclass = meta->tclass & 0xfc;
 	id->route.path.hop_limit = ADV_CM_HOP_LIMIT;
 	id->route.path.sport = adv_udp_sport(0, ADV_GSI_QPN, ADV_GSI_QPN);
@@ -136,7 +137,7 @@ void adv_cm_rx_sidr_req(struct adv_cm *cm, uint64_t now, const struct adv_rx_met
 	}
 	if (id || !adv_cm_ip_header_decode(req->private_data, sizeof(req->private_data), &header) ||
 	    !adv_gid_equal(&header.source, &meta->sgid) ||
-	    !adv_gid_equal(&header.destination, &meta->dgid)) {
+	    !adv_gid_equal(&header.destination, &meta->dgid) || !adv_cm_pkey_for(cm, req->pkey)) {
 		cm->counters.rx_malformed++;
 		return;
 	}

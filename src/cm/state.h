@@ -194,6 +194,14 @@ struct adv_cm {
 	struct adv_cm_counters counters;
 };
 
+/* Returns the entry of the port's table that matches a peer's P_Key; 0: none does. */
+static inline uint16_t adv_cm_pkey_for(const struct adv_cm *cm, uint16_t pkey)
+{
+	int index = adv_pkey_match_index(&cm->config.pkeys, pkey);
+
+	return index < 0 ? 0 : cm->config.pkeys.pkey[index];
+}
+
 /* Handles one kind of message. */
 typedef void adv_cm_rx_fn(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *meta,
 			  const struct adv_cm_packet *packet);

@@ -105,6 +105,8 @@ static int take_tables(struct adv_daemon *d, const struct adv_carried *c, char *
 		return EPROTO;
 	}
 	tidy_ledger(d, c->sockets);
+	if (!page->table.pkeys.count || page->table.pkeys.count > ADV_PKEYS_MAX)
+		page->table.pkeys = d->pkeys;
 	return 0;
 }
 

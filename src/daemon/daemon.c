@@ -179,8 +179,13 @@ int adv_daemon_make_tables(struct adv_daemon *d, char *why, size_t why_len)
 	if (!error) {
 		page = adv_gid_publish_create(&d->table_fd);
 		error = page ? 0 : errno;
+	}
+	if (!error) {
 		d->gids = &page->table;
 		d->senders = &page->senders;
+		if (!d->pkeys.count)
+			adv_pkey_table_default(&d->pkeys);
+		d->gids->pkeys = d->pkeys;
 	}
 	if (error == EFBIG)
 		snprintf(why, why_len,

@@ -107,6 +107,7 @@ struct adv_daemon {
 	int counters[ADV_SLOTS];
 	struct adv_gid_table *gids;
 	struct adv_senders *senders;
+	struct adv_pkey_table pkeys; /* configured; empty: ADV_PKEY_DEFAULT only */
 	bool system;
 	bool foreground;
 	uid_t uid;

@@ -70,6 +70,7 @@ uint32_t adv_gid_publish(struct adv_gid_table *shared)
 	/* A GUID never changes. */
 	next.node_guid = shared->node_guid && !torn ? shared->node_guid
 						    : adv_gid_policy_guid(&snapshot, guid_seed());
+	next.pkeys = shared->pkeys;
 	if (!torn && memcmp((char *)&next + from, (char *)shared + from, sizeof(next) - from) == 0)
 		return 0;
 	what = ADV_CONTROL_NOTICE_GIDS;

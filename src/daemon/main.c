@@ -24,6 +24,7 @@
 
 #define LINGER_DEFAULT_MS 1000
 #define LINGER_MAX_S	  86400
+#define PKEYS_VARIABLE	  "ADVERB_PKEYS"
 #define LISTEN_FD	  3 /* SD_LISTEN_FDS_START of sd_listen_fds(3) */
 
 struct options {
@@ -33,7 +34,8 @@ struct options {
 	int ready_fd;
 	int listen_fd; /* listening control socket of a service manager; -1: none */
 	int estate_fd; /* queue end of the carrier of an earlier daemon (carrier.h); -1: none */
-	unsigned descriptors; /* the starting process's limit of descriptors */
+	struct adv_pkey_table pkeys; /* empty: the default */
+	unsigned descriptors;	     /* the starting process's limit of descriptors */
 };
 
 __attribute__((visibility("default"))) const char *argp_program_version = "adverbd " ADV_VERSION;
@@ -46,6 +48,8 @@ static const struct argp_option argp_options[] = {
 	 "Serve all users of this network namespace, and stay without clients (root only)", 0},
 	{"linger", 'l', "SECONDS", 0, "Exit this many seconds after the last client (default 1)",
 	 0},
+	{"pkeys", 'p', "LIST", 0,
+	 "P_Key table of the port, separated by commas (default: ADVERB_PKEYS, or 0xffff)", 0},
 	{"ready-fd", KEY_READY_FD, "FD", OPTION_HIDDEN, "Report the start on this descriptor", 0},
 	{"estate-fd", KEY_ESTATE_FD, "FD", OPTION_HIDDEN,
 	 "Continue with the sockets in this socket's queue", 0},
@@ -67,6 +71,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	struct options *o = state->input;
 	char *end;
 	double seconds;
+	char why[80];
 
 	switch (key) {
 	case 'f':
@@ -81,6 +86,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--linger: '%s' is not a number of seconds from 0 to %d",
 				   arg, LINGER_MAX_S);
 		o->linger_ms = (uint64_t)(seconds * 1000);
+		return 0;
+	case 'p':
+		if (!adv_pkey_table_parse(arg, &o->pkeys, why, sizeof(why)))
+			argp_error(state, "--pkeys: %s", why);
 		return 0;
 	case KEY_READY_FD:
 		o->ready_fd = parse_fd("--ready-fd", arg, state);
@@ -245,6 +254,19 @@ static unsigned carried_most(const struct options *o)
 	return o->descriptors / 2 > ADV_CARRIER_LEAST ? o->descriptors / 2 : ADV_CARRIER_LEAST;
 }
 
+/* Reads the P_Key table of the environment, if no option has set one. 0 or EINVAL. */
+static int read_pkeys(struct adv_pkey_table *pkeys, char *why, size_t why_len)
+{
+	const char *text = getenv(PKEYS_VARIABLE);
+	char reason[80];
+
+	if (pkeys->count || !text || !*text ||
+	    adv_pkey_table_parse(text, pkeys, reason, sizeof(reason)))
+		return 0;
+	snprintf(why, why_len, PKEYS_VARIABLE ": %s", reason);
+	return EINVAL;
+}
+
 static int start_daemon(struct options *o)
 {
 	struct adv_daemon d = {.system = o->system,
@@ -253,13 +275,17 @@ static int start_daemon(struct options *o)
 			       .foreground = o->foreground,
 			       .ready_fd = o->ready_fd,
 			       .marker = -1,
+			       .pkeys = o->pkeys,
 			       .listener = o->listen_fd,
 			       .listener_passed = o->listen_fd >= 0,
 			       .run_worker = adv_worker_run,
 			       .carrier = {.queue = -1, .feed = -1, .most = carried_most(o)}};
 	char why[900] = "";
-	int error = o->estate_fd < 0 ? adv_daemon_create(&d, why, sizeof(why))
-				     : adv_daemon_adopt(&d, o->estate_fd, why, sizeof(why));
+	int error = read_pkeys(&d.pkeys, why, sizeof(why));
+
+	if (!error)
+		error = o->estate_fd < 0 ? adv_daemon_create(&d, why, sizeof(why))
+					 : adv_daemon_adopt(&d, o->estate_fd, why, sizeof(why));
 
 	if (!error)
 		return adv_keeper_start(&d);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "host/capture_exchange.h"
 #include "link/bell.h"
 #include "link/port.h"
@@ -23,6 +24,7 @@
 /* Mask that limits QP1 to 16 source ports. Each source port needs a socket. QP1 has little traffic,
  * so 16 are enough. */
 #define PORT_CHOICE 0xfu
+#define WARN_NS	    1000000000u
 
 struct adv_qp1 {
 	int socket;
@@ -37,6 +39,7 @@ struct adv_qp1 {
 	uint32_t psn;
 	bool full;
 	struct adv_qp1_counters counters;
+	uint64_t warn_at;  /* earliest time of the next warning */
 	adv_qp1_rx_fn *fn; /* callback of the current or last adv_qp1_receive() */
 	void *user;
 	uint64_t refused;	       /* packets of that adv_qp1_receive() that were not for QP1 */
@@ -202,11 +205,27 @@ static bool is_ours(const struct adv_qp1 *q, const struct adv_gid *gid)
 	return false;
 }
 
-/* True for the default partition. The top bit of the P_Key only marks the sender as a full
- * member. */
-static bool pkey_fits(uint16_t pkey)
+/* Returns the entry of the port's table that matches the packet's P_Key (IBTA 10.9.8: QP1 accepts
+ * each of them); 0: none does. */
+static uint16_t own_pkey(const struct adv_qp1 *q, uint16_t pkey)
 {
-	return (pkey & 0x7fff) == (ADV_PKEY_DEFAULT & 0x7fff);
+	int index = adv_pkey_match_index(&q->gids.pkeys, pkey);
+
+	return index < 0 ? 0 : q->gids.pkeys.pkey[index];
+}
+
+/* Logs a P_Key of no partition of this port, at most once a second: the sender learns nothing. */
+static void note_violation(struct adv_qp1 *q, const struct adv_rx_meta *meta, uint16_t pkey)
+{
+	uint64_t now = adv_clock_ns();
+	char from[ADV_GID_TEXT_LENGTH];
+
+	if (now < q->warn_at)
+		return;
+	q->warn_at = now + WARN_NS;
+	adv_warn("dropped a management datagram of %s: its P_Key 0x%04x matches none of this port "
+		 "(IBTA 10.9)",
+		 adv_gid_text(&meta->sgid, from), pkey);
 }
 
 /* True if the source port is acceptable. A packet of this machine must come from QP1's own port,
@@ -223,20 +242,25 @@ static void receive_one(void *user, const struct adv_rx_packet *pkt)
 	struct adv_qp1 *q = user;
 	struct adv_headers h;
 	size_t n = adv_headers_decode(pkt->data, pkt->len, &h);
+	struct adv_rx_meta meta = *pkt->meta;
 	uint8_t mad[ADV_MAD_LEN];
 
 	q->refused++;
 	if (!n || h.bth.opcode != (ADV_SERVICE_UD | ADV_OP_SEND_ONLY) ||
-	    h.bth.dest_qpn != ADV_GSI_QPN || !pkey_fits(h.bth.pkey) ||
-	    h.deth.qkey != ADV_GSI_QKEY || h.bth.pad || pkt->len - n != ADV_MAD_LEN ||
-	    !is_ours(q, &pkt->meta->dgid) || adv_gid_is_multicast(&pkt->meta->sgid) ||
-	    !sender_fits(q, pkt->meta))
+	    h.bth.dest_qpn != ADV_GSI_QPN || h.deth.qkey != ADV_GSI_QKEY || h.bth.pad ||
+	    pkt->len - n != ADV_MAD_LEN || !is_ours(q, &pkt->meta->dgid) ||
+	    adv_gid_is_multicast(&pkt->meta->sgid) || !sender_fits(q, pkt->meta))
 		return;
+	meta.pkey = own_pkey(q, h.bth.pkey);
+	if (!meta.pkey) {
+		note_violation(q, &meta, h.bth.pkey);
+		return;
+	}
 	q->refused--;
 	q->counters.rx++;
 	/* The packet may be in memory that another process can write. */
 	memcpy(mad, adv_rx_payload(pkt, n), sizeof(mad));
-	q->fn(q->user, pkt->meta, mad);
+	q->fn(q->user, &meta, mad);
 }
 
 unsigned adv_qp1_receive(struct adv_qp1 *q, unsigned budget, adv_qp1_rx_fn *fn, void *user)
@@ -294,6 +318,7 @@ int adv_qp1_set_faults(struct adv_qp1 *q, adv_fault_link_decide_fn *fn, void *us
 struct error_call {
 	adv_qp1_error_fn *fn;
 	void *user;
+	const struct adv_qp1 *qp1;
 };
 
 static void take_error(void *user, const struct adv_gid *sgid, const struct adv_gid *dgid,
@@ -304,7 +329,7 @@ static void take_error(void *user, const struct adv_gid *sgid, const struct adv_
 	size_t n = adv_headers_decode(quote, len, &h);
 
 	if (n && h.bth.opcode == (ADV_SERVICE_UD | ADV_OP_SEND_ONLY) &&
-	    h.bth.pkey == ADV_PKEY_DEFAULT && h.bth.dest_qpn == ADV_GSI_QPN &&
+	    own_pkey(call->qp1, h.bth.pkey) && h.bth.dest_qpn == ADV_GSI_QPN &&
 	    h.deth.src_qpn == ADV_GSI_QPN && h.deth.qkey == ADV_GSI_QKEY)
 		call->fn(call->user, sgid, dgid, quote + n, len - n);
 }
@@ -316,7 +341,7 @@ int adv_qp1_error_fd(const struct adv_qp1 *q)
 
 void adv_qp1_errors(struct adv_qp1 *q, unsigned budget, adv_qp1_error_fn *fn, void *user)
 {
-	struct error_call call = {fn, user};
+	struct error_call call = {fn, user, q};
 
 	(void)adv_udp_read_errors(q->udp, budget, take_error, &call);
 }
@@ -337,7 +362,7 @@ static void fill_packet(struct adv_qp1 *q, unsigned i)
 {
 	struct adv_headers h = {
 		.bth = {.opcode = (ADV_SERVICE_UD | ADV_OP_SEND_ONLY),
-			.pkey = ADV_PKEY_DEFAULT,
+			.pkey = q->mad[i].pkey,
 			.dest_qpn = q->mad[i].dest_qpn,
 			.psn = q->psn},
 		.deth = {.qkey = ADV_GSI_QKEY, .src_qpn = ADV_GSI_QPN},

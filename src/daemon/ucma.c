@@ -49,8 +49,10 @@ static int watch_descriptor(struct adv_ucma *u, int fd, uint64_t data)
 
 static struct adv_cm *make_engine(const struct adv_ucma *u)
 {
-	struct adv_cm_config config = {
-		.node_guid = u->gids.node_guid, .early_ns = EARLY_NS, .again_ns = AGAIN_NS};
+	struct adv_cm_config config = {.node_guid = u->gids.node_guid,
+				       .early_ns = EARLY_NS,
+				       .again_ns = AGAIN_NS,
+				       .pkeys = u->gids.pkeys};
 	struct adv_cm *cm;
 
 	if (getrandom(&config.seed, sizeof(config.seed), 0) != (ssize_t)sizeof(config.seed))

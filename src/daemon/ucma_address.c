@@ -90,7 +90,7 @@ void adv_ucma_fill_route(const struct adv_ucma_id *id, struct adv_ucma_route *ou
 	if (!id->ifindex)
 		return;
 	out->port_num = 1;
-	out->pkey = ADV_PKEY_DEFAULT;
+	out->pkey = route ? route->pkey : u->gids.pkeys.pkey[0];
 	out->sgid = local->ip;
 	if (remote->family)
 		out->dgid = remote->ip;

@@ -200,6 +200,8 @@ int adv_device_attach_stream(struct adv_device *d, uint32_t qpn, int fd,
 
 /* Copies the GID table that the engine uses. Any thread, with or without the lock. */
 void adv_device_gids(struct adv_device *d, struct adv_gid_table *copy);
+/* Copies the P_Key table, which never changes. Any thread, with or without the lock. */
+void adv_device_pkeys(struct adv_device *d, struct adv_pkey_table *copy);
 
 /* Copies the GID table without a device (ibv_get_device_list): connects to adverbd or starts it. 0
  * or errno. */

@@ -23,7 +23,9 @@ int adv_device_load_gids(struct adv_device *d)
 		addresses[i].gid = t.entry[i].gid;
 		addresses[i].ifindex = t.entry[i].ifindex;
 	}
-	err = adv_engine_set_gids(d->engine, gids, t.count);
+	err = adv_engine_set_pkeys(d->engine, &t.pkeys);
+	if (!err)
+		err = adv_engine_set_gids(d->engine, gids, t.count);
 	if (!err)
 		err = adv_udp_set_addresses(d->udp, addresses, t.count);
 	if (err)
@@ -57,6 +59,13 @@ void adv_device_gids(struct adv_device *d, struct adv_gid_table *copy)
 	pthread_mutex_unlock(&d->gids_lock);
 	if (atomic_load(&d->port_down))
 		copy->port_active = 0;
+}
+
+void adv_device_pkeys(struct adv_device *d, struct adv_pkey_table *copy)
+{
+	pthread_mutex_lock(&d->gids_lock);
+	*copy = d->gids.pkeys;
+	pthread_mutex_unlock(&d->gids_lock);
 }
 
 int adv_device_probe(struct adv_gid_table *copy)

@@ -25,7 +25,7 @@ bool adv_gid_table_read(const struct adv_gid_table *shared, struct adv_gid_table
 		if (after != before)
 			continue;
 		atomic_init(&copy->sequence, before);
-		return copy->count <= ADV_GID_TABLE_ENTRIES;
+		return copy->count <= ADV_GID_TABLE_ENTRIES && copy->pkeys.count <= ADV_PKEYS_MAX;
 	}
 	return false;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The GID table that the daemon publishes in shared, read-only pages. Its sequence number is odd
- * while the daemon writes; the daemon is the only writer. After the GID table follows a table of
- * this machine's senders and their UDP ports.
+ * The tables of the port that the daemon publishes in shared, read-only pages: GIDs and P_Keys. The
+ * sequence number is odd while the daemon writes; the daemon is the only writer. After them follows
+ * a table of this machine's senders and their UDP ports.
  */
 #ifndef ADV_HOST_GID_TABLE_H
 #define ADV_HOST_GID_TABLE_H
@@ -12,6 +12,7 @@
 
 #include "host/control_protocol.h"
 #include "wire/packet.h"
+#include "wire/pkey.h"
 
 #define ADV_GID_TABLE_ENTRIES 256
 
@@ -32,9 +33,10 @@ struct adv_gid_entry {
 struct adv_gid_table {
 	_Atomic uint32_t sequence;
 	uint32_t count;
-	uint32_t port_active; /* 0: no interface is usable */
-	uint32_t active_mtu;  /* bytes; of entry 0's interface */
-	uint64_t node_guid;   /* in network byte order, like ibv_get_device_guid() */
+	uint32_t port_active;	     /* 0: no interface is usable */
+	uint32_t active_mtu;	     /* bytes; of entry 0's interface */
+	uint64_t node_guid;	     /* in network byte order, like ibv_get_device_guid() */
+	struct adv_pkey_table pkeys; /* never changes while adverbd runs */
 	struct adv_gid_entry entry[ADV_GID_TABLE_ENTRIES];
 };
 

@@ -18,7 +18,6 @@
 #define ADV_VENDOR_PART_ID 0xad01
 #define ADV_HW_VER	   1
 
-#define ADV_DEFAULT_PKEY   0xffff
 #define ADV_PHYS_LINK_UP   5
 #define ADV_PHYS_DISABLED  3
 

@@ -277,6 +277,24 @@ static void write_rate(struct adv_files *f, uint32_t mbps)
 		       tenths % 10 ? ".5" : "", lanes, speeds[i].name);
 }
 
+static bool wanted_pkey(const void *user, const char *name)
+{
+	const struct adv_pkey_table *t = user;
+
+	return strtoul(name, NULL, 10) < t->count;
+}
+
+static void write_pkeys(struct adv_files *f, const struct adv_pkey_table *t)
+{
+	adv_files_sweep(f, PORT "/pkeys", wanted_pkey, t);
+	for (uint32_t i = 0; i < t->count; i++) {
+		char path[PATH_ROOM];
+
+		snprintf(path, sizeof(path), PORT "/pkeys/%u", i);
+		adv_files_text(f, path, "0x%04x\n", t->pkey[i]);
+	}
+}
+
 static void write_port(struct adv_files *f, const struct adv_gid_table *t)
 {
 	adv_files_text(f, PORT "/state", t->port_active ? "4: ACTIVE\n" : "1: DOWN\n");
@@ -289,7 +307,7 @@ static void write_port(struct adv_files *f, const struct adv_gid_table *t)
 	adv_files_text(f, PORT "/sm_lid", "0x0\n");
 	adv_files_text(f, PORT "/sm_sl", "0\n");
 	adv_files_text(f, PORT "/cap_mask", "0x%08x\n", ADV_PORT_CAP_FLAGS);
-	adv_files_text(f, PORT "/pkeys/0", "0x%04x\n", ADV_DEFAULT_PKEY);
+	write_pkeys(f, &t->pkeys);
 }
 
 static bool wanted_index(const void *user, const char *name)

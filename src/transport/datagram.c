@@ -57,7 +57,7 @@ static void emit_datagram(struct adv_qp *qp, struct adv_tx_batch *batch,
 	h.bth.opcode = ADV_SERVICE_UD | ADV_OP_SEND_ONLY;
 	if (wqe->opcode == IBV_WR_SEND_WITH_IMM)
 		h.bth.opcode++;
-	h.bth.pkey = ADV_PKEY_DEFAULT;
+	h.bth.pkey = qp->pkey;
 	h.bth.dest_qpn = wqe->remote_qpn;
 	h.bth.psn = qp->req.next_psn;
 	h.bth.pad = -wqe->length & 3;

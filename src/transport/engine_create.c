@@ -50,6 +50,7 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 	e->tx_ecn = e->cc_ops && (e->cc_ops->on_cnp || e->cc_ops->marks_in_acks) ? ADV_ECN_ECT0
 										 : ADV_ECN_NOT_ECT;
 	e->pace_burst = config->pace_burst;
+	adv_pkey_table_default(&e->pkeys);
 	e->line_mbps = DEFAULT_LINE_MBPS;
 	e->timeout_ticks = config->timeout_ticks ? config->timeout_ticks : 1;
 	adv_list_init(&e->tx_ready);

@@ -12,11 +12,18 @@
 #include "transport/unreliable.h"
 #include "transport/unusual.h"
 
-/* True if the P_Key matches the engine's P_Key, which is the default key with full membership (IBTA
- * 10.9.1.2). Two limited members would not match. */
-static bool pkey_good(uint16_t pkey)
+/* True if the packet's P_Key matches that of the QP. Else counts and notes the violation, and does
+ * not change the QP. */
+static bool pkey_good(struct adv_qp *qp, const struct adv_bth *bth, const struct adv_rx_meta *meta)
 {
-	return (pkey & 0x7fff) == (ADV_PKEY_DEFAULT & 0x7fff);
+	struct adv_engine *e = qp->engine;
+
+	if (adv_pkeys_match(bth->pkey, qp->pkey))
+		return true;
+	e->counters.rx_bad_pkey++;
+	e->pkey_violation = (struct adv_pkey_violation){
+		.sgid = meta->sgid, .qpn = qp->qpn, .pkey = bth->pkey, .own = qp->pkey};
+	return false;
 }
 
 /* True if the destination of a UD packet is an address of the GID table or a multicast group. A
@@ -45,10 +52,8 @@ static void deliver_packet(struct adv_engine *e, struct adv_qp *qp, uint64_t now
 		c->rx_no_qp++;
 		return;
 	}
-	if (!pkey_good(in->h->bth.pkey)) {
-		c->rx_bad_pkey++;
+	if (!pkey_good(qp, &in->h->bth, in->meta))
 		return;
-	}
 	if (qp->type == IBV_QPT_UD) {
 		if (!is_our_address(e, in))
 			c->rx_bad_address++;
@@ -146,7 +151,7 @@ static uint64_t *wrong_sender(struct adv_engine *e, const struct adv_qp *qp,
 
 	if (!qp || qp->type == IBV_QPT_UD || !adv_qp_can_receive(qp))
 		return &c->rx_no_qp;
-	if (!pkey_good(bth->pkey))
+	if (!adv_pkeys_match(bth->pkey, qp->pkey))
 		return &c->rx_bad_pkey;
 	if (!adv_gid_equal(&meta->sgid, &qp->path.dgid) ||
 	    !adv_gid_equal(&meta->dgid, &qp->path.sgid))

@@ -130,6 +130,8 @@ struct adv_engine {
 	unsigned number;	  /* of the engines that share tpt; 0: tpt is own_tpt */
 	struct adv_engine_gid *gids;
 	unsigned gid_count;
+	struct adv_pkey_table pkeys;
+	struct adv_pkey_violation pkey_violation;
 	const _Atomic uint16_t *sender_port; /* by prefix, see adv_engine_set_senders(); or NULL */
 	const _Atomic uint16_t *sender_home;
 	const void *owner; /* owner of new objects */

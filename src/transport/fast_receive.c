@@ -293,12 +293,17 @@ INLINED bool receive_ack(struct adv_qp *qp, const struct adv_rx_packet *pkt, uin
 
 /* ---- incoming packets ---- */
 
-/* The bits of a BTH's first 8 bytes that must have one value: the service RC, the version, and the
- * P_Key except its membership bit. */
-#define FIXED_MASK                                                                                 \
-	((uint64_t)ADV_SERVICE_MASK << 56 | (uint64_t)ADV_BTH_TVER_MASK << 48 |                    \
-	 (uint64_t)0x7fff << 32)
-#define FIXED_VALUE ((uint64_t)(ADV_PKEY_DEFAULT & 0x7fff) << 32)
+/* The bits of a BTH's first 8 bytes that must be 0: the service, which is then RC, and the
+ * version. */
+#define FIXED_MASK ((uint64_t)ADV_SERVICE_MASK << 56 | (uint64_t)ADV_BTH_TVER_MASK << 48)
+/* The bits that decide which QP receives the packet. */
+#define TARGET_MASK (FIXED_MASK | (uint64_t)0xffff << 32 | ADV_QPN_MASK)
+
+/* True if the P_Key of the BTH that begins with these 8 bytes matches that of the QP. */
+INLINED bool is_in_partition(const struct adv_qp *qp, uint64_t bth)
+{
+	return adv_pkeys_match((uint16_t)(bth >> 32), qp->pkey);
+}
 
 /* True if the QP's peer sent the packet to the QP. */
 INLINED bool is_from_peer(const struct adv_qp *qp, const struct adv_rx_meta *meta)
@@ -374,10 +379,11 @@ INLINED struct adv_qp *receiver_in_range(const struct adv_qpn_range *r,
 	if ((pkt->meta->tclass & ADV_ECN_MASK) == ADV_ECN_CE)
 		return NULL;
 	bth = adv_get_be64(pkt->data);
-	if ((bth & FIXED_MASK) != FIXED_VALUE || pkt->more || pkt->source)
+	if ((bth & FIXED_MASK) || pkt->more || pkt->source)
 		return NULL;
 	qp = r->qp[((uint32_t)bth & ADV_QPN_MASK) - r->first];
-	if (!qp || (qp->unusual & ADV_UNUSUAL_FOR_REQUEST) || !is_from_peer(qp, pkt->meta))
+	if (!qp || (qp->unusual & ADV_UNUSUAL_FOR_REQUEST) || !is_in_partition(qp, bth) ||
+	    !is_from_peer(qp, pkt->meta))
 		return NULL;
 	return qp;
 }
@@ -415,7 +421,7 @@ static __attribute__((noinline)) void rx_any(struct adv_engine *e, uint64_t now,
 
 	if (qp && pkt->datagram) {
 		e->rx_datagram = pkt->datagram;
-		e->rx_bth = adv_get_be64(pkt->data) & (FIXED_MASK | ADV_QPN_MASK);
+		e->rx_bth = adv_get_be64(pkt->data) & TARGET_MASK;
 		e->rx_qp = qp;
 	}
 	deliver(e, qp, now, pkt);
@@ -427,8 +433,7 @@ INLINED void rx_in_datagram(struct adv_engine *e, uint64_t now, const struct adv
 {
 	struct adv_qp *qp = e->rx_qp;
 
-	if (pkt->datagram != e->rx_datagram ||
-	    (adv_get_be64(pkt->data) & (FIXED_MASK | ADV_QPN_MASK)) != e->rx_bth)
+	if (pkt->datagram != e->rx_datagram || (adv_get_be64(pkt->data) & TARGET_MASK) != e->rx_bth)
 		rx_any(e, now, pkt);
 	else
 		deliver(e, qp->unusual & ADV_UNUSUAL_FOR_REQUEST ? NULL : qp, now, pkt);

@@ -135,7 +135,7 @@ static void emit_cnp(struct adv_qp *qp, struct adv_tx_batch *batch)
 	f->cnp_due = false;
 	memset(&h.bth, 0, sizeof(h.bth));
 	h.bth.opcode = ADV_OPCODE_CNP;
-	h.bth.pkey = ADV_PKEY_DEFAULT;
+	h.bth.pkey = qp->pkey;
 	h.bth.becn = true;
 	h.bth.dest_qpn = qp->attr.dest_qp_num;
 	f->cnp_path = qp->path;

@@ -60,7 +60,8 @@ static int check_values(const struct adv_qp *qp, const struct ibv_qp_attr *a, in
 	} checks[] = {
 		{IBV_QP_CUR_STATE, a->cur_qp_state == qp->state, a->cur_qp_state,
 		 "the current state"},
-		{IBV_QP_PKEY_INDEX, a->pkey_index == 0, a->pkey_index, "0"},
+		{IBV_QP_PKEY_INDEX, a->pkey_index < qp->engine->pkeys.count, a->pkey_index,
+		 "an index of the P_Key table (ibv_query_pkey)"},
 		{IBV_QP_PORT, a->port_num == 1, a->port_num, "1"},
 		{IBV_QP_ACCESS_FLAGS,
 		 !(a->qp_access_flags & ~(unsigned)(ACCESS_ALL | IBV_ACCESS_OPTIONAL_RANGE)),
@@ -280,6 +281,7 @@ static int change_attributes(struct adv_qp *qp, enum ibv_qp_state next,
 	const struct ibv_qp_attr old_attr = qp->attr;
 	const struct adv_path old_path = qp->path;
 	const uint32_t old_mtu = qp->mtu;
+	const uint16_t old_pkey = qp->pkey;
 	enum ibv_qp_state before = qp->state;
 	struct adv_path path;
 	uint32_t mtu;
@@ -292,15 +294,18 @@ static int change_attributes(struct adv_qp *qp, enum ibv_qp_state next,
 	qp->path = path;
 	qp->peer_is_here = adv_address_is_here(qp->engine, &path.dgid);
 	qp->mtu = qp->type == IBV_QPT_UD ? port_mtu(qp->engine) : mtu;
-	qp->fast.bth = adv_bth_start(ADV_PKEY_DEFAULT, qp->attr.dest_qp_num);
+	if (mask & IBV_QP_PKEY_INDEX)
+		qp->pkey = qp->engine->pkeys.pkey[attr->pkey_index];
 	err = perform_transition(qp, next, mask);
 	if (err) {
 		qp->attr = old_attr;
 		qp->path = old_path;
 		qp->peer_is_here = adv_address_is_here(qp->engine, &old_path.dgid);
 		qp->mtu = old_mtu;
+		qp->pkey = old_pkey;
 		return err;
 	}
+	qp->fast.bth = adv_bth_start(qp->pkey, qp->attr.dest_qp_num);
 	if (before == IBV_QPS_RTS && next == IBV_QPS_SQD)
 		qp->sqd_event_wanted =
 			(mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) && attr->en_sqd_async_notify;

@@ -229,6 +229,7 @@ struct adv_qp {
 	struct ibv_qp_attr attr; /* attributes as set by modify and returned by query */
 	uint32_t mtu;		 /* bytes, from attr.path_mtu; UD: MTU of the port */
 	struct adv_path path;	 /* RC, UC: from RTR on */
+	uint16_t pkey;		 /* of the table's entry attr.pkey_index; from INIT on */
 	bool peer_is_here;	 /* path.dgid is an address of this machine */
 	struct adv_send_queue sq;
 	struct adv_recv_queue rq;

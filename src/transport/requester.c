@@ -118,7 +118,7 @@ static void fill_headers(const struct adv_qp *qp, struct adv_headers *h,
 {
 	memset(&h->bth, 0, sizeof(h->bth));
 	h->bth.opcode = (uint8_t)(qp->service | op);
-	h->bth.pkey = ADV_PKEY_DEFAULT;
+	h->bth.pkey = qp->pkey;
 	h->bth.dest_qpn = qp->attr.dest_qp_num;
 	h->bth.psn = qp->req.next_psn;
 	h->xrceth.xrcsrq = wqe->remote_qpn;

@@ -14,7 +14,7 @@ static void fill_response(const struct adv_qp *qp, struct adv_headers *h, uint8_
 {
 	memset(&h->bth, 0, sizeof(h->bth));
 	h->bth.opcode = (uint8_t)(qp->service | op);
-	h->bth.pkey = ADV_PKEY_DEFAULT;
+	h->bth.pkey = qp->pkey;
 	h->bth.dest_qpn = qp->attr.dest_qp_num;
 	h->bth.psn = psn;
 	h->aeth.syndrome = ADV_AETH_ACK | ADV_AETH_NO_CREDITS;

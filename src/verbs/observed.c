@@ -65,7 +65,7 @@ static struct adv_check_port port_sizes(struct ibv_context *context)
 	struct adv_gid_table *table = adv_ibv_gids_of(context);
 	const struct adv_check_port sizes = {
 		.ports = 1,
-		.pkeys = 1,
+		.pkeys = table ? table->pkeys.count : 1,
 		.gids = table ? table->count : 0,
 	};
 

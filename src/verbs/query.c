@@ -49,7 +49,6 @@ static const struct ibv_device_attr device_attr = {
 	.max_srq = ADV_MAX_SRQ,
 	.max_srq_wr = ADV_MAX_SRQ_WR,
 	.max_srq_sge = ADV_MAX_SGE,
-	.max_pkeys = 1,
 	.local_ca_ack_delay = 15,
 	.phys_port_cnt = 1,
 };
@@ -79,6 +78,7 @@ int adv_ibv_query_device_ex(struct ibv_context *context,
 	const uint32_t odp_flush = 1 << 6, odp_atomic_write = 1 << 7;
 	const uint32_t odp = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV;
 	struct ibv_device_attr_ex full = {.orig_attr = device_attr};
+	struct adv_pkey_table pkeys;
 
 	watch_query(ADV_CHECK_QUERY_DEVICE);
 	if (input && input->comp_mask)
@@ -88,6 +88,8 @@ int adv_ibv_query_device_ex(struct ibv_context *context,
 				      "ibv_query_device_ex()");
 	full.orig_attr.node_guid = ibv_get_device_guid(context->device);
 	full.orig_attr.sys_image_guid = full.orig_attr.node_guid;
+	adv_device_pkeys(adv_ibv_context_of(context)->device, &pkeys);
+	full.orig_attr.max_pkeys = (uint16_t)pkeys.count;
 	full.odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
 	full.odp_caps.per_transport_caps.rc_odp_caps =
 		odp | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC |
@@ -162,7 +164,7 @@ static void fill_port(const struct adv_gid_table *table, struct ibv_port_attr *a
 	attr->gid_tbl_len = (int)table->count;
 	attr->port_cap_flags = ADV_PORT_CAP_FLAGS;
 	attr->max_msg_sz = ADV_MAX_MSG;
-	attr->pkey_tbl_len = 1;
+	attr->pkey_tbl_len = (uint16_t)table->pkeys.count;
 	attr->max_vl_num = 1;
 	attr->link_layer = IBV_LINK_LAYER_ETHERNET;
 	attr->flags = IBV_QPF_GRH_REQUIRED;
@@ -326,25 +328,33 @@ ADV_EXPORT_OLD(adv_ibv_query_gid_type, ibv_query_gid_type, "IBVERBS_PRIVATE_65")
 ADV_EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int index,
 			      __be16 *pkey)
 {
-	if (port_num != 1 || index != 0)
+	struct adv_pkey_table table;
+
+	adv_device_pkeys(adv_ibv_context_of(context)->device, &table);
+	if (port_num != 1 || index < 0 || (uint32_t)index >= table.count)
 		return adv_ibv_refuse_minus_one(
 			adv_reason(EINVAL,
-				   "port_num %u, index %d: the device has port 1, with one "
-				   "P_Key at index 0",
-				   port_num, index),
+				   "port_num %u, index %d: the device has port 1, with a P_Key "
+				   "table of length %u",
+				   port_num, index, table.count),
 			"ibv_query_pkey()");
-	*pkey = htobe16(ADV_DEFAULT_PKEY);
+	*pkey = htobe16(table.pkey[index]);
 	return 0;
 }
 
 ADV_EXPORT int ibv_get_pkey_index(struct ibv_context *context, uint8_t port_num, __be16 pkey)
 {
-	if (port_num != 1 || pkey != htobe16(ADV_DEFAULT_PKEY))
+	struct adv_pkey_table table;
+	int index;
+
+	adv_device_pkeys(adv_ibv_context_of(context)->device, &table);
+	index = adv_pkey_index(&table, be16toh(pkey));
+	if (port_num != 1 || index < 0)
 		return adv_ibv_refuse_minus_one(
 			adv_reason(EINVAL,
-				   "port_num %u, pkey 0x%04x: the device has port 1, with the "
-				   "P_Key 0x%04x",
-				   port_num, be16toh(pkey), ADV_DEFAULT_PKEY),
+				   "port_num %u, pkey 0x%04x: the device has port 1, whose P_Key "
+				   "table has no such entry (ibv_query_pkey() lists it)",
+				   port_num, be16toh(pkey)),
 			"ibv_get_pkey_index()");
-	return 0;
+	return index;
 }

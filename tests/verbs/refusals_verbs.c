@@ -337,7 +337,7 @@ const struct refusal verbs_refusals[] = {
 	 "allowed is 1 (EINVAL)"},
 	{"P_Key index 7", takes_pkey_7, EINVAL, "Linux mlx5_ib_modify_qp(): pkey_table_len",
 	 "ibv_modify_qp(qp 0x*, RESET -> INIT): the value 7 of IBV_QP_PKEY_INDEX is not "
-	 "allowed: allowed is 0 (EINVAL)"},
+	 "allowed: allowed is an index of the P_Key table (ibv_query_pkey) (EINVAL)"},
 	{"path MTU 8192", has_a_long_path_mtu, EINVAL, "Linux rxe_qp_chk_attr(): mtu_cap",
 	 "ibv_modify_qp(qp 0x*, INIT -> RTR): the value 6 of IBV_QP_PATH_MTU is not allowed: "
 	 "allowed is IBV_MTU_256 (1) to IBV_MTU_4096 (5) (EINVAL)"},
@@ -404,8 +404,8 @@ const struct refusal verbs_refusals[] = {
 	{"query of port 2", port_2, EINVAL, "Linux ib_query_port(): rdma_is_port_valid()",
 	 "ibv_query_port(): port_num 2: the device has only port 1 (EINVAL)"},
 	{"P_Key 1", pkey_1, EINVAL, "Linux rxe_query_pkey(): index > 0",
-	 "ibv_query_pkey(): port_num 1, index 1: the device has port 1, with one P_Key at index 0 "
-	 "(EINVAL)"},
+	 "ibv_query_pkey(): port_num 1, index 1: the device has port 1, with a P_Key table "
+	 "of length 1 (EINVAL)"},
 	{"SEND in RESET", send_too_early, EINVAL, "ibv_post_send(3); Linux rxe_post_send()",
 	 "ibv_post_send(qp 0x*): this UD queue pair is in RESET: it can send from RTS on "
 	 "(EINVAL)"},

@@ -6,7 +6,6 @@
 #include "fabric/fabric_internal.h"
 
 #define BTH_QPN		   5 /* offset of the destination QP number in the BTH */
-#define MSN_SIGN	   0x800000u
 #define MSN_MASK	   0xffffffu
 #define EDGES_MOST	   UINT32_MAX
 #define MESSAGES(p, bytes) (((bytes) + (p)->config.message - 1) / (p)->config.message)
@@ -50,21 +49,22 @@ void adv_fabric_release(struct adv_fabric *f, uint32_t job, enum ibv_wc_status s
 
 /* ---- arrivals ---- */
 
-/* True if the responder has received all messages up to number `end` of the connection. */
-static bool has_messages(const struct adv_fabric_peer *p, uint64_t end)
+/* Counts the messages that the target has received. Its own count has 24 bits. */
+static void count_messages(struct adv_fabric_peer *p)
 {
-	return ((adv_qp_messages(p->qp[1]) - (uint32_t)end) & MSN_MASK) < MSN_SIGN;
+	p->received_messages +=
+		(adv_qp_messages(p->qp[1]) - (uint32_t)p->received_messages) & MSN_MASK;
 }
 
 /* Releases the waiters of the transfers whose last message has arrived. */
 static void check_arrivals(struct adv_fabric *f, struct adv_fabric_peer *p)
 {
+	count_messages(p);
 	while (p->arriving != ADV_NO_JOB && f->job[p->arriving].state.bytes != UINT64_MAX) {
 		uint64_t end = p->arrived_messages + MESSAGES(p, f->job[p->arriving].state.bytes);
 		uint32_t job = p->arriving;
 
-		/* A message that was not posted yet has a number beyond the send queue. */
-		if (end > p->posted_messages || !has_messages(p, end))
+		if (end > p->received_messages)
 			return;
 		p->arrived_messages = end;
 		p->arriving = f->job[job].next;
@@ -98,7 +98,8 @@ static void watch_arrivals(struct adv_fabric *f, struct adv_fabric_peer *p)
 		return;
 	f->awaited = p->awaited = true;
 	p->arriving = p->first;
-	p->arrived_messages = p->posted_messages - p->outstanding - MESSAGES(p, done);
+	p->received_messages = p->posted_messages - p->outstanding;
+	p->arrived_messages = p->received_messages - MESSAGES(p, done);
 	check_arrivals(f, p);
 }
 

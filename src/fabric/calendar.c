@@ -13,7 +13,8 @@
 #define NO_NODE	    UINT32_MAX
 
 struct node {
-	struct adv_calendar_event event;
+	uint64_t at;
+	uint32_t what;
 	uint32_t next;
 };
 
@@ -21,7 +22,6 @@ struct adv_calendar {
 	uint64_t cursor; /* number of the bucket from which events are dequeued; bucket 0 begins at
 			    time 0 */
 	uint64_t count;
-	uint32_t order;
 	bool failed;
 
 	/* The events of the cursor's bucket, in order. The first `taken` of them were dequeued. */
@@ -46,7 +46,7 @@ struct adv_calendar {
 static inline bool comes_before(const struct adv_calendar_event *a,
 				const struct adv_calendar_event *b)
 {
-	return a->at < b->at || (a->at == b->at && (int32_t)(a->order - b->order) < 0);
+	return a->at < b->at || (a->at == b->at && a->what < b->what);
 }
 
 static bool event_before(const void *a, const void *b)
@@ -142,8 +142,7 @@ static bool ring_add(struct adv_calendar *c, const struct adv_calendar_event *ev
 		return false;
 	i = c->free_node;
 	c->free_node = c->node[i].next;
-	c->node[i].event = *event;
-	c->node[i].next = c->head[b];
+	c->node[i] = (struct node){event->at, event->what, c->head[b]};
 	c->head[b] = i;
 	c->filled[b / 64] |= 1ull << (b % 64);
 	c->summary[b / 64 / 64] |= 1ull << (b / 64 % 64);
@@ -208,12 +207,12 @@ static bool load_bucket(struct adv_calendar *c)
 	c->taken = 0;
 	c->now_count = n;
 	c->in_ring -= n;
-	/* The list has the newest event first. `now` is filled from its end, so that events of the
-	 * same time stay in order. */
+	/* The list has the newest event first. `now` is filled from its end, since events are often
+	 * added in order. */
 	while (c->head[b] != NO_NODE) {
 		uint32_t i = c->head[b];
 
-		c->now[--n] = c->node[i].event;
+		c->now[--n] = (struct adv_calendar_event){c->node[i].at, c->node[i].what};
 		c->head[b] = c->node[i].next;
 		c->node[i].next = c->free_node;
 		c->free_node = i;
@@ -270,11 +269,10 @@ static bool bring_near(struct adv_calendar *c)
 
 bool adv_calendar_add(struct adv_calendar *c, uint64_t at, uint32_t what)
 {
-	struct adv_calendar_event event = {.at = at, .order = c->order, .what = what};
+	struct adv_calendar_event event = {.at = at, .what = what};
 
 	if (!place_event(c, &event))
 		return false;
-	c->order++;
 	c->count++;
 	return true;
 }
@@ -299,13 +297,21 @@ static bool advance_cursor(struct adv_calendar *c, uint64_t until)
 	return !c->failed;
 }
 
-bool adv_calendar_take(struct adv_calendar *c, uint64_t until, struct adv_calendar_event *event)
+const struct adv_calendar_event *adv_calendar_peek(struct adv_calendar *c, uint64_t until)
 {
 	if (c->failed || (c->taken == c->now_count && !advance_cursor(c, until)))
+		return NULL;
+	return c->now[c->taken].at > until ? NULL : &c->now[c->taken];
+}
+
+bool adv_calendar_take(struct adv_calendar *c, uint64_t until, struct adv_calendar_event *event)
+{
+	const struct adv_calendar_event *next = adv_calendar_peek(c, until);
+
+	if (!next)
 		return false;
-	if (c->now[c->taken].at > until)
-		return false;
-	*event = c->now[c->taken++];
+	*event = *next;
+	c->taken++;
 	c->count--;
 	return true;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The events of a simulation: a calendar queue. Time is in picoseconds, since one byte at 400 Gb/s
- * takes exactly 20; 64 bits hold 213 days. Events of one time are dequeued in the order in which
- * they were added, so a run depends on its input only.
+ * takes exactly 20; 64 bits hold 213 days. Events of one time are dequeued in the order of their
+ * `what`, whenever they were added. So the order of a host's or switch's events does not depend on
+ * the others: parts of a network have the same order when each has a calendar of its own.
  *
  * Events of the next 16.8 us are in a ring of buckets, each a list; later events are in a heap.
  * Adding and dequeuing are O(1) for the events of a network and O(log n) for late timers. An event
@@ -24,9 +25,8 @@
 
 /* 16 bytes: four to a cache line. */
 struct adv_calendar_event {
-	uint64_t at;	/* ps */
-	uint32_t order; /* order of addition among events of the same time; wraps */
-	uint32_t what;	/* kind and index of the event, chosen by the caller */
+	uint64_t at;   /* ps */
+	uint32_t what; /* kind and index of the event, chosen by the caller */
 };
 
 struct adv_calendar;
@@ -42,6 +42,10 @@ bool adv_calendar_add(struct adv_calendar *c, uint64_t at, uint32_t what);
 
 /* Dequeues the next event. False: none is due at `until` or before, or adv_calendar_failed(). */
 bool adv_calendar_take(struct adv_calendar *c, uint64_t until, struct adv_calendar_event *event);
+
+/* Returns the event that adv_calendar_take() would dequeue, or NULL. It is valid until the next
+ * call. */
+const struct adv_calendar_event *adv_calendar_peek(struct adv_calendar *c, uint64_t until);
 
 /* Returns the time of the next event, or up to 511 ps less. ADV_CALENDAR_NEVER: there is none. */
 uint64_t adv_calendar_next(const struct adv_calendar *c);

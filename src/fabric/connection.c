@@ -463,6 +463,24 @@ static void post_requests(struct adv_fabric *f, uint32_t index)
 	}
 }
 
+/* Counts a job that has ended. */
+static void count_ended(struct adv_fabric *f, const struct adv_fabric_job *j)
+{
+	if (j->state.bytes == UINT64_MAX)
+		f->endless--;
+	else
+		f->jobs_left--;
+	if (f->jobs_left == 0 && f->endless == 0)
+		f->done = true;
+}
+
+void adv_fabric_failed(struct adv_fabric *f, uint32_t job)
+{
+	count_ended(f, &f->job[job]);
+	adv_fabric_release(f, job, f->job[job].state.status);
+}
+
+/* Ends a job. What waits for a WRITE or SEND that succeeds was released when the data arrived. */
 static void end_job(struct adv_fabric *f, struct adv_fabric_peer *p, enum ibv_wc_status status)
 {
 	struct adv_fabric_job *j = &f->job[p->first];
@@ -471,13 +489,12 @@ static void end_job(struct adv_fabric *f, struct adv_fabric_peer *p, enum ibv_wc
 	j->state.end = f->now;
 	j->state.status = status;
 	p->first = j->next;
-	if (j->state.bytes == UINT64_MAX)
-		f->endless--;
+	if (status != IBV_WC_SUCCESS)
+		adv_fabric_at(f, f->now + ADV_FAILED_AFTER, ADV_DUE_FAILED, number);
 	else
-		f->jobs_left--;
-	adv_fabric_release(f, number, status);
-	if (f->jobs_left == 0 && f->endless == 0)
-		f->done = true;
+		count_ended(f, j);
+	if (status == IBV_WC_SUCCESS && p->config.operation == ADV_FABRIC_READ)
+		adv_fabric_release(f, number, status);
 	adv_fabric_tell(f, &(struct adv_fabric_event){
 				   .at = f->now, .kind = ADV_FABRIC_TRANSFER, .value = number});
 }
@@ -504,8 +521,7 @@ static void compute(struct adv_fabric *f, uint32_t job)
 	j->state.end = f->now;
 	j->state.status = j->cancelled ? IBV_WC_WR_FLUSH_ERR : IBV_WC_SUCCESS;
 	adv_fabric_release(f, job, j->state.status);
-	if (--f->jobs_left == 0 && f->endless == 0)
-		f->done = true;
+	count_ended(f, j);
 }
 
 struct adv_fabric_host *adv_fabric_start(struct adv_fabric *f, uint32_t job)

@@ -229,6 +229,7 @@ void adv_fabric_destroy(struct adv_fabric *f)
 	adv_packet_pool_free(&f->pool);
 	adv_calendar_destroy(f->calendar);
 	free(f->wire);
+	free(f->wire_rng);
 	free(f->host);
 	free(f->node);
 	free(f->port_wire);
@@ -319,7 +320,8 @@ static void deliver_frame(struct adv_fabric *f, uint32_t wire)
 
 	if (w->flying.head)
 		adv_fabric_at(f, w->flying.head->at, ADV_DUE_ARRIVE, wire);
-	if (w->lose_per_million && adv_rng_below(&f->rng, 1000000) < w->lose_per_million) {
+	if (w->lose_per_million &&
+	    adv_rng_below(&f->wire_rng[wire], 1000000) < w->lose_per_million) {
 		f->lost += p->kind == ADV_PACKET_DATA;
 		adv_packet_give_back(&f->pool, p);
 		return;
@@ -350,9 +352,23 @@ static void pause_takes_effect(struct adv_fabric *f, uint32_t wire)
 	adv_packet_give_back(&f->pool, p);
 }
 
+/* Makes a random number generator for each wire, so that the frames of one wire have no influence
+ * on the losses of another. */
+static void make_wire_rngs(struct adv_fabric *f)
+{
+	f->wire_rng = calloc(f->wires, sizeof(*f->wire_rng));
+	f->no_memory |= !f->wire_rng;
+	for (uint32_t i = 0; f->wire_rng && i < f->wires; i++)
+		adv_rng_seed(&f->wire_rng[i], f->config.seed ^ (i + 1) * 0xd1b54a32d192ed03u);
+}
+
 void adv_fabric_lose(struct adv_fabric *f, uint32_t link, uint32_t per_million)
 {
 	assert(link < f->config.topology->links);
+	if (!f->wire_rng)
+		make_wire_rngs(f);
+	if (!f->wire_rng)
+		return;
 	f->wire[2 * link].lose_per_million = per_million;
 	f->wire[2 * link + 1].lose_per_million = per_million;
 }
@@ -428,6 +444,9 @@ static void process_event(struct adv_fabric *f, uint32_t what)
 		break;
 	case ADV_DUE_START:
 		start_transfer(f, i);
+		break;
+	case ADV_DUE_FAILED:
+		adv_fabric_failed(f, i);
 		break;
 	case ADV_DUE_CHECK:
 		check_deadlock(f);

@@ -112,7 +112,8 @@ int64_t adv_fabric_transfer(struct adv_fabric *f, uint32_t connection, uint64_t 
 /* As adv_fabric_transfer(), but the new transfer begins when each of after[0..count) has arrived:
  * for collectives. A transfer has arrived when its receiver has all its data, which is before the
  * initiator learns it; a computation, when it ends. If one of them fails before, the new transfer's
- * connection fails with IBV_WC_WR_FLUSH_ERR. EINVAL also if one of them does not exist. */
+ * connection fails with IBV_WC_WR_FLUSH_ERR, 10 us after that failure or later. EINVAL also if one
+ * of them does not exist. */
 int64_t adv_fabric_transfer_after(struct adv_fabric *f, uint32_t connection, uint64_t bytes,
 				  const uint32_t *after, uint32_t count);
 
@@ -164,7 +165,8 @@ uint32_t adv_fabric_rate_limit(const struct adv_fabric *f, uint32_t connection);
 
 /* ---- trouble ---- */
 
-/* Sets the probability, in millionths, with which a cable drops frames in both directions. */
+/* Sets the probability, in millionths, with which a cable drops frames in both directions. Without
+ * memory the next run stops with ADV_FABRIC_NO_MEMORY. */
 void adv_fabric_lose(struct adv_fabric *f, uint32_t link, uint32_t per_million);
 
 /* A slow host needs `ps_per_byte` to process received frames. Waiting frames are in a buffer of
@@ -189,7 +191,7 @@ int adv_fabric_storm(struct adv_fabric *f, uint32_t host, uint8_t priorities, ui
 enum adv_fabric_stop {
 	ADV_FABRIC_UNTIL,    /* the time `until` was reached */
 	ADV_FABRIC_EVENTS,   /* the number of events was reached */
-	ADV_FABRIC_DONE,     /* every transfer has completed or failed */
+	ADV_FABRIC_DONE,     /* every transfer has completed, or has failed 10 us ago */
 	ADV_FABRIC_DEADLOCK, /* see adv_fabric_deadlock() */
 	ADV_FABRIC_NO_MEMORY,
 };

@@ -20,7 +20,9 @@
 #include "fabric/egress.h"
 #include "fabric/fabric.h"
 
-/* Kinds of events: the kind is in the upper 4 bits, an index in the others. */
+/* Kinds of events: the kind is in the upper 4 bits, an index in the others. Events of one time are
+ * processed in the order of kinds, then of indices. A host or switch has at most one event of a
+ * kind and index at a time, except timers that no longer apply, so the order is complete. */
 enum adv_due {
 	ADV_DUE_SENT,	/* wire: the frame was sent */
 	ADV_DUE_ARRIVE, /* wire: the oldest of its flying frames was received completely */
@@ -31,6 +33,7 @@ enum adv_due {
 	ADV_DUE_REPEAT, /* host: it repeats its pauses */
 	ADV_DUE_STORM,	/* storm: it begins or ends */
 	ADV_DUE_START,	/* transfer: it begins */
+	ADV_DUE_FAILED, /* transfer: it failed, and what waits for it learns it */
 	ADV_DUE_CHECK,	/* search for a deadlock */
 	ADV_DUE_SAMPLE,
 };
@@ -107,7 +110,8 @@ struct adv_fabric_peer {
 	uint32_t arriving;    /* oldest transfer that has not arrived; ADV_NO_JOB: none. Only if
 				 `awaited` */
 	uint64_t posted_messages;
-	uint64_t arrived_messages; /* messages before those of `arriving` */
+	uint64_t received_messages; /* messages that the target has, if `awaited` */
+	uint64_t arrived_messages;  /* messages before those of `arriving` */
 	uint32_t next_psn;	   /* PSN of the next packet in order */
 	uint64_t received;	   /* payload bytes received in order */
 	bool failed;
@@ -140,6 +144,10 @@ struct adv_fabric_storm_plan {
 
 #define ADV_NO_JOB UINT32_MAX
 
+/* Time after which the failure of a transfer takes effect on those that wait for it, and on the end
+ * of the run, ps. */
+#define ADV_FAILED_AFTER (10 * ADV_PS_PER_US)
+
 struct adv_fabric {
 	struct adv_fabric_config config;
 	struct adv_calendar *calendar;
@@ -150,6 +158,7 @@ struct adv_fabric {
 	uint64_t lost;
 	uint32_t wires; /* two per cable: end 0 to 1, end 1 to 0 */
 	struct adv_wire *wire;
+	struct adv_rng *wire_rng; /* by wire: decides which frames it loses; NULL: none */
 	struct adv_fabric_host *host;
 	struct adv_fabric_node *node; /* the switches */
 	uint32_t *port_wire;	      /* by switch and port: the wire on which the port sends */
@@ -213,6 +222,8 @@ struct adv_gid adv_fabric_gid(uint32_t host);
 
 /* Dequeues completions and posts further work requests. */
 void adv_fabric_completions(struct adv_fabric *f, struct adv_fabric_host *h);
+/* Processes ADV_DUE_FAILED of a transfer. */
+void adv_fabric_failed(struct adv_fabric *f, uint32_t job);
 /* Starts a transfer that is due, or starts or ends a computation. Returns the initiator, which may
  * have packets to send; NULL: a computation. */
 struct adv_fabric_host *adv_fabric_start(struct adv_fabric *f, uint32_t job);

@@ -114,11 +114,45 @@ static void test_soon(void **state)
 			wanted[i] = soon[i];
 		for (uint32_t i = 0; i < count; i++) {
 			assert_true(adv_calendar_take(c, ADV_CALENDAR_NEVER, &got));
-			assert_memory_equal(&got, &wanted[i], sizeof(got));
+			assert_int_equal(got.at, wanted[i].at);
+			assert_int_equal(got.what, wanted[i].what);
 		}
 	}
 	assert_true(seen > 1000); /* all except the first of ten events in each bucket */
 	adv_calendar_destroy(c);
+}
+
+/* Events of one time are in the order of `what`, also those that are added while others of that
+ * time are dequeued. adv_calendar_peek() shows each of them before. */
+static void test_same_time(void **state)
+{
+	static const uint32_t order[] = {3, 4, 5, 6, 7, 9};
+	static const uint64_t at[] = {100, 1000000, 900000000};
+
+	for (unsigned k = 0; k < 3; k++) {
+		struct adv_calendar *c = adv_calendar_create();
+		const struct adv_calendar_event *next;
+		struct adv_calendar_event got;
+
+		assert_non_null(c);
+		for (unsigned i = 0; i < 6; i++)
+			if (order[5 - i] != 4 && order[5 - i] != 7)
+				assert_true(adv_calendar_add(c, at[k], order[5 - i]));
+		assert_null(adv_calendar_peek(c, at[k] - 1));
+		for (unsigned i = 0; i < 6; i++) {
+			next = adv_calendar_peek(c, at[k]);
+			assert_non_null(next);
+			assert_int_equal(next->what, order[i]);
+			assert_true(adv_calendar_take(c, at[k], &got));
+			assert_int_equal(got.what, order[i]);
+			if (i == 0) {
+				assert_true(adv_calendar_add(c, at[k], 7));
+				assert_true(adv_calendar_add(c, at[k], 4));
+			}
+		}
+		assert_null(adv_calendar_peek(c, ADV_CALENDAR_NEVER));
+		adv_calendar_destroy(c);
+	}
 }
 
 /* No event after `until` is dequeued. Events that are added between such calls are in order. */
@@ -174,7 +208,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_in_order), cmocka_unit_test(test_while_taking),
 		cmocka_unit_test(test_soon),	     cmocka_unit_test(test_until),
-		cmocka_unit_test(test_next),
+		cmocka_unit_test(test_next),	     cmocka_unit_test(test_same_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -628,7 +628,7 @@ static void test_received(void **state)
 		net_start(&n);
 		adv_fabric_count_received(n.f);
 		if (lost)
-			adv_fabric_lose(n.f, 3, 2000);
+			adv_fabric_lose(n.f, 3, 5000);
 		for (uint32_t i = 0; i < 3; i++) {
 			struct adv_fabric_connection c = {.initiator = i,
 							  .target = 3,

@@ -249,7 +249,9 @@ void adv_fabric_count_received(struct adv_fabric *f)
 
 uint64_t adv_fabric_received(const struct adv_fabric *f, uint32_t connection)
 {
-	return f->peer[connection].received;
+	const struct adv_fabric_peer *p = &f->peer[connection];
+
+	return f->config.engine.selective ? adv_qp_accepted(p->qp[1]) : p->received;
 }
 
 void adv_fabric_count(struct adv_fabric *f, const struct adv_fabric_host *h,

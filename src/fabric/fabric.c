@@ -140,6 +140,7 @@ static int make_switch(struct adv_fabric *f, uint32_t s)
 		.watchdog = f->config.watchdog,
 		.routes = &t->routes[s],
 		.pool = &f->pool,
+		.balance = f->config.balance,
 		.seed = adv_rng_next(&f->rng),
 	};
 

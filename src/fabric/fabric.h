@@ -39,6 +39,9 @@ struct adv_fabric_config {
 	uint32_t mtu;		 /* RoCE payload bytes: 256, 512, 1024, 2048 or 4096 */
 	uint64_t check_deadlock; /* interval of searches for a deadlock, ps; 0: never */
 	uint64_t seed;
+	bool bdp_window; /* the window of a host is the bandwidth-delay product of its longest path, in
+			    packets; engine.window is ignored */
+	enum adv_balance balance;
 	bool acks_apart; /* ACKs and NAKs have the priority `ack_priority`, not that of the data */
 	uint8_t ack_priority;
 	/* Line rates, Mb/s, for which engine.cc has rpg_ai_rate and rpg_hai_rate. A host with

@@ -218,6 +218,13 @@ void adv_fabric_put(struct adv_fabric *f, uint32_t wire, struct adv_packet *p);
 /* Returns the address of host x.y.z: ::ffff:10.x.y.z. */
 struct adv_gid adv_fabric_gid(uint32_t host);
 
+/* ---- ideal.c ---- */
+
+/* Returns the bandwidth-delay product of the longest path from a host, in packets of the MTU: what
+ * the host's cable carries from the begin of a packet until its ACK arrives in an empty network. At
+ * least 1. Needs the wires. */
+uint32_t adv_fabric_bdp(const struct adv_fabric *f, uint32_t host);
+
 /* ---- connection.c ---- */
 
 /* Dequeues completions and posts further work requests. */

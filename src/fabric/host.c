@@ -55,6 +55,8 @@ int adv_fabric_host_open(struct adv_fabric *f, uint32_t index)
 	adv_egress_init(&h->egress, f->wire[h->wire].ps_per_byte, weight);
 	for (unsigned i = 0; i < 4; i++)
 		config.seed[i] = adv_rng_next(&f->rng);
+	if (f->config.bdp_window)
+		config.window = adv_fabric_bdp(f, index);
 	cc = control_of(&f->config, ADV_PS_MBPS / h->egress.ps_per_byte);
 	config.cc = &cc;
 	config.acks_not_held = f->config.acks_apart;

@@ -2,7 +2,8 @@
 /* The time that a transfer takes in an empty network. */
 #include "fabric/fabric_internal.h"
 
-#define HOPS_MAX 64
+#define HOPS_MAX   64
+#define WINDOW_MAX (1u << 20)
 
 /* Bytes on the wire of a packet besides its payload: frame, IPv4, UDP, BTH and ICRC, as
  * queue_packet() counts them; RETH and AETH come on top. */
@@ -96,4 +97,31 @@ uint64_t adv_fabric_ideal(const struct adv_fabric *f, uint32_t connection, uint6
 	if (c->operation == ADV_FABRIC_READ)
 		return packet_time(&there, BASE_BYTES + RETH_BYTES) + data_time(f, c, &back, bytes);
 	return data_time(f, c, &there, bytes) + packet_time(&back, BASE_BYTES + AETH_BYTES);
+}
+
+/* True if hosts a and b have equal cables to the same node, so that paths to them are alike. */
+static bool are_alike(const struct adv_fabric *f, uint32_t a, uint32_t b)
+{
+	const struct adv_wire *v = &f->wire[f->host[a].wire], *w = &f->wire[f->host[b].wire];
+
+	return v->to.node == w->to.node && v->ps_per_byte == w->ps_per_byte && v->delay == w->delay;
+}
+
+uint32_t adv_fabric_bdp(const struct adv_fabric *f, uint32_t host)
+{
+	uint64_t bytes = f->config.mtu + BASE_BYTES, most = 1;
+
+	for (uint32_t to = 0; to < f->config.topology->hosts; to++) {
+		struct way there, back;
+		uint64_t time;
+
+		if (to == host || (to && to - 1 != host && are_alike(f, to, to - 1)) ||
+		    !follow(f, host, to, &there) || !follow(f, to, host, &back))
+			continue;
+		time = packet_time(&there, bytes + RETH_BYTES) +
+		       packet_time(&back, BASE_BYTES + AETH_BYTES);
+		time = divide_up(time, bytes * f->wire[f->host[host].wire].ps_per_byte);
+		most = time > most ? time : most;
+	}
+	return most < WINDOW_MAX ? (uint32_t)most : WINDOW_MAX;
 }

@@ -40,6 +40,8 @@ bool adv_scenario_cable(struct adv_scenario_builder *b, uint64_t line, uint64_t 
 bool adv_scenario_build_network(struct adv_scenario_builder *b);
 /* scenario_switches.c: builds b->f, without events. */
 bool adv_scenario_build_fabric(struct adv_scenario_builder *b);
+/* scenario_recovery.c: sets in *c the window of the hosts and how they recover from losses. */
+bool adv_scenario_recovery(struct adv_scenario_builder *b, struct adv_fabric_config *c);
 /* scenario_congestion.c: sets the algorithm and its parameters in *cc, and how *c scales them. */
 bool adv_scenario_congestion(struct adv_scenario_builder *b, struct adv_fabric_config *c,
 			     struct adv_cc_config *cc);

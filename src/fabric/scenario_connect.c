@@ -39,7 +39,7 @@ static bool fits_window(struct adv_scenario_builder *b, const struct adv_scenari
 	uint64_t room = b->s->host.window * b->s->host.mtu;
 	uint64_t message = flow->message ? flow->message : ADV_FABRIC_MESSAGE;
 
-	if (!b->s->host.go_back_0 || message <= room)
+	if (b->s->host.retransmission != ADV_SCENARIO_GO_BACK_0 || message <= room)
 		return true;
 	return adv_scenario_fail(b, line,
 				 "[host] retransmission = go-back-0 needs a window of %" PRIu64
@@ -55,6 +55,12 @@ static bool check_read(struct adv_scenario_builder *b, const struct adv_scenario
 	enum adv_cc_algorithm control = (enum adv_cc_algorithm)b->s->host.control;
 	const struct adv_cc_ops *ops = adv_cc_ops_of(control);
 
+	if (flow->operation == ADV_FABRIC_READ &&
+	    b->s->host.retransmission == ADV_SCENARIO_SELECTIVE)
+		return adv_scenario_fail(
+			b, line,
+			"[flow] operation = read: selective retransmission does not cover "
+			"READ responses; expected write or send, or retransmission = go-back-n");
 	if (flow->operation != ADV_FABRIC_READ || !ops || !ops->on_ack)
 		return true;
 	return adv_scenario_fail(

@@ -12,7 +12,9 @@ static const char *const answers[] = {"no", "yes", NULL};
 static const char *const actions[] = {"drop", "forward", NULL};
 /* In the order of enum adv_cc_algorithm. */
 static const char *const controls[] = {"dcqcn", "none", "dctcp", "timely", "swift", "hpcc", NULL};
-static const char *const retransmissions[] = {"go-back-n", "go-back-0", NULL};
+/* In the order of enum adv_scenario_retransmission and enum adv_balance. */
+static const char *const retransmissions[] = {"go-back-n", "go-back-0", "selective", NULL};
+static const char *const balances[] = {"ecmp", "spray", "adaptive", NULL};
 static const char *const parameter_sets[] = {"line-rate", "paper", "mlx5", NULL};
 static const char *const operations[] = {"write", "send", "read", NULL};
 static const char *const patterns[] = {"plain",	   "allreduce", "allgather", "reduce-scatter",
@@ -84,6 +86,7 @@ static const struct adv_scenario_key switch_keys[] = {
 	QUANTITY(switch, watchdog_detect, "watchdog-detect", TIME, 0, TIME_MAX),
 	QUANTITY(switch, watchdog_restore, "watchdog-restore", TIME, 0, TIME_MAX),
 	WORD(switch, watchdog_forward, "watchdog-action", actions),
+	WORD(switch, balance, "load-balancing", balances),
 	END,
 };
 
@@ -105,7 +108,11 @@ static const struct adv_scenario_key host_keys[] = {
 	QUANTITY(host, mtu, "mtu", BYTES, 256, 4096),
 	QUANTITY(host, window, "window", COUNT, 1, 1 << 20),
 	WORD(host, control, "congestion-control", controls),
-	WORD(host, go_back_0, "retransmission", retransmissions),
+	WORD(host, bdp_window, "bdp-window", answers),
+	WORD(host, retransmission, "retransmission", retransmissions),
+	QUANTITY(host, reorder, "reorder", COUNT, 0, 1 << 20),
+	QUANTITY(host, rto_low, "rto-low", TIME, 1 * US, ADV_PS_PER_S),
+	QUANTITY(host, rto_high, "rto-high", TIME, 1 * US, ADV_PS_PER_S),
 	WORD(host, loss_window, "loss-window", answers),
 	QUANTITY(host, ack_priority, "ack-priority", COUNT, 0, ADV_PRIORITIES - 1),
 	WORD(host, dcqcn, "dcqcn-parameters", parameter_sets),
@@ -309,8 +316,13 @@ void adv_scenario_defaults(struct adv_scenario *s)
 			.alpha = ratio_of_1024(c.class[p].alpha_1024),
 			.ecn_probability = ADV_RATIO_ONE / 100,
 		};
-	s->host = (struct adv_scenario_host){
-		.mtu = c.mtu, .window = c.engine.window, .loss_window = 1, .ack_priority = UNSAID};
+	s->host = (struct adv_scenario_host){.mtu = c.mtu,
+					     .window = c.engine.window,
+					     .loss_window = 1,
+					     .reorder = UNSAID,
+					     .rto_low = UNSAID,
+					     .rto_high = UNSAID,
+					     .ack_priority = UNSAID};
 	for (unsigned i = 0; i < ADV_SCENARIO_CC; i++)
 		s->host.cc[i] = UNSAID;
 	s->run = (struct adv_scenario_run){.duration = 100 * ADV_PS_PER_MS,

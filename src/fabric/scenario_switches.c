@@ -204,10 +204,8 @@ bool adv_scenario_build_fabric(struct adv_scenario_builder *b)
 					   .forward = b->s->sw.watchdog_forward};
 	for (unsigned p = 0; p < ADV_PRIORITIES; p++)
 		set_class(&b->s->priority[p], &c.class[p]);
+	c.balance = (enum adv_balance)b->s->sw.balance;
 	c.mtu = (uint32_t)b->s->host.mtu;
-	c.engine.window = (uint32_t)b->s->host.window;
-	c.engine.go_back_0 = b->s->host.go_back_0;
-	c.engine.fixed_window = !b->s->host.loss_window;
 	c.engine.cc = &cc;
 	if (b->s->host.ack_priority != UINT64_MAX) {
 		c.acks_apart = true;
@@ -215,7 +213,7 @@ bool adv_scenario_build_fabric(struct adv_scenario_builder *b)
 	}
 	c.check_deadlock = b->s->run.deadlock_check;
 	c.seed = b->s->run.seed;
-	if (!adv_scenario_congestion(b, &c, &cc) || !set_map(b, &c) || !check_buffer(b, &c))
+	if (!adv_scenario_recovery(b, &c) || !adv_scenario_congestion(b, &c, &cc) || !set_map(b, &c) || !check_buffer(b, &c))
 		return false;
 	b->f = adv_fabric_create(&c);
 	return b->f || adv_scenario_fail(b, 0, "%s", strerror(errno));

@@ -51,6 +51,7 @@ struct adv_scenario_switch {
 	uint64_t watchdog_detect;
 	uint64_t watchdog_restore;
 	uint64_t watchdog_forward;
+	uint64_t balance; /* enum adv_balance */
 };
 
 struct adv_scenario_priority {
@@ -72,12 +73,22 @@ struct adv_scenario_host {
 	uint64_t mtu;
 	uint64_t window;  /* packets of a connection */
 	uint64_t control; /* enum adv_cc_algorithm */
-	uint64_t go_back_0;
+	uint64_t bdp_window;
+	uint64_t retransmission; /* enum adv_scenario_retransmission */
+	uint64_t reorder; /* packets, UINT64_MAX: not given. The same of the next two, ps */
+	uint64_t rto_low;
+	uint64_t rto_high;
 	uint64_t loss_window;  /* 1: a loss halves the window */
 	uint64_t ack_priority; /* UINT64_MAX: the priority of the data */
 	uint64_t dcqcn;	       /* enum adv_scenario_dcqcn: what parameters are that are not given */
 	uint64_t
 		cc[ADV_SCENARIO_CC]; /* in the order of adv_cc_parameter(); UINT64_MAX: not given */
+};
+
+enum adv_scenario_retransmission {
+	ADV_SCENARIO_GO_BACK_N,
+	ADV_SCENARIO_GO_BACK_0,
+	ADV_SCENARIO_SELECTIVE,
 };
 
 enum adv_scenario_dcqcn {

@@ -55,6 +55,7 @@ static int set_up_switch(struct adv_switch *s, const struct adv_switch_config *c
 
 	s->routes = config->routes;
 	s->pool = config->pool;
+	s->balance = config->balance;
 	s->pause_quanta = config->pause_quanta ? config->pause_quanta : ADV_QUANTA_MAX;
 	s->watchdog = config->watchdog;
 	s->ready_first = ADV_NO_PORT;
@@ -140,6 +141,24 @@ void adv_switch_drop(struct adv_switch *s, uint64_t now, unsigned port, struct a
 	adv_packet_give_back(s->pool, p);
 }
 
+/* Returns a port of the set for one frame, whatever its flow. The frame at the head of the wire does
+ * not count as queued. */
+static uint16_t balance_frame(struct adv_switch *s, const struct adv_route_set *set,
+			      unsigned priority)
+{
+	const uint16_t *port = &s->routes->port[set->first];
+	uint32_t best = (uint32_t)adv_rng_below(&s->rng, set->count), from = best;
+
+	for (uint32_t i = 1; s->balance == ADV_BALANCE_ADAPTIVE && i < set->count; i++) {
+		uint32_t k = (from + i) % set->count;
+
+		if (s->port[port[k]].egress.queue[priority].bytes <
+		    s->port[port[best]].egress.queue[priority].bytes)
+			best = k;
+	}
+	return port[best];
+}
+
 /* Returns the output port of a frame. If there is none, drops the frame and returns -1. */
 static int route_frame(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p)
 {
@@ -155,7 +174,9 @@ static int route_frame(struct adv_switch *s, uint64_t now, unsigned port, struct
 		adv_switch_drop(s, now, port, p, ADV_DROP_NO_ROUTE);
 		return -1;
 	}
-	return adv_route_pick(s->routes, set, p->flow, s->route_seed);
+	if (s->balance == ADV_BALANCE_ECMP || set->count == 1)
+		return adv_route_pick(s->routes, set, p->flow, s->route_seed);
+	return balance_frame(s, set, p->priority);
 }
 
 void adv_switch_rx(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p)

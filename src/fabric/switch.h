@@ -52,6 +52,14 @@ struct adv_watchdog {
 	bool forward; /* true: in a storm send although paused; false: drop the queue */
 };
 
+/* How a switch chooses among the ports of a route. */
+enum adv_balance {
+	ADV_BALANCE_ECMP,     /* by a hash of the flow */
+	ADV_BALANCE_SPRAY,    /* at random for each frame */
+	ADV_BALANCE_ADAPTIVE, /* for each frame the port with the shortest queue of its priority; at
+				 random among equal ones */
+};
+
 struct adv_switch_config {
 	unsigned ports;		       /* 1 to ADV_SWITCH_PORTS */
 	const uint32_t *ps_per_byte;   /* time of a byte on the cable of each port, ps */
@@ -62,7 +70,8 @@ struct adv_switch_config {
 	struct adv_watchdog watchdog;
 	const struct adv_route_table *routes; /* the caller keeps it as long as the switch exists */
 	struct adv_packet_pool *pool;	      /* the caller keeps it as long as the switch exists */
-	uint64_t seed;			      /* seed of the random marks and of ECMP */
+	enum adv_balance balance;
+	uint64_t seed; /* seed of the random marks, of ECMP and of `balance` */
 };
 
 #define ADV_SWITCH_PORTS 256

@@ -46,6 +46,7 @@ struct adv_switch {
 	uint64_t shared_used;
 	uint64_t used; /* bytes of all stored frames */
 	uint32_t route_seed;
+	enum adv_balance balance;
 	uint16_t ports;
 	uint16_t pause_quanta;
 	uint16_t ready_first; /* list of ports that may have become able to send */

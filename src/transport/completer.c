@@ -12,6 +12,7 @@
 #include "transport/qp_complete.h"
 #include "transport/recovery.h"
 #include "transport/retransmit.h"
+#include "transport/selective.h"
 #include "transport/sqd.h"
 
 /* Returns the PSN of the oldest READ or atomic without a response, or max_psn if there is none.
@@ -127,12 +128,30 @@ static void fail_by_nak(struct adv_qp *qp, uint8_t code, uint64_t now)
 	}
 }
 
+/* Handles a selective NAK: the packets before psn are acknowledged, and packet `kept` is kept. */
+static void handle_selective_nak(struct adv_qp *qp, uint32_t psn, uint32_t kept, uint64_t now)
+{
+	uint32_t next;
+
+	adv_qp_count(qp, &qp->engine->counters.packet_seq_err);
+	if (!acknowledge_before(qp, psn, now))
+		return;
+	next = adv_selective_nak(qp, kept);
+	if (next != qp->req.next_psn)
+		adv_retransmit_from(qp, next);
+}
+
 /* Handles a NAK of any kind for psn, which is in flight. */
-static void handle_nak(struct adv_qp *qp, uint8_t syndrome, uint32_t psn, uint64_t now)
+static void handle_nak(struct adv_qp *qp, uint8_t syndrome, uint32_t psn, uint32_t msn,
+		       uint64_t now)
 {
 	uint8_t value = syndrome & ADV_AETH_VALUE_MASK;
 
 	ADV_PROBE(nak, qp->qpn, psn, syndrome);
+	if (qp->selective && syndrome == (ADV_AETH_NAK | ADV_NAK_SELECTIVE)) {
+		handle_selective_nak(qp, psn, msn, now);
+		return;
+	}
 	if (syndrome != (ADV_AETH_NAK | ADV_NAK_PSN_SEQUENCE_ERROR)) {
 		/* The NAK is for the oldest outstanding request, unless responses before it were
 		 * lost. */
@@ -163,7 +182,7 @@ static void handle_acknowledgement(struct adv_qp *qp, const struct adv_incoming 
 		break;
 	case ADV_AETH_RNR_NAK:
 	case ADV_AETH_NAK:
-		handle_nak(qp, in->h->aeth.syndrome, psn, now);
+		handle_nak(qp, in->h->aeth.syndrome, psn, in->h->aeth.msn, now);
 		break;
 	default:
 		adv_qp_count(qp, &qp->engine->counters.rx_malformed);

@@ -73,6 +73,16 @@ struct adv_engine_config {
 	 * NULL: the new engine shares none. Creation and destruction need all their locks. */
 	struct adv_engine *shares;
 	bool fixed_window;  /* simulated cards: losses do not reduce the window (window.c) */
+	/*
+	 * True: selective retransmission (selective.h), for simulations, in all engines of the
+	 * network. Losses do not reduce the window.
+	 */
+	bool selective;
+	uint32_t reorder;  /* with `selective`: packets by which one may arrive late and is not yet
+			      lost; at most 2^20 */
+	uint32_t rto_low;  /* with `selective`: retransmission timer of at most 3 packets in flight,
+			      ns; 0: the QP's timeout */
+	uint32_t rto_high; /* the same of more packets */
 	bool acks_not_held; /* adv_engine_hold() does not hold ACKs and NAKs */
 	/* True: the general path (requester.c, responder.c, completer.c) handles everything that
 	 * fast.c would handle. For tests: the results are the same. */

@@ -9,8 +9,8 @@
 #include "transport/mcast.h"
 #include "transport/protocol.h"
 #include "transport/qpn.h"
-#include "transport/recovery.h"
 #include "transport/requester.h"
+#include "transport/selective.h"
 #include "transport/srq.h"
 #include "transport/tpt_engines.h"
 #include "transport/unreliable.h"
@@ -47,6 +47,9 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 	e->cc_ops = adv_cc_ops_of(e->cc.algorithm);
 	e->ackreq_interval = e->cc_ops && e->cc_ops->ack_interval ? e->cc_ops->ack_interval
 								  : ADV_ACKREQ_INTERVAL;
+	/* IRN: the timer and the window need to know how many packets are in flight. */
+	if (config->selective)
+		e->ackreq_interval = 1;
 	e->tx_ecn = e->cc_ops && (e->cc_ops->on_cnp || e->cc_ops->marks_in_acks) ? ADV_ECN_ECT0
 										 : ADV_ECN_NOT_ECT;
 	e->pace_burst = config->pace_burst;
@@ -59,8 +62,12 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 	adv_list_init(&e->delayed);
 	e->ack_delay = config->ack_delay;
 	e->recovery = config->go_back_0	     ? &adv_recovery_go_back_0
+		      : config->selective    ? &adv_recovery_selective
 		      : config->fixed_window ? &adv_recovery_fixed_window
 					     : &adv_recovery_go_back_n;
+	e->reorder = config->reorder;
+	e->rto_low = config->rto_low;
+	e->rto_high = config->rto_high;
 	adv_list_init(&e->cq_events);
 	adv_list_init(&e->async_events);
 	adv_list_init(&e->cqs);
@@ -74,7 +81,7 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 	e->acks_not_held = config->acks_not_held;
 	e->no_latency = config->no_latency;
 	e->latency = e->work.send_latency;
-	e->no_fast_path = config->no_fast_path || config->go_back_0;
+	e->no_fast_path = config->no_fast_path || config->go_back_0 || config->selective;
 	e->mr_generation = 1;
 	err = adv_unreliable_init(e);
 	if (!err)

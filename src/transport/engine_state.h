@@ -94,6 +94,9 @@ struct adv_engine {
 	uint32_t total_window;
 	uint32_t unreliable_mbps;
 	uint8_t timeout_ticks;
+	uint32_t reorder; /* see adv_engine_config */
+	uint32_t rto_low;
+	uint32_t rto_high;
 	struct adv_pacer unreliable_pacer; /* rate of UC and UD together */
 	struct adv_cc_config cc;
 	const struct adv_cc_ops *cc_ops; /* of cc.algorithm; NULL: none */

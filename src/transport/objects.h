@@ -224,6 +224,9 @@ uint32_t adv_qp_rnr_naks(const struct adv_qp *qp);
 /* Returns the number of messages that the QP has received completely, modulo 2^24 (the MSN of IBTA
  * 9.7.5.1.2). */
 uint32_t adv_qp_messages(const struct adv_qp *qp);
+/* Returns the payload bytes of requests that the QP has accepted: executed, or kept for their turn.
+ * Only with adv_engine_config.selective, otherwise 0. */
+uint64_t adv_qp_accepted(const struct adv_qp *qp);
 /* Returns the payload bytes of the oldest unfinished send request that the peer has acknowledged,
  * or with a READ has sent. */
 uint64_t adv_qp_acknowledged(const struct adv_qp *qp);

@@ -16,6 +16,7 @@
 #include "transport/qpn.h"
 #include "transport/responder_ack.h"
 #include "transport/retransmit.h"
+#include "transport/selective.h"
 #include "transport/srq.h"
 #include "transport/unreliable.h"
 #include "transport/unusual.h"
@@ -261,6 +262,7 @@ void adv_qp_clear(struct adv_qp *qp)
 	free(qp->rq.ring);
 	free(qp->req.rd_end);
 	free(qp->resp.res);
+	adv_selective_end(qp);
 	qp->sq.ring = NULL;
 	qp->rq.ring = NULL;
 	qp->sq.fast_room = qp->rq.fast_room = 0;

@@ -14,6 +14,7 @@
 #include "transport/qp_transition.h"
 #include "transport/requester.h"
 #include "transport/responder.h"
+#include "transport/selective.h"
 #include "transport/sqd.h"
 #include "transport/unusual.h"
 
@@ -251,7 +252,7 @@ static int perform_transition(struct adv_qp *qp, enum ibv_qp_state next, int mas
 	switch (next) {
 	case IBV_QPS_RTR:
 		adv_responder_start(qp);
-		return 0;
+		return adv_selective_start(qp);
 	case IBV_QPS_RTS:
 		if (qp->state != IBV_QPS_RTR)
 			return 0;

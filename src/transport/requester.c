@@ -19,6 +19,7 @@
 #include "transport/qp_complete.h"
 #include "transport/requester.h"
 #include "transport/retransmit.h"
+#include "transport/selective.h"
 #include "transport/sqd.h"
 #include "transport/unreliable.h"
 #include "transport/window.h"
@@ -43,6 +44,7 @@ void adv_requester_start(struct adv_qp *qp)
 	req->rnr_left = qp->attr.rnr_retry;
 	req->backoff = 1;
 	adv_window_start(qp);
+	adv_selective_requester_start(qp);
 }
 
 int adv_requester_reserve(struct adv_qp *qp)
@@ -145,7 +147,7 @@ static bool emit_data(struct adv_qp *qp, struct adv_tx_batch *batch, const struc
 	h.reth.length = wqe->length;
 	h.immdt = wqe->imm;
 	h.ieth.rkey = wqe->imm;
-	h.bth.ackreq = adv_requester_wants_ack(qp, packets, last);
+	h.bth.ackreq = adv_requester_wants_ack(qp, packets, last) || adv_selective_is_behind(qp);
 	pkt = adv_outgoing_add(qp->engine, &qp->path, batch, &h);
 	if (!adv_payload_gather(qp, wqe, qp->req.offset, n, batch, pkt, &why)) {
 		batch->count--;
@@ -391,9 +393,19 @@ static unsigned charge_long(const struct adv_tx_packet *pkt, unsigned budget)
 	return pkt->more < budget ? pkt->more : budget;
 }
 
+/* Moves the cursor over packets that the responder keeps. Returns false if none is left to send. */
+static bool skip_kept(struct adv_qp *qp)
+{
+	uint32_t psn = adv_selective_next(qp);
+
+	if (psn != qp->req.next_psn)
+		adv_retransmit_from(qp, psn);
+	return qp->sq.next != qp->sq.head;
+}
+
 void adv_requester_tx(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch, unsigned budget)
 {
-	bool sent = false;
+	bool sent = false, behind;
 	unsigned from;
 
 	while (qp->sq.next != qp->sq.head && !qp->req.rnr_wait &&
@@ -403,8 +415,13 @@ void adv_requester_tx(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batc
 			break;
 		}
 		from = batch->count;
+		if (adv_selective_is_behind(qp) && !skip_kept(qp))
+			break;
+		behind = adv_selective_is_behind(qp);
 		if (!emit_next(qp, now, batch))
 			break;
+		if (behind)
+			adv_selective_sent(qp);
 		sent = true;
 		budget--;
 		if (batch->count > from)

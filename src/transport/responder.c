@@ -10,6 +10,7 @@
 #include "transport/qp_complete.h"
 #include "transport/refusal.h"
 #include "transport/responder.h"
+#include "transport/selective.h"
 #include "transport/xrc.h"
 
 /* Access flags of annex A19, which Debian's verbs.h does not define. */
@@ -487,12 +488,50 @@ static void rx_duplicate(struct adv_qp *qp, const struct adv_incoming *in)
 	repeat_answer(qp, in);
 }
 
+/* Executes the request with the expected PSN. */
+static void execute_request(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
+{
+	uint16_t flags = in->info->flags;
+	enum adv_vendor_err why = ADV_ERR_NONE;
+
+	qp->resp.nak_sent = false;
+	if (in->info->headers & ADV_HAS_XRCETH)
+		why = adv_xrc_select(qp, in->h->xrceth.xrcsrq);
+	if (why)
+		refuse_request(qp, why, now);
+	else if (flags & ADV_PKT_SEND)
+		rx_send(qp, now, in);
+	else if (flags & ADV_PKT_WRITE)
+		rx_write(qp, now, in);
+	else
+		rx_answered(qp, now, in);
+}
+
+/* Executes the kept requests whose turn has come, and acknowledges them. */
+static void execute_kept(struct adv_qp *qp, uint64_t now)
+{
+	struct adv_kept_packet *k;
+	bool any = false;
+
+	while ((k = adv_selective_take(qp)) != NULL) {
+		struct adv_incoming in = {.h = &k->h,
+					  .info = &adv_opcode_table[k->h.bth.opcode],
+					  .payload = k->payload,
+					  .payload_len = k->payload_len};
+
+		execute_request(qp, now, &in);
+		free(k);
+		any = true;
+	}
+	if (any && !qp->resp.dead && !qp->resp.res_pending)
+		adv_responder_ack_queue(qp, ADV_AETH_ACK | ADV_AETH_NO_CREDITS, newest_done(qp));
+}
+
 void adv_responder_rx(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
 {
 	struct adv_responder *resp = &qp->resp;
 	int32_t ahead = adv_psn_diff(in->h->bth.psn, resp->epsn);
-	uint16_t flags = in->info->flags;
-	enum adv_vendor_err why = ADV_ERR_NONE;
+	uint32_t before;
 
 	if (ahead < 0 && !qp->engine->recovery->begins_again(qp, in->h->bth.psn)) {
 		/* A long packet whose first part was received: the requester goes back to the rest.
@@ -504,18 +543,15 @@ void adv_responder_rx(struct adv_qp *qp, uint64_t now, const struct adv_incoming
 		return;
 	}
 	if (ahead > 0) {
-		rx_ahead(qp);
+		if (!qp->selective || !adv_selective_keep(qp, in))
+			rx_ahead(qp);
 		return;
 	}
-	resp->nak_sent = false;
-	if (in->info->headers & ADV_HAS_XRCETH)
-		why = adv_xrc_select(qp, in->h->xrceth.xrcsrq);
-	if (why)
-		refuse_request(qp, why, now);
-	else if (flags & ADV_PKT_SEND)
-		rx_send(qp, now, in);
-	else if (flags & ADV_PKT_WRITE)
-		rx_write(qp, now, in);
-	else
-		rx_answered(qp, now, in);
+	before = resp->epsn;
+	execute_request(qp, now, in);
+	if (!qp->selective)
+		return;
+	if (resp->epsn != before)
+		adv_selective_executed(qp, in);
+	execute_kept(qp, now);
 }

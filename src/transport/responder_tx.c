@@ -8,6 +8,7 @@
 #include "transport/outgoing.h"
 #include "transport/qp_complete.h"
 #include "transport/responder_tx.h"
+#include "transport/selective.h"
 
 static void fill_response(const struct adv_qp *qp, struct adv_headers *h, uint8_t op, uint32_t psn,
 			  uint32_t msn)
@@ -28,10 +29,13 @@ static void emit_ack(struct adv_qp *qp, struct adv_tx_batch *batch)
 
 	fill_response(qp, &h, ADV_OP_ACKNOWLEDGE, resp->ack_psn, resp->msn);
 	h.aeth.syndrome = resp->ack_syndrome;
+	if (resp->ack_syndrome == (ADV_AETH_NAK | ADV_NAK_SELECTIVE))
+		h.aeth.msn = adv_selective_report(qp);
 	h.bth.becn = resp->ack_marked;
 	resp->ack_marked = false;
 	adv_outgoing_add(qp->engine, &qp->path, batch, &h);
 	adv_responder_ack_forget(qp);
+	adv_selective_report_more(qp);
 }
 
 /* Stops a response. Its rest is sent only if a further duplicate request arrives. */

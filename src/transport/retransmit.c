@@ -5,6 +5,7 @@
 #include "transport/qp_complete.h"
 #include "transport/recovery.h"
 #include "transport/retransmit.h"
+#include "transport/selective.h"
 #include "transport/unusual.h"
 #include "transport/window.h"
 
@@ -17,6 +18,14 @@ static uint8_t timer_ticks(const struct adv_qp *qp)
 	return qp->req.retry_left > qp->attr.retry_cnt / 2 ? qp->req.backoff : 1;
 }
 
+/* Returns the duration of the timer, ns. */
+static uint64_t duration(const struct adv_qp *qp)
+{
+	uint64_t short_or_long = qp->selective ? adv_selective_timeout_ns(qp) : 0;
+
+	return short_or_long ? short_or_long : adv_retransmit_timeout_ns(qp) * timer_ticks(qp);
+}
+
 void adv_retransmit_arm(struct adv_qp *qp, uint64_t now)
 {
 	struct adv_requester *req = &qp->req;
@@ -25,8 +34,7 @@ void adv_retransmit_arm(struct adv_qp *qp, uint64_t now)
 		return;
 	/* attr.timeout 0 stands for no timeout. */
 	if (adv_flight_psns(qp) && qp->attr.timeout)
-		adv_timer_set(&qp->engine->timers, &req->retransmit_timer,
-			      now + adv_retransmit_timeout_ns(qp) * timer_ticks(qp));
+		adv_timer_set(&qp->engine->timers, &req->retransmit_timer, now + duration(qp));
 	else
 		adv_timer_cancel(&req->retransmit_timer);
 }
@@ -60,8 +68,10 @@ void adv_retransmit_from(struct adv_qp *qp, uint32_t psn)
 
 void adv_retransmit_for_ack(struct adv_qp *qp)
 {
-	if (qp->reliable && adv_flight_psns(qp) && qp->req.since_ackreq)
-		adv_retransmit_from(qp, qp->req.una_psn);
+	if (!qp->reliable || !adv_flight_psns(qp) || !qp->req.since_ackreq)
+		return;
+	adv_selective_all_lost(qp, qp->req.una_psn);
+	adv_retransmit_from(qp, qp->req.una_psn);
 }
 
 /* Notes the position of the cursor before a timeout sets it back. If several timeouts follow each
@@ -115,6 +125,7 @@ void adv_retransmit_progress(struct adv_qp *qp, uint32_t psn, bool sent_again, u
 {
 	struct adv_requester *req = &qp->req;
 
+	adv_selective_progress(qp, psn);
 	adv_window_acked(qp, (psn - req->una_psn) & ADV_PSN_MASK, sent_again);
 	if (req->backoff > 1)
 		note_time(qp, psn, sent_again, now);
@@ -200,6 +211,10 @@ static void timed_out(struct adv_qp *qp, uint64_t now)
 	uint8_t ticks = req->ticks + timer_ticks(qp), most = qp->engine->timeout_ticks;
 
 	adv_qp_count(qp, &qp->engine->counters.local_ack_timeout_err);
+	if (qp->selective && !adv_selective_costs_retry(qp, adv_retransmit_timeout_ns(qp), now)) {
+		send_again(qp, req->una_psn, ADV_ERR_TIMEOUT);
+		return;
+	}
 	/* The timeout itself requests missing responses again. Responses that arrive late must not
 	 * cause another request. */
 	note_cursor(qp);
@@ -225,6 +240,7 @@ void adv_retransmit_after_rnr_nak(struct adv_qp *qp, uint64_t ns, uint64_t now)
 {
 	struct adv_requester *req = &qp->req;
 
+	adv_selective_all_lost(qp, req->una_psn);
 	adv_retransmit_from(qp, req->una_psn);
 	req->rnr_wait = true;
 	adv_timer_set(&qp->engine->timers, &req->rnr_nak_timer, now + ns);

@@ -128,6 +128,8 @@ enum adv_nak_code {
 	ADV_NAK_REMOTE_ACCESS_ERROR = 2,
 	ADV_NAK_REMOTE_OPERATIONAL_ERROR = 3,
 	ADV_NAK_INVALID_RD_REQUEST = 4,
+	/* Reserved by IBTA; see transport/selective.h. */
+	ADV_NAK_SELECTIVE = 31,
 };
 
 /* Returns the time of a 5-bit RNR NAK timer field, ns (table 46: 0 is 655.36 ms, 1 is 10 us, ...).

@@ -61,9 +61,9 @@ static void test_errors_of_reading(void **state)
 	refused("[link]\nfrom = x1\n", "x.ini:2: [link] from = x1: expected a host such as h3");
 	refused("[host]\nmtu = 9000B\n",
 		"x.ini:2: [host] mtu = 9000B: expected a value from 256 B to 4096 B");
-	refused("[host]\nretransmission = selective\n",
-		"x.ini:2: [host] retransmission = selective: expected one of: go-back-n, "
-		"go-back-0");
+	refused("[host]\nretransmission = sack\n",
+		"x.ini:2: [host] retransmission = sack: expected one of: go-back-n, "
+		"go-back-0, selective");
 	refused("[flow]\ndscp = \001\002\n", "x.ini:2: [flow] dscp: ");
 }
 
@@ -116,6 +116,29 @@ static void test_errors_of_networks(void **state)
 		"x.ini:8: [route] at = h0, to = h1, by = s0: expected at = a switch");
 }
 
+static void test_errors_of_recovery(void **state)
+{
+	refused(INCAST "[host]\nretransmission = go-back-0\nwindow = 255\n"
+		       "[flow]\nfrom = 0\nto = 1\n",
+		"x.ini:7: [host] retransmission = go-back-0 needs a window of 256 packets for "
+		"messages of 1048576 bytes");
+	refused(INCAST "[host]\nrto-low = 1us\n",
+		"x.ini:5: [host] rto-low has an effect only with retransmission = selective");
+	refused(INCAST "[host]\nrto-high = 1us\n",
+		"x.ini:5: [host] rto-high has an effect only with retransmission = selective");
+	refused(INCAST "[host]\nreorder = 0\n",
+		"x.ini:5: [host] reorder has an effect only with retransmission = selective");
+	refused(INCAST "[host]\nretransmission = selective\nrto-high = 99us\n",
+		"x.ini:6: [host] rto-low = 100 us is more than rto-high = 99 us");
+	refused(INCAST "[host]\nwindow = 9\nbdp-window = yes\n",
+		"x.ini:5: [host] window has no effect with bdp-window = yes");
+	refused(INCAST "[host]\nretransmission = go-back-0\nbdp-window = yes\n",
+		"x.ini:6: [host] bdp-window = yes: go-back-0 needs a window for whole messages");
+	refused(INCAST "[host]\nretransmission = selective\n"
+		       "[flow]\nfrom = 0\nto = 1\noperation = read\n",
+		"x.ini:6: [flow] operation = read: selective retransmission does not cover READ");
+}
+
 static void test_errors_of_building(void **state)
 {
 	refused(INCAST "[host]\nmtu = 1500B\n", "x.ini:5: [host] mtu = 1500B: expected 256B, 512B");
@@ -131,10 +154,6 @@ static void test_errors_of_building(void **state)
 		"x.ini:5: [run] sample = 1 ps: expected 0s, or 100ns");
 	refused(INCAST "[priority 3]\necn-min = 2kB\necn-max = 1kB\n",
 		"x.ini:5: [priority 3] ecn-min = 2000 B is more than ecn-max = 1000 B");
-	refused(INCAST "[host]\nretransmission = go-back-0\nwindow = 255\n"
-		       "[flow]\nfrom = 0\nto = 1\n",
-		"x.ini:7: [host] retransmission = go-back-0 needs a window of 256 packets for "
-		"messages of 1048576 bytes");
 	refused(INCAST "[flow]\nfrom = 0\n", "x.ini:4: [flow] needs `from` and `to`");
 	refused(INCAST "[flow]\nfrom = 0\nto = 5\n",
 		"x.ini:4: [flow] host 5 does not exist: the last");
@@ -654,6 +673,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_errors_of_reading),
 		cmocka_unit_test(test_errors_of_networks),
+		cmocka_unit_test(test_errors_of_recovery),
 		cmocka_unit_test(test_errors_of_building),
 		cmocka_unit_test(test_errors_of_senseless_values),
 		cmocka_unit_test(test_dcqcn_keys),

@@ -337,7 +337,7 @@ MUTANTS = [
      "adv_psn_diff(adv_psn_add(wqe->first_psn, wqe->psn_count), psn) > 0)",
      "adv_psn_diff(adv_psn_add(wqe->first_psn, wqe->psn_count), psn) >= 0)"),
     ("gap-of-one", "a request one packet ahead is accepted as the expected one", RESPONDER,
-     "\tif (ahead > 0) {\n\t\trx_ahead", "\tif (ahead > 1) {\n\t\trx_ahead"),
+     "\tif (ahead > 0) {\n\t\tif (!qp", "\tif (ahead > 1) {\n\t\tif (!qp"),
     ("old-ack", "an acknowledgement of the packet before the oldest one is accepted", COMPLETER,
      "if (adv_psn_diff(psn, qp->req.una_psn) < 0) {",
      "if (adv_psn_diff(psn, qp->req.una_psn) < -1) {"),

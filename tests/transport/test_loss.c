@@ -163,10 +163,15 @@ static void expect_all(const struct exchange *x)
 	assert_int_equal(adv_engine_counters(x->net->node[1].e)->rx_atomic_requests, 2);
 }
 
+/* How the engines recover from a loss. */
+enum kind { GO_BACK_N, GO_BACK_0, SELECTIVE };
+
 /* Runs the exchange with a fault of packet k. Returns the number of sent packets. */
-static uint64_t run(enum mishap m, uint64_t k, uint32_t first_psn, bool go_back_0)
+static uint64_t run(enum mishap m, uint64_t k, uint32_t first_psn, enum kind kind)
 {
-	struct adv_engine_config config = {.seed = {1, 2, 3, 4}, .go_back_0 = go_back_0};
+	struct adv_engine_config config = {.seed = {1, 2, 3, 4},
+					   .go_back_0 = kind == GO_BACK_0,
+					   .selective = kind == SELECTIVE};
 	struct options o = options_default(IBV_QPT_RC);
 	struct exchange x = {.plan = {m, k}};
 	uint64_t sent;
@@ -196,13 +201,13 @@ static uint64_t run(enum mishap m, uint64_t k, uint32_t first_psn, bool go_back_
 
 static void each_in_turn(enum mishap m)
 {
-	for (unsigned zero = 0; zero < 2; zero++) {
-		uint64_t count = run(LOSE, UINT64_MAX - 1, 0, zero);
+	for (enum kind kind = GO_BACK_N; kind <= SELECTIVE; kind++) {
+		uint64_t count = run(LOSE, UINT64_MAX - 1, 0, kind);
 
 		assert_true(count > 30);
 		for (uint64_t k = 0; k < count; k++) {
-			run(m, k, 0xfffff0, zero);
-			run(m, k, 17, zero);
+			run(m, k, 0xfffff0, kind);
+			run(m, k, 17, kind);
 		}
 	}
 }

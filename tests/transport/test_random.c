@@ -10,8 +10,10 @@
 
 #include "harness.h"
 
-#define SEEDS	   350
+#define SEEDS	   410
 #define GO_BACK_N  300 /* number of seeds with go-back-N; later seeds use go-back-0 */
+#define GO_BACK_0  350 /* seeds after this one use selective retransmission */
+#define NO_READS   370 /* seeds after this one have only SENDs and WRITEs, which are not repeated */
 #define PER_SIDE   60
 #define SPAN	   24576 /* bytes of the slot of each request, at both ends */
 #define COUNTERS   4
@@ -48,6 +50,7 @@ struct world {
 	unsigned late;
 	unsigned eager; /* chance of posting sends, and receives, before a step */
 	unsigned willing;
+	unsigned opcodes; /* number of opcodes to choose from */
 };
 
 static bool chance(struct world *w, unsigned per_mille)
@@ -108,7 +111,7 @@ static void choose_ops(struct world *w, struct side *s, struct side *peer)
 	for (int i = 0; i < PER_SIDE; i++) {
 		struct op *op = &s->op[i];
 
-		op->opcode = opcodes[adv_rng_below(&w->rng, 10)];
+		op->opcode = opcodes[adv_rng_below(&w->rng, w->opcodes)];
 		op->len = random_length(w);
 		op->counter = (unsigned)adv_rng_below(&w->rng, COUNTERS);
 		peer->recvs_wanted += takes_recv(op->opcode);
@@ -224,7 +227,11 @@ static void open_world(struct world *w, uint64_t seed)
 	memset(w, 0, sizeof(*w));
 	adv_rng_seed(&w->rng, seed);
 	c.window = 4 + (uint32_t)adv_rng_below(&w->rng, 80);
-	c.go_back_0 = seed > GO_BACK_N;
+	c.go_back_0 = seed > GO_BACK_N && seed <= GO_BACK_0;
+	c.selective = seed > GO_BACK_0;
+	c.reorder = seed > GO_BACK_0 ? (uint32_t)(seed % 5) * 3 : 0;
+	c.rto_low = c.rto_high = seed % 2 ? 100000 : 0;
+	w->opcodes = seed > NO_READS ? 4 : 10;
 	if (c.go_back_0) /* with go-back-0 a message must fit the window */
 		c.window += SPAN / 256;
 	o.mtu = (enum ibv_mtu)(IBV_MTU_256 + adv_rng_below(&w->rng, 5));

@@ -3,6 +3,7 @@
 #ifndef ADV_CHECK_CALL_H
 #define ADV_CHECK_CALL_H
 
+#include "check/memory.h"
 #include "check/report.h"
 
 struct adv_check_call {
@@ -17,6 +18,7 @@ static inline void adv_check_call_begin(struct adv_check_call *c, const char *na
 	c->name = name;
 	c->has_stack = false;
 	adv_check_lock();
+	adv_check_memory_forget();
 }
 
 /* Returns the stack of the call, which lives as long as the call. Taken when it is first wanted. */

@@ -312,9 +312,9 @@ static void polled(struct ibv_cq *ibv, struct ibv_wc *wc, int count)
 	struct adv_check_cq *cq;
 
 	adv_check_call_begin(&call, "ibv_poll_cq");
-	check_owner(&call, adv_check_object_find(ADV_CHECK_CQ, ibv));
 	cq = adv_check_cq_of(ibv);
 	if (cq) {
+		check_owner(&call, &cq->base);
 		cq->polls++;
 		cq->armed_late = 0;
 	}

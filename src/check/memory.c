@@ -3,30 +3,57 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define PAGE	  4096 /* the smallest page of the supported machines */
-#define LANES	  4
-#define LANE_SIZE 16   /* bytes that a lane takes at once */
-#define NO_HOW	  (-1) /* no operation of rt_sigprocmask(2) */
+#include "wire/isal.h"
 
-__extension__ typedef unsigned __int128 wide;
+#ifdef ADV_HAVE_ISAL
+#include <isa-l/crc.h>
+#define crc32 crc32_gzip_refl
+#else
+#include "wire/crc32.h"
+#define crc32 adv_crc32
+#endif
 
-/* Random odd numbers. */
-static const uint64_t keys[LANES] = {0x9e3779b97f4a7c15u, 0xd6e8feb86659fd93u, 0xa0761d6478bd642fu,
-				     0xe7037ed1a0b428dbu};
+#define PAGE   4096 /* the smallest page of the supported machines */
+#define NO_HOW (-1) /* no operation of rt_sigprocmask(2) */
+#define KNOWN  64   /* pages */
+
+/* Pages that were found readable in the present call. Under the lock. */
+static struct {
+	uintptr_t page;
+	uint64_t call;
+} known[KNOWN];
+static uint64_t call = 1;
+
+void adv_check_memory_forget(void)
+{
+	call++;
+}
 
 /*
  * True if the page can be read. rt_sigprocmask(2) reads the 8 bytes of its second argument before
  * it refuses the first one, and fails with EFAULT if it cannot. It changes nothing.
  */
-static bool is_readable(uintptr_t page)
+static bool can_read(uintptr_t page)
 {
 	return syscall(SYS_rt_sigprocmask, (long)NO_HOW, page, NULL, (long)(_NSIG / 8)) == 0 ||
 	       errno != EFAULT;
+}
+
+static bool is_readable(uintptr_t page)
+{
+	unsigned i = page / PAGE % KNOWN;
+
+	if (known[i].page == page && known[i].call == call)
+		return true;
+	if (!can_read(page))
+		return false;
+	known[i].page = page;
+	known[i].call = call;
+	return true;
 }
 
 static bool are_readable(uintptr_t addr, size_t length)
@@ -52,50 +79,11 @@ bool adv_check_memory_is_unmapped(uintptr_t addr, size_t length)
 	return end < addr;
 }
 
-static uint64_t fold(uint64_t a, uint64_t b)
-{
-	wide product = (wide)a * b;
-
-	return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-/* Mixes 16 bytes into a lane. */
-static uint64_t mix(const uint8_t *p, uint64_t key, uint64_t lane)
-{
-	uint64_t word[2];
-
-	memcpy(word, p, sizeof(word));
-	return fold(word[0] ^ key, word[1] ^ lane);
-}
-
-/* The lanes do not wait for each other's multiplications. */
-static uint64_t hash_bytes(const uint8_t *p, size_t length, uint64_t seed)
-{
-	uint64_t lane[LANES];
-	uint8_t last[LANE_SIZE] = {0};
-	size_t left = length;
-
-	for (unsigned k = 0; k < LANES; k++)
-		lane[k] = fold(seed ^ keys[k], keys[LANES - 1 - k]);
-	/* Written out, so that the lanes stay in registers. */
-	for (; left >= LANES * LANE_SIZE; left -= LANES * LANE_SIZE, p += LANES * LANE_SIZE) {
-		lane[0] = mix(p, keys[0], lane[0]);
-		lane[1] = mix(p + LANE_SIZE, keys[1], lane[1]);
-		lane[2] = mix(p + 2 * LANE_SIZE, keys[2], lane[2]);
-		lane[3] = mix(p + 3 * LANE_SIZE, keys[3], lane[3]);
-	}
-	for (; left >= LANE_SIZE; left -= LANE_SIZE, p += LANE_SIZE)
-		lane[0] = mix(p, keys[0], lane[0]);
-	memcpy(last, p, left);
-	lane[1] = mix(last, keys[1] ^ length, lane[1]);
-	return fold(lane[0] ^ keys[2], lane[1] ^ keys[3]) ^
-	       fold(lane[2] ^ keys[0], lane[3] ^ keys[1]);
-}
-
 bool adv_check_memory_hash(uintptr_t addr, size_t length, uint64_t *hash)
 {
 	if (!are_readable(addr, length))
 		return false;
-	*hash = hash_bytes((const uint8_t *)addr, length, *hash);
+	*hash = crc32((uint32_t)*hash, (const void *)addr, length);
+	adv_isal_end();
 	return true;
 }

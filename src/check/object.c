@@ -13,6 +13,13 @@
 static struct adv_table by_pointer, by_lkey, by_number;
 static struct adv_list all[ADV_CHECK_KINDS];
 
+/* The records that were found last, or NULL: most programs use few objects many times. */
+static struct {
+	struct adv_check_object *object[ADV_CHECK_KINDS];
+	struct adv_check_mr *mr;
+	struct adv_check_qp *qp;
+} found;
+
 static const size_t sizes[ADV_CHECK_KINDS] = {
 	[ADV_CHECK_MR] = sizeof(struct adv_check_mr),
 	[ADV_CHECK_CQ] = sizeof(struct adv_check_cq),
@@ -201,6 +208,9 @@ void adv_check_object_remove(struct adv_check_object *o)
 	}
 	adv_table_remove(&by_pointer, &o->node);
 	adv_list_del(&o->link);
+	found.object[o->kind] = NULL;
+	found.mr = NULL;
+	found.qp = NULL;
 	free(o);
 }
 
@@ -218,7 +228,7 @@ struct adv_list *adv_check_objects(enum adv_check_kind kind)
 	return prepare_tables() ? &all[kind] : &none;
 }
 
-struct adv_check_object *adv_check_object_find(enum adv_check_kind kind, const void *object)
+static struct adv_check_object *look_up(enum adv_check_kind kind, const void *object)
 {
 	uint64_t hash = hash_of((uintptr_t)object);
 
@@ -232,6 +242,15 @@ struct adv_check_object *adv_check_object_find(enum adv_check_kind kind, const v
 			return o;
 	}
 	return NULL;
+}
+
+struct adv_check_object *adv_check_object_find(enum adv_check_kind kind, const void *object)
+{
+	struct adv_check_object *o = found.object[kind];
+
+	if (!o || o->object != object || o->destroying)
+		found.object[kind] = o = look_up(kind, object);
+	return o;
 }
 
 struct adv_check_qp *adv_check_qp_of(const struct ibv_qp *qp)
@@ -251,18 +270,25 @@ struct adv_check_srq *adv_check_srq_of(const struct ibv_srq *srq)
 
 struct adv_check_qp *adv_check_qp_numbered(uint32_t number)
 {
-	struct adv_table_node *n =
-		prepare_tables() ? adv_table_next(&by_number, hash_of(number), NULL) : NULL;
+	const uint64_t hash = hash_of(number);
+	struct adv_table_node *n;
 
-	return n ? adv_container_of(n, struct adv_check_qp, by_number) : NULL;
+	if (found.qp && found.qp->by_number.hash == hash)
+		return found.qp;
+	n = prepare_tables() ? adv_table_next(&by_number, hash, NULL) : NULL;
+	found.qp = n ? adv_container_of(n, struct adv_check_qp, by_number) : NULL;
+	return found.qp;
 }
 
 struct adv_check_mr *adv_check_mr_of_lkey(uint32_t lkey)
 {
-	struct adv_table_node *n =
-		prepare_tables() ? adv_table_next(&by_lkey, hash_of(lkey), NULL) : NULL;
+	struct adv_table_node *n;
 
-	return n ? adv_container_of(n, struct adv_check_mr, by_lkey) : NULL;
+	if (found.mr && found.mr->lkey == lkey)
+		return found.mr;
+	n = prepare_tables() ? adv_table_next(&by_lkey, hash_of(lkey), NULL) : NULL;
+	found.mr = n ? adv_container_of(n, struct adv_check_mr, by_lkey) : NULL;
+	return found.mr;
 }
 
 void adv_check_mr_change(struct adv_check_mr *mr, int flags, int access)

@@ -29,6 +29,7 @@ struct walk {
 	unsigned count;
 	uintptr_t frame[TAKEN];
 	const uintptr_t *place[TAKEN];
+	struct adv_check_stack stack; /* without the hidden frames */
 };
 
 /* Under the lock of report.h. */
@@ -124,6 +125,19 @@ bool adv_check_stack_hides(const void *code)
 	return is_hidden((uintptr_t)code, &is_rdmacm);
 }
 
+/* Writes the frames that are shown into w->stack. */
+static void leave_out_hidden(struct walk *w)
+{
+	struct adv_check_stack *s = &w->stack;
+	unsigned i = 0;
+
+	s->by_library = false;
+	while (i < w->count && is_hidden(w->frame[i], &s->by_library))
+		i++;
+	for (s->count = 0; i < w->count && s->count < ADV_CHECK_FRAMES; i++)
+		s->frame[s->count++] = w->frame[i];
+}
+
 /* Returns the walk of the present stack from `start`, or NULL. */
 static struct walk *find_walk(struct walk_set *set, uintptr_t start)
 {
@@ -139,18 +153,14 @@ __attribute__((noinline)) void adv_check_stack_take(struct adv_check_stack *s)
 	uintptr_t caller = (uintptr_t)__builtin_return_address(0);
 	struct walk_set *set = &sets[(start >> 4 ^ caller) % SETS];
 	struct walk *w = find_walk(set, start);
-	unsigned i = 0;
 
 	if (!w) {
 		w = &set->walk[set->next++ % WAYS];
 		walk_stack(w, start);
+		leave_out_hidden(w);
 		w->start = is_present(w) ? start : 0;
 	}
-	s->by_library = false;
-	while (i < w->count && is_hidden(w->frame[i], &s->by_library))
-		i++;
-	for (s->count = 0; i < w->count && s->count < ADV_CHECK_FRAMES; i++)
-		s->frame[s->count++] = w->frame[i];
+	*s = w->stack;
 }
 
 uint64_t adv_check_stack_hash(const struct adv_check_stack *s)

@@ -4,10 +4,42 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define KEPT_SGE  4   /* room for SGEs in a record that is kept */
+#define MOST_KEPT 512 /* records without a request, for the next ones */
+
+static struct adv_list kept;
+static unsigned kept_count;
+
 bool adv_check_opcode_reads(enum ibv_wr_opcode opcode)
 {
 	return opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
 	       opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/* Returns a record with room for the SGEs, or NULL. Programs post and complete all the time, and
+ * malloc(3) and free(3) of so many records take longer than this. */
+static struct adv_check_work *new_work(size_t sges)
+{
+	struct adv_list *link = kept.next;
+
+	if (sges > KEPT_SGE || kept_count == 0)
+		return malloc(sizeof(struct adv_check_work) +
+			      (sges < KEPT_SGE ? KEPT_SGE : sges) * sizeof(struct ibv_sge));
+	adv_list_del(link);
+	kept_count--;
+	return adv_container_of(link, struct adv_check_work, link);
+}
+
+static void free_work(struct adv_check_work *w)
+{
+	if (w->num_sge > KEPT_SGE || kept_count == MOST_KEPT) {
+		free(w);
+		return;
+	}
+	if (!kept.next)
+		adv_list_init(&kept);
+	adv_list_add(&kept, &w->link);
+	kept_count++;
 }
 
 void adv_check_queue_init(struct adv_check_queue *q, bool is_recv, bool is_shared)
@@ -29,8 +61,7 @@ struct adv_check_work *adv_check_queue_add(struct adv_check_queue *q, uint64_t w
 					   const struct adv_check_stack *posted)
 {
 	size_t count = num_sge > 0 && sge ? (size_t)num_sge : 0;
-	/* Not calloc(3), which takes longer: glibc keeps no freed blocks of a thread for it. */
-	struct adv_check_work *w = malloc(sizeof(*w) + count * sizeof(*sge));
+	struct adv_check_work *w = new_work(count);
 
 	if (!w)
 		return NULL;
@@ -58,7 +89,7 @@ void adv_check_queue_remove(struct adv_check_queue *q, struct adv_check_work *w)
 	if (w->unpolled)
 		--*w->unpolled;
 	q->reads -= !w->is_recv && adv_check_opcode_reads(w->opcode);
-	free(w);
+	free_work(w);
 }
 
 void adv_check_queue_drop_newest(struct adv_check_queue *q, uint32_t count)

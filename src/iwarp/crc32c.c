@@ -5,10 +5,14 @@
 
 #include <isa-l/crc.h>
 
+#include "wire/isal.h"
+
 uint32_t adv_crc32c(uint32_t sum, const void *p, size_t len)
 {
 	/* ISA-L takes an int as length, and does not write to the buffer. */
-	return crc32_iscsi((unsigned char *)p, (int)len, sum);
+	sum = crc32_iscsi((unsigned char *)p, (int)len, sum);
+	adv_isal_end();
+	return sum;
 }
 
 #else

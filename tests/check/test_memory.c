@@ -73,6 +73,7 @@ static void assert_not_readable(uint8_t *pages)
 {
 	uint64_t hash = 1;
 
+	adv_check_memory_forget();
 	assert_true(adv_check_memory_hash((uintptr_t)pages, PAGE, &hash));
 	hash = 1;
 	assert_false(adv_check_memory_hash((uintptr_t)pages, PAGE + 1, &hash));
@@ -103,6 +104,23 @@ static void test_unreadable(void **state)
 	assert_not_readable(p);
 	munmap(p, 2 * PAGE);
 	fclose(file);
+}
+
+/* What was readable in one call need not be in the next one. */
+static void test_forgets(void **state)
+{
+	uint8_t *p = mmap(NULL, 2 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t hash = 1, again = 1;
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	assert_true(adv_check_memory_hash((uintptr_t)p, 2 * PAGE, &hash));
+	assert_true(adv_check_memory_hash((uintptr_t)p, 2 * PAGE, &again));
+	assert_int_equal(hash, again);
+	assert_int_equal(munmap(p + PAGE, PAGE), 0);
+	adv_check_memory_forget();
+	assert_false(adv_check_memory_hash((uintptr_t)p, 2 * PAGE, &hash));
+	assert_true(adv_check_memory_hash((uintptr_t)p, PAGE, &hash));
+	munmap(p, PAGE);
 }
 
 static void test_unmapped(void **state)
@@ -137,6 +155,7 @@ int main(void)
 		cmocka_unit_test(test_order_and_length_count),
 		cmocka_unit_test(test_continues),
 		cmocka_unit_test(test_unreadable),
+		cmocka_unit_test(test_forgets),
 		cmocka_unit_test(test_unmapped),
 		cmocka_unit_test(test_end_of_address_space),
 	};

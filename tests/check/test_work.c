@@ -40,6 +40,30 @@ static void test_copy_of_request(void **state)
 	assert_true(adv_list_empty(&q.works));
 }
 
+/* Records serve again: a later request has room for its SGEs, and nothing of the earlier one. */
+static void test_records_serve_again(void **state)
+{
+	const struct adv_check_stack posted = {.count = 1};
+	const struct ibv_sge sge[9] = {{.length = 1}, {.length = 2}, [8] = {.length = 3}};
+	struct adv_check_queue q;
+
+	adv_check_queue_init(&q, false, false);
+	for (int round = 0; round < 3; round++) {
+		for (int n = 0; n <= 9; n++) {
+			struct adv_check_work *w =
+				adv_check_queue_add(&q, (uint64_t)n, sge, n, &posted);
+
+			assert_non_null(w);
+			assert_int_equal(w->num_sge, n);
+			assert_memory_equal(w->sge, sge, (size_t)n * sizeof(sge[0]));
+			assert_int_equal(w->length, n == 0 ? 0 : n == 1 ? 1 : n < 9 ? 3 : 6);
+			assert_false(w->signaled || w->has_mark || w->unpolled);
+			w->signaled = w->has_mark = true;
+		}
+		adv_check_queue_clear(&q);
+	}
+}
+
 /* Of requests with the same wr_id, the oldest one completes first. */
 static void test_oldest_is_found(void **state)
 {
@@ -90,9 +114,8 @@ static void test_count_of_cq(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_copy_of_request),
-		cmocka_unit_test(test_oldest_is_found),
-		cmocka_unit_test(test_newest_are_dropped),
+		cmocka_unit_test(test_copy_of_request), cmocka_unit_test(test_records_serve_again),
+		cmocka_unit_test(test_oldest_is_found), cmocka_unit_test(test_newest_are_dropped),
 		cmocka_unit_test(test_count_of_cq),
 	};
 

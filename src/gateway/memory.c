@@ -42,16 +42,20 @@ void adv_gateway_put_reply(struct adv_gateway_buffers *b, uint8_t *buffer, size_
 	adv_loop_defer(b->gateway->loop, &b->retry);
 }
 
+void adv_gateway_put_call(struct adv_gateway_buffers *b, uint8_t *buffer, size_t size)
+{
+	adv_nvme_buffers_put(b->calls, buffer, size);
+	adv_loop_defer(b->gateway->loop, &b->retry);
+}
+
 void adv_gateway_call_free(struct adv_gateway_call *c)
 {
 	struct adv_gateway_session *s = c->session;
 
 	adv_list_del(&c->link);
 	s->call_count--;
-	if (c->fetched) {
-		adv_nvme_buffers_put(s->buffers->calls, c->fetched, c->fetched_length);
-		adv_loop_defer(s->gateway->loop, &s->buffers->retry);
-	}
+	if (c->fetched)
+		adv_gateway_put_call(s->buffers, c->fetched, c->fetched_length);
 	if (c->reply)
 		adv_gateway_put_reply(s->buffers, c->reply, c->reply_size);
 	free(c->header);

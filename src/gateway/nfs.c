@@ -10,8 +10,9 @@
 
 #include "gateway/command.h"
 #include "gateway/options.h"
-#include "gateway/session.h"
+#include "gateway/reverse.h"
 #include "nvme_rdma/address.h"
+#include "ulp/acceptor.h"
 
 #define RDMA_PORT "20049"
 #define TCP_PORT  "2049"
@@ -21,6 +22,9 @@ enum { END_POLL_MS = 10 };
 /* The command: the gateway, with its end by a signal. */
 struct command {
 	struct adv_gateway gateway;
+	bool reverse;
+	struct adv_connections *connections;
+	struct adv_acceptor *acceptor; /* --reverse */
 	struct adv_watch signals;
 	struct adv_timer end; /* looks whether all sessions have ended */
 };
@@ -42,7 +46,21 @@ static void request(void *user, struct adv_device *d, struct rdma_cm_id *id,
 	adv_gateway_session_accept(user, d, id, param);
 }
 
-static const struct adv_listener_ops listener_ops = {device, device_gone, request};
+static bool reverse_device(void *user, struct adv_device *d)
+{
+	d->user = adv_gateway_buffers_create(user, d->pd, adv_gateway_reverse_retry);
+	return d->user != NULL;
+}
+
+static void accepted(void *user, int fd)
+{
+	struct command *c = user;
+
+	adv_gateway_reverse_accept(&c->gateway, c->connections, fd);
+}
+
+static const struct adv_connections_ops forward_ops = {device, device_gone, request};
+static const struct adv_connections_ops reverse_ops = {reverse_device, device_gone, NULL};
 
 static void look_for_end(struct adv_timer *t)
 {
@@ -61,7 +79,13 @@ static void signalled(struct adv_watch *w, uint32_t events)
 
 	if (read(w->fd, &info, sizeof(info)) != sizeof(info))
 		return;
-	adv_gateway_close_all(&c->gateway);
+	if (c->acceptor)
+		adv_acceptor_destroy(c->acceptor);
+	c->acceptor = NULL;
+	if (c->reverse)
+		adv_gateway_reverse_close_all(&c->gateway);
+	else
+		adv_gateway_close_all(&c->gateway);
 	adv_loop_start_timer(c->gateway.loop, &c->end, 0);
 }
 
@@ -79,28 +103,42 @@ static bool watch_signals(struct command *c)
 	return c->signals.fd >= 0 && adv_loop_watch(c->gateway.loop, &c->signals, EPOLLIN) == 0;
 }
 
+static bool listen_at(struct command *c, const struct sockaddr *at)
+{
+	c->connections = adv_connections_create(
+		c->gateway.loop, c->reverse ? &reverse_ops : &forward_ops, &c->gateway);
+	if (!c->connections)
+		return false;
+	if (!c->reverse)
+		return adv_connections_listen(c->connections, at) == 0;
+	c->acceptor = adv_acceptor_create(c->gateway.loop, at, accepted, c);
+	return c->acceptor != NULL;
+}
+
 /* Listens and forwards until a signal. */
 static int serve(struct command *c, const struct adv_nvme_address *at)
 {
-	struct adv_listener *l;
+	int status = EXIT_FAILURE;
 
 	if (!watch_signals(c)) {
 		fprintf(stderr, "cannot wait for signals: %s\n", strerror(errno));
 		return EXIT_FAILURE;
 	}
-	l = adv_listener_create(c->gateway.loop, (const struct sockaddr *)&at->sa, &listener_ops,
-				&c->gateway);
-	if (!l) {
+	if (listen_at(c, (const struct sockaddr *)&at->sa)) {
+		printf("NFS over %s at %s port %s, for the server %s\n",
+		       c->reverse ? "TCP" : "RDMA", at->host, at->port, c->gateway.server_name);
+		fflush(stdout);
+		adv_loop_run(c->gateway.loop);
+		status = EXIT_SUCCESS;
+	} else {
 		fprintf(stderr, "cannot listen at %s port %s: %s\n", at->host, at->port,
 			strerror(errno));
-		return EXIT_FAILURE;
 	}
-	printf("NFS over RDMA at %s port %s, for the server %s\n", at->host, at->port,
-	       c->gateway.server_name);
-	fflush(stdout);
-	adv_loop_run(c->gateway.loop);
-	adv_listener_destroy(l);
-	return EXIT_SUCCESS;
+	if (c->acceptor)
+		adv_acceptor_destroy(c->acceptor);
+	if (c->connections)
+		adv_connections_destroy(c->connections);
+	return status;
 }
 
 int adv_gateway_nfs_main(int argc, char **argv)
@@ -111,9 +149,10 @@ int adv_gateway_nfs_main(int argc, char **argv)
 	int status = EXIT_FAILURE;
 
 	argp_parse(&adv_gateway_nfs_argp, argc, argv, 0, NULL, &o);
-	if (!adv_nvme_address_parse(o.listen, RDMA_PORT, true, &at) ||
-	    !adv_nvme_address_parse(o.to, TCP_PORT, false, &to))
+	if (!adv_nvme_address_parse(o.listen, o.reverse ? TCP_PORT : RDMA_PORT, true, &at) ||
+	    !adv_nvme_address_parse(o.to, o.reverse ? RDMA_PORT : TCP_PORT, false, &to))
 		return EXIT_FAILURE;
+	c.reverse = o.reverse;
 	c.gateway.server = to.sa;
 	c.gateway.buffer_bytes = o.buffer_bytes;
 	c.gateway.session_max = o.connections;

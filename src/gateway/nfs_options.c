@@ -19,8 +19,11 @@ enum {
 
 static const struct argp_option options[] = {
 	{"listen", 'l', "ADDRESS[:PORT]", 0,
-	 "Accept RDMA connections at this address (default 0.0.0.0:20049)", 0},
-	{"to", KEY_TO, "HOST[:PORT]", 0, "The NFS server, reached by TCP (default port 2049)", 0},
+	 "Accept connections at this address (default 0.0.0.0; port 20049, with --reverse 2049)",
+	 0},
+	{"to", KEY_TO, "HOST[:PORT]", 0, "The NFS server (default port 2049, with --reverse 20049)",
+	 0},
+	{"reverse", 'r', NULL, 0, "Accept TCP, and forward it to a server over RDMA", 0},
 	{"buffers", 'm', "SIZE", 0,
 	 "Memory for large calls, and again for replies, on each device (default 64MiB)", 0},
 	{"connections", 'c', "N", 0, "Accept at most N clients at the same time (default 256)", 0},
@@ -37,6 +40,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
+		o->reverse = false;
 		o->listen = "0.0.0.0";
 		o->to = NULL;
 		o->buffer_bytes = BUFFERS_DEFAULT;
@@ -48,6 +52,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_TO:
 		o->to = arg;
+		return 0;
+	case 'r':
+		o->reverse = true;
 		return 0;
 	case 'm':
 		o->buffer_bytes = adv_nvme_option_number(state, ADV_UNIT_BYTES, arg, BUFFERS_LEAST,
@@ -75,8 +82,9 @@ const struct argp adv_gateway_nfs_argp = {
 	options,
 	parse,
 	NULL,
-	"Accept NFS over RDMA, and forward it to an NFS server over TCP.\v"
-	"A client mounts with '-o proto=rdma,port=20049'. The server needs no RDMA.",
+	"Accept NFS over RDMA, and forward it to an NFS server over TCP; or the other way round.\v"
+	"A client mounts with '-o proto=rdma,port=20049'. The server needs no RDMA. With "
+	"--reverse, the server needs RDMA, and the client does not.",
 	NULL,
 	NULL,
 	NULL};

@@ -7,9 +7,11 @@
 #define ADV_GATEWAY_OPTIONS_H
 
 #include <argp.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct adv_gateway_nfs_options {
+	bool reverse;	    /* TCP clients, an RDMA server */
 	const char *listen; /* ADDRESS[:PORT] */
 	const char *to;	    /* HOST[:PORT] */
 	uint64_t buffer_bytes;

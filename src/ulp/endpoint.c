@@ -11,7 +11,8 @@ enum { BATCH = 16, RETRIES = 7, READS_MAX = 16 };
 
 struct adv_endpoint {
 	struct adv_loop *loop;
-	struct adv_device *device;
+	bool active;		   /* adv_connections_connect() made it */
+	struct adv_device *device; /* NULL: not known yet */
 	struct rdma_cm_id *id;
 	struct ibv_cq *cq;
 	struct adv_endpoint_config config;
@@ -156,11 +157,13 @@ static void end(struct adv_task *t)
 {
 	struct adv_endpoint *e = adv_container_of(t, struct adv_endpoint, end);
 
-	rdma_disconnect(e->id);
 	/* Without its queue pair, the device does not touch the memory of any work. Events of the
 	 * completion queue that have not been fetched would block its destruction. */
-	rdma_destroy_qp(e->id);
-	adv_device_events(e->device);
+	if (e->id->qp) {
+		rdma_disconnect(e->id);
+		rdma_destroy_qp(e->id);
+		adv_device_events(e->device);
+	}
 	fail_all(&e->posted);
 	fail_all(&e->waiting);
 	e->config.closed(e->config.user);
@@ -216,6 +219,16 @@ static bool make_objects(struct adv_endpoint *e)
 	return rdma_create_qp(e->id, e->device->pd, &init) == 0 && make_receives(e);
 }
 
+static int reads_of(const struct adv_endpoint *e, bool responder)
+{
+	struct ibv_device_attr device = {.max_qp_init_rd_atom = 1, .max_qp_rd_atom = 1};
+	int depth;
+
+	ibv_query_device(e->device->verbs, &device);
+	depth = responder ? device.max_qp_rd_atom : device.max_qp_init_rd_atom;
+	return depth < READS_MAX ? depth : READS_MAX;
+}
+
 static bool accept_id(struct adv_endpoint *e, const struct rdma_conn_param *request)
 {
 	struct rdma_conn_param param = {
@@ -224,32 +237,39 @@ static bool accept_id(struct adv_endpoint *e, const struct rdma_conn_param *requ
 		.rnr_retry_count = RETRIES,
 		.flow_control = 1,
 	};
-	struct ibv_device_attr device = {.max_qp_init_rd_atom = 1};
-	int depth = request->initiator_depth;
+	int depth = reads_of(e, false);
 
-	ibv_query_device(e->device->verbs, &device);
-	if (depth > device.max_qp_init_rd_atom)
-		depth = device.max_qp_init_rd_atom;
-	param.initiator_depth = (uint8_t)(depth < READS_MAX ? depth : READS_MAX);
+	param.initiator_depth =
+		depth < request->initiator_depth ? (uint8_t)depth : request->initiator_depth;
 	return rdma_accept(e->id, &param) == 0;
+}
+
+static struct adv_endpoint *new_endpoint(struct adv_loop *l,
+					 const struct adv_endpoint_config *config)
+{
+	struct adv_endpoint *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	e->loop = l;
+	e->config = *config;
+	adv_list_init(&e->posted);
+	adv_list_init(&e->waiting);
+	adv_task_init(&e->end, end);
+	return e;
 }
 
 bool adv_endpoint_accept(struct adv_loop *l, struct adv_device *d, struct rdma_cm_id *id,
 			 const struct rdma_conn_param *param,
 			 const struct adv_endpoint_config *config, struct adv_endpoint **out)
 {
-	struct adv_endpoint *e = calloc(1, sizeof(*e));
+	struct adv_endpoint *e = new_endpoint(l, config);
 	int err;
 
 	if (!e)
 		return false;
-	e->loop = l;
 	e->device = d;
 	e->id = id;
-	e->config = *config;
-	adv_list_init(&e->posted);
-	adv_list_init(&e->waiting);
-	adv_task_init(&e->end, end);
 	if (make_objects(e) && accept_id(e, param)) {
 		id->context = e;
 		*out = e;
@@ -261,4 +281,72 @@ bool adv_endpoint_accept(struct adv_loop *l, struct adv_device *d, struct rdma_c
 	free(e);
 	errno = err;
 	return false;
+}
+
+/* --- connecting --- */
+
+/* The device is known, and the route: makes the queues, and requests the connection. */
+static bool request_connection(struct adv_endpoint *e)
+{
+	struct rdma_conn_param param = {
+		.private_data = e->config.private_data,
+		.private_data_len = e->config.private_data_length,
+		.retry_count = RETRIES,
+		.rnr_retry_count = RETRIES,
+		.flow_control = 1,
+	};
+
+	if (!make_objects(e))
+		return false;
+	param.responder_resources = (uint8_t)reads_of(e, true);
+	return rdma_connect(e->id, &param) == 0;
+}
+
+void adv_endpoint_resolved(struct adv_endpoint *e, struct adv_device *d)
+{
+	e->device = d;
+	if (!e->closing && (!d || rdma_resolve_route(e->id, ADV_ENDPOINT_RESOLVE_MS) != 0))
+		adv_endpoint_close(e);
+}
+
+void adv_endpoint_event(struct adv_endpoint *e, enum rdma_cm_event_type type,
+			const struct rdma_conn_param *param)
+{
+	if (e->closing)
+		return;
+	switch (type) {
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		if (!request_connection(e))
+			adv_endpoint_close(e);
+		break;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		if (e->active)
+			e->config.connected(e->config.user, e->device, param->private_data,
+					    param->private_data_len);
+		break;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+	case RDMA_CM_EVENT_DISCONNECTED:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_REJECTED:
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		adv_endpoint_close(e);
+		break;
+	default:
+		break;
+	}
+}
+
+struct adv_endpoint *adv_endpoint_create(struct adv_loop *l, struct rdma_cm_id *id,
+					 const struct adv_endpoint_config *config)
+{
+	struct adv_endpoint *e = new_endpoint(l, config);
+
+	if (!e)
+		return NULL;
+	e->active = true;
+	e->id = id;
+	id->context = e;
+	return e;
 }

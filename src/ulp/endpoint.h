@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The accepting end of RDMA connections: a listener, the devices of its connections, and endpoints,
- * which are connections with posted receives and work requests. Only the public interface of
- * libibverbs and librdmacm is used. Everything runs in the loop's thread.
+ * RDMA connections, accepted or made: their devices, and endpoints, which are connections with
+ * posted receives and work requests. Only the public interface of libibverbs and librdmacm is used.
+ * Everything runs in the loop's thread.
  */
 #ifndef ADV_ULP_ENDPOINT_H
 #define ADV_ULP_ENDPOINT_H
@@ -11,8 +11,9 @@
 
 #include "ulp/loop.h"
 
-struct adv_listener;
+struct adv_connections;
 struct adv_endpoint;
+struct adv_endpoint_config;
 
 /* An RDMA device with at least one connection so far. */
 struct adv_device {
@@ -21,24 +22,30 @@ struct adv_device {
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
 	struct adv_watch watch;
-	void *user; /* set by `device` of the listener's operations */
+	void *user; /* set by `device` of the connections' operations */
 };
 
-struct adv_listener_ops {
-	/* Makes what the user has for each device. False: connections of it are refused. */
+struct adv_connections_ops {
+	/* Makes what the user has for each device. False: its connections are refused, or end. */
 	bool (*device)(void *user, struct adv_device *d);
 	void (*device_gone)(void *user, struct adv_device *d);
-	/* A peer asks for a connection. The user calls adv_endpoint_accept(), or the request is
-	 * rejected. `param` is valid during the call. */
+	/* A peer requests a connection. The user calls adv_endpoint_accept(), or the request is
+	 * rejected. `param` is valid during the call. NULL if the user does not listen. */
 	void (*request)(void *user, struct adv_device *d, struct rdma_cm_id *id,
 			const struct rdma_conn_param *param);
 };
 
-/* Listens at an address. NULL: errno. */
-struct adv_listener *adv_listener_create(struct adv_loop *l, const struct sockaddr *at,
-					 const struct adv_listener_ops *ops, void *user);
-/* Its endpoints are gone. */
-void adv_listener_destroy(struct adv_listener *l);
+/* NULL: errno. */
+struct adv_connections *adv_connections_create(struct adv_loop *l,
+					       const struct adv_connections_ops *ops, void *user);
+/* Listens at an address. 0, or -1 and errno. Call it once at most. */
+int adv_connections_listen(struct adv_connections *c, const struct sockaddr *at);
+/* Begins to connect to an address: `connected` or `closed` is called later. `config->private_data`
+ * is valid until then. False: errno. */
+bool adv_connections_connect(struct adv_connections *c, const struct sockaddr *to,
+			     const struct adv_endpoint_config *config, struct adv_endpoint **out);
+/* Call it after the end of all endpoints. */
+void adv_connections_destroy(struct adv_connections *c);
 
 /* A posted receive. */
 struct adv_receive {
@@ -61,10 +68,14 @@ struct adv_endpoint_config {
 	unsigned work_max;     /* work requests in the send queue; no adv_work has more */
 	const void *private_data;
 	uint8_t private_data_length;
+	/* adv_connections_connect() only: the connection is made; its device is `d`. The private
+	 * data of the peer is valid during the call. */
+	void (*connected)(void *user, struct adv_device *d, const void *private_data,
+			  size_t length);
 	/* A message was received. The receive belongs to the user until adv_endpoint_repost(). */
 	void (*received)(void *user, struct adv_receive *r);
-	/* The connection has ended. All work is done, nothing is called any more, and all receives
-	 * are gone. */
+	/* The connection has ended, or could not be made. All work is done, nothing is called any
+	 * more, and all receives are gone. */
 	void (*closed)(void *user);
 	void *user;
 };
@@ -76,7 +87,8 @@ bool adv_endpoint_accept(struct adv_loop *l, struct adv_device *d, struct rdma_c
 /* Ends the connection soon: `closed` is called later. May be called more than once. */
 void adv_endpoint_close(struct adv_endpoint *e);
 void adv_endpoint_repost(struct adv_endpoint *e, struct adv_receive *r);
-/* Posts work, or has it wait until the send queue has room. `done` is called later. */
+/* Posts work of a connection that is made, or has it wait until the send queue has room. `done` is
+ * called later. */
 void adv_endpoint_post(struct adv_endpoint *e, struct adv_work *w);
 
 #endif

@@ -34,7 +34,8 @@ struct adv_stream {
 
 static void update_events(struct adv_stream *s)
 {
-	uint32_t events = s->paused ? 0 : EPOLLIN;
+	/* The end of a paused stream is noticed too. */
+	uint32_t events = s->paused ? EPOLLRDHUP : EPOLLIN;
 
 	if (!s->connected || !adv_list_empty(&s->out))
 		events |= EPOLLOUT;
@@ -220,8 +221,7 @@ static void ready(struct adv_watch *w, uint32_t events)
 		s->ops->connected(s->user);
 	}
 	err = flush(s);
-	/* epoll reports a lost connection also to a stream that does not wait for anything. */
-	if (!err && s->paused && (events & (EPOLLHUP | EPOLLERR)))
+	if (!err && s->paused && (events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP)))
 		err = ECONNRESET;
 	if (err) {
 		s->ops->lost(s->user, err);
@@ -264,13 +264,10 @@ static void bind_privileged(int fd, sa_family_t family)
 	}
 }
 
-struct adv_stream *adv_stream_connect(struct adv_loop *l, const struct sockaddr *to,
-				      bool privileged, size_t limit,
-				      const struct adv_stream_ops *ops, void *user)
+static struct adv_stream *new_stream(struct adv_loop *l, int fd, size_t limit,
+				     const struct adv_stream_ops *ops, void *user)
 {
 	struct adv_stream *s = calloc(1, sizeof(*s));
-	socklen_t len = to->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-						  : sizeof(struct sockaddr_in);
 	int one = 1;
 
 	if (!s)
@@ -280,19 +277,48 @@ struct adv_stream *adv_stream_connect(struct adv_loop *l, const struct sockaddr 
 	s->user = user;
 	s->limit = limit;
 	s->watch.ready = ready;
+	s->watch.fd = fd;
 	s->events = EPOLLIN | EPOLLOUT;
 	adv_list_init(&s->out);
-	s->watch.fd = socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (s->watch.fd >= 0) {
-		setsockopt(s->watch.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-		setsockopt(s->watch.fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	return s;
+}
+
+struct adv_stream *adv_stream_accepted(struct adv_loop *l, int fd, unsigned timeout_ms,
+				       size_t limit, const struct adv_stream_ops *ops, void *user)
+{
+	struct adv_stream *s = new_stream(l, fd, limit, ops, user);
+
+	if (!s)
+		return NULL;
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof(timeout_ms));
+	s->connected = true;
+	s->events = EPOLLIN;
+	if (adv_loop_watch(l, &s->watch, s->events) == 0)
+		return s;
+	free(s);
+	return NULL;
+}
+
+struct adv_stream *adv_stream_connect(struct adv_loop *l, const struct sockaddr *to,
+				      bool privileged, size_t limit,
+				      const struct adv_stream_ops *ops, void *user)
+{
+	socklen_t len = to->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+						  : sizeof(struct sockaddr_in);
+	int fd = socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	struct adv_stream *s = fd >= 0 ? new_stream(l, fd, limit, ops, user) : NULL;
+
+	if (s) {
 		if (privileged)
 			bind_privileged(s->watch.fd, to->sa_family);
 		if ((connect(s->watch.fd, to, len) == 0 || errno == EINPROGRESS) &&
 		    adv_loop_watch(l, &s->watch, s->events) == 0)
 			return s;
-		close(s->watch.fd);
 	}
+	if (fd >= 0)
+		close(fd);
 	free(s);
 	return NULL;
 }

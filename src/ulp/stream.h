@@ -17,9 +17,10 @@ struct adv_stream;
 
 /* What a stream calls. A function may close the stream, except `buffer`. */
 struct adv_stream_ops {
-	void (*connected)(void *user);
+	void (*connected)(void *user); /* adv_stream_connect() only */
 	/* Returns memory for a record of `length` bytes, which belongs to the stream until `record`
-	 * or `dropped`. NULL: none is free; the stream stops reading until adv_stream_resume(). */
+	 * or `dropped`. NULL: none is free; the stream stops reading until adv_stream_resume(). If
+	 * the peer closes the connection meanwhile, what has not been read is lost. */
 	uint8_t *(*buffer)(void *user, size_t length);
 	void (*record)(void *user, uint8_t *buffer, size_t size, size_t length);
 	/* Returns memory of a record that did not arrive. `size` is what `buffer` was called with.
@@ -46,6 +47,10 @@ struct adv_stream_out {
 struct adv_stream *adv_stream_connect(struct adv_loop *l, const struct sockaddr *to,
 				      bool privileged, size_t limit,
 				      const struct adv_stream_ops *ops, void *user);
+/* Makes a stream of an accepted connection. The peer has to acknowledge what is sent to it within
+ * the timeout. The descriptor belongs to the stream. NULL and errno: it belongs to the caller. */
+struct adv_stream *adv_stream_accepted(struct adv_loop *l, int fd, unsigned timeout_ms,
+				       size_t limit, const struct adv_stream_ops *ops, void *user);
 /* Closes the connection. Calls `done` of the records that were not sent. */
 void adv_stream_close(struct adv_stream *s);
 

@@ -4,11 +4,12 @@ hostile ones. ADVERB_GATEWAY names another program, such as one that is built wi
 
 import os
 import pathlib
+import socket
 import time
 
 from harness import Failure, Skip, case
 
-PORT, SERVER_PORT = 20049, 12049
+PORT, SERVER_PORT, REVERSE_PORT = 20049, 12049, 12050
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -47,6 +48,46 @@ def chunks(lab):
     start_server(lab)
     gateway = start_gateway(lab)
     print(lab.run(client(lab, "-n", "100")).strip())
+    end(gateway)
+
+
+def start_reverse(lab, *options):
+    """Starts a gateway from TCP to the gateway that start_gateway() started."""
+    return lab.start_server([program(lab), "nfs", "--reverse", "--listen", f"127.0.0.1:{REVERSE_PORT}", "--to",
+                             f"127.0.0.1:{PORT}", *options], "NFS over TCP at")
+
+
+GARBAGE = (b"", b"\x80", b"\x80\0\0\x28" + bytes(40), b"\x80\0\0\x28\0", b"\x7f\xff\xff\xff", b"\xff" * 100,
+           b"\0\0\0\x08" + b"\xff" * 8, b"\x80\0\0\x08\0\0\0\1\0\0\0\1", bytes(4000))
+
+
+def send_garbage():
+    """Connects to the gateway of --reverse with records that are no calls, or not complete."""
+    for data in GARBAGE:
+        with socket.create_connection(("127.0.0.1", REVERSE_PORT), timeout=30) as connection:
+            connection.sendall(data)
+
+
+def start_tcp_client(lab, calls, seed=1):
+    return lab.start(["python3", HERE / "nfs_tcp_client.py", REVERSE_PORT, calls, seed], adverb=False)
+
+
+@case("nfs", "reverse")
+def reverse(lab):
+    """A client over TCP through both directions: each kind of call, calls at random, and the connection between the
+    gateways is lost in the middle."""
+    start_server(lab)
+    gateway = start_gateway(lab)
+    other = start_reverse(lab)
+    send_garbage()
+    busy = start_tcp_client(lab, 240)
+    lab.wait_until(lambda: "random" in busy.output() or not busy.running(), 60, "the calls begin")
+    gateway.kill()
+    gateway = start_gateway(lab)
+    busy.expect(0, 60)
+    if "connected to 127.0.0.1 port 20049 again" not in other.output():
+        raise Failure(f"the connection was not made again:\n{other.describe()}")
+    end(other)
     end(gateway)
 
 

@@ -11,6 +11,7 @@
 #include "rpcrdma/call.h"
 #include "rpcrdma/pieces.h"
 #include "rpcrdma/private_data.h"
+#include "rpcrdma/request.h"
 
 enum { LIMIT = 1 << 20, REPLY_LEN = 3000, THRESHOLD = 1024, HEADER_MAX = 16384 };
 
@@ -81,6 +82,35 @@ static void plan_reply(const uint8_t *data, size_t size)
 	}
 }
 
+/* The header as that of a reply to a call with two write chunks and a reply chunk. */
+static void check_reply(void)
+{
+	static const uint32_t results[] = {2000, 4000};
+	static const struct adv_rpcrdma_message m = {
+		.length = 100,
+		.results = results,
+		.result_count = 2,
+		.rest = 3000,
+		.send_threshold = THRESHOLD,
+		.receive_threshold = THRESHOLD,
+		.reply_max = LIMIT,
+	};
+	static struct adv_rpcrdma_request request;
+	bool reduced[ADV_RPCRDMA_WRITES_MAX];
+
+	FUZZ_CHECK(adv_rpcrdma_request_plan(&m, &request));
+	if (!adv_rpcrdma_reply_check(&request.header, &header, reduced))
+		return;
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t length = 0;
+
+		if (i < header.write_count)
+			length = adv_rpcrdma_chunk_length(&header, &header.writes[i]);
+		FUZZ_CHECK(length <= results[i] && reduced[i] == (length > 0));
+	}
+	FUZZ_CHECK(!header.has_reply || adv_rpcrdma_chunk_length(&header, &header.reply) <= m.rest);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct adv_rpcrdma_private_data private_data;
@@ -103,5 +133,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_pieces(&call.pieces, size, call.fetched);
 	}
 	plan_reply(data, size);
+	check_reply();
 	return 0;
 }

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "ulp/acceptor.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BACKLOG = 128, PAUSE_MS = 100 };
+
+struct adv_acceptor {
+	struct adv_loop *loop;
+	struct adv_watch watch;
+	struct adv_timer pause;
+	void (*accepted)(void *user, int fd);
+	void *user;
+	bool reported; /* that connections cannot be accepted */
+};
+
+static void go_on(struct adv_timer *t)
+{
+	struct adv_acceptor *a = adv_container_of(t, struct adv_acceptor, pause);
+
+	adv_loop_change(a->loop, &a->watch, EPOLLIN);
+}
+
+static void ready(struct adv_watch *w, uint32_t events)
+{
+	struct adv_acceptor *a = adv_container_of(w, struct adv_acceptor, watch);
+	int fd;
+
+	while ((fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+		a->reported = false;
+		a->accepted(a->user, fd);
+	}
+	if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
+		return;
+	/* Without descriptors or memory the connection stays in the queue: do not spin. */
+	if (!a->reported)
+		fprintf(stderr, "cannot accept a connection: %s\n", strerror(errno));
+	a->reported = true;
+	adv_loop_change(a->loop, w, 0);
+	adv_loop_start_timer(a->loop, &a->pause, PAUSE_MS);
+}
+
+struct adv_acceptor *adv_acceptor_create(struct adv_loop *l, const struct sockaddr *at,
+					 void (*accepted)(void *user, int fd), void *user)
+{
+	struct adv_acceptor *a = calloc(1, sizeof(*a));
+	socklen_t len = at->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+						  : sizeof(struct sockaddr_in);
+	int one = 1, err;
+
+	if (!a)
+		return NULL;
+	a->loop = l;
+	a->accepted = accepted;
+	a->user = user;
+	a->watch.ready = ready;
+	adv_timer_init(&a->pause, go_on);
+	a->watch.fd = socket(at->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (a->watch.fd >= 0 &&
+	    setsockopt(a->watch.fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0 &&
+	    bind(a->watch.fd, at, len) == 0 && listen(a->watch.fd, BACKLOG) == 0 &&
+	    adv_loop_watch(l, &a->watch, EPOLLIN) == 0)
+		return a;
+	err = errno;
+	if (a->watch.fd >= 0)
+		close(a->watch.fd);
+	free(a);
+	errno = err;
+	return NULL;
+}
+
+void adv_acceptor_destroy(struct adv_acceptor *a)
+{
+	adv_timer_cancel(&a->pause);
+	adv_loop_unwatch(a->loop, &a->watch);
+	close(a->watch.fd);
+	free(a);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The events of connections, devices, and an address that is listened at. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ulp/endpoint_internal.h"
+
+enum { BACKLOG = 128, PRIVATE_MAX = 256 };
+
+struct adv_connections {
+	struct adv_loop *loop;
+	const struct adv_connections_ops *ops;
+	void *user;
+	struct rdma_event_channel *channel;
+	struct rdma_cm_id *id; /* NULL: does not listen */
+	struct adv_watch watch;
+	struct adv_list devices;
+};
+
+/* --- devices --- */
+
+static void device_ready(struct adv_watch *w, uint32_t events)
+{
+	adv_device_events(adv_container_of(w, struct adv_device, watch));
+}
+
+static void free_device(struct adv_device *d)
+{
+	if (d->channel)
+		ibv_destroy_comp_channel(d->channel);
+	if (d->pd)
+		ibv_dealloc_pd(d->pd);
+	free(d);
+}
+
+/* Returns the device of an id, and makes it first if it is new. NULL: errno. */
+static struct adv_device *device_of(struct adv_connections *c, struct ibv_context *verbs)
+{
+	struct adv_device *d;
+
+	adv_list_for_each(struct adv_device, known, &c->devices, link) {
+		if (known->verbs == verbs)
+			return known;
+	}
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return NULL;
+	d->verbs = verbs;
+	d->watch.ready = device_ready;
+	d->pd = ibv_alloc_pd(verbs);
+	d->channel = ibv_create_comp_channel(verbs);
+	if (d->pd && d->channel && fcntl(d->channel->fd, F_SETFL, O_NONBLOCK) == 0 &&
+	    c->ops->device(c->user, d)) {
+		d->watch.fd = d->channel->fd;
+		if (adv_loop_watch(c->loop, &d->watch, EPOLLIN) == 0) {
+			adv_list_add_tail(&c->devices, &d->link);
+			return d;
+		}
+		c->ops->device_gone(c->user, d);
+	}
+	free_device(d);
+	return NULL;
+}
+
+/* --- events --- */
+
+static void handle_request(struct adv_connections *c, struct rdma_cm_id *id,
+			   const struct rdma_conn_param *param)
+{
+	struct adv_device *d = device_of(c, id->verbs);
+
+	id->context = NULL;
+	if (d)
+		c->ops->request(c->user, d, id, param);
+	if (id->context)
+		return;
+	fprintf(stderr, "a connection is refused: %s\n", strerror(errno));
+	rdma_reject(id, NULL, 0);
+	rdma_destroy_id(id);
+}
+
+static void handle_event(struct adv_connections *c, struct rdma_cm_event *event)
+{
+	struct rdma_conn_param param = event->param.conn;
+	enum rdma_cm_event_type type = event->event;
+	struct rdma_cm_id *id = event->id;
+	uint8_t private_data[PRIVATE_MAX];
+
+	if ((type == RDMA_CM_EVENT_CONNECT_REQUEST || type == RDMA_CM_EVENT_ESTABLISHED) &&
+	    param.private_data)
+		memcpy(private_data, param.private_data, param.private_data_len);
+	else
+		param.private_data_len = 0;
+	param.private_data = private_data;
+	/* An id may be destroyed only after its event. */
+	rdma_ack_cm_event(event);
+	if (type == RDMA_CM_EVENT_CONNECT_REQUEST)
+		handle_request(c, id, &param);
+	else if (!id->context || id == c->id)
+		return;
+	else if (type == RDMA_CM_EVENT_ADDR_RESOLVED)
+		adv_endpoint_resolved(id->context, device_of(c, id->verbs));
+	else
+		adv_endpoint_event(id->context, type, &param);
+}
+
+static void channel_ready(struct adv_watch *w, uint32_t events)
+{
+	struct adv_connections *c = adv_container_of(w, struct adv_connections, watch);
+	struct rdma_cm_event *event;
+
+	while (rdma_get_cm_event(c->channel, &event) == 0)
+		handle_event(c, event);
+}
+
+/* --- create and destroy --- */
+
+struct adv_connections *adv_connections_create(struct adv_loop *loop,
+					       const struct adv_connections_ops *ops, void *user)
+{
+	struct adv_connections *c = calloc(1, sizeof(*c));
+	int err;
+
+	if (!c)
+		return NULL;
+	c->loop = loop;
+	c->ops = ops;
+	c->user = user;
+	adv_list_init(&c->devices);
+	c->watch.ready = channel_ready;
+	c->channel = rdma_create_event_channel();
+	if (c->channel && fcntl(c->channel->fd, F_SETFL, O_NONBLOCK) == 0) {
+		c->watch.fd = c->channel->fd;
+		if (adv_loop_watch(loop, &c->watch, EPOLLIN) == 0)
+			return c;
+	}
+	err = errno;
+	if (c->channel)
+		rdma_destroy_event_channel(c->channel);
+	free(c);
+	errno = err;
+	return NULL;
+}
+
+int adv_connections_listen(struct adv_connections *c, const struct sockaddr *at)
+{
+	int err;
+
+	if (rdma_create_id(c->channel, &c->id, NULL, RDMA_PS_TCP) != 0) {
+		c->id = NULL;
+		return -1;
+	}
+	if (rdma_bind_addr(c->id, (struct sockaddr *)(uintptr_t)at) == 0 &&
+	    rdma_listen(c->id, BACKLOG) == 0)
+		return 0;
+	err = errno;
+	rdma_destroy_id(c->id);
+	c->id = NULL;
+	errno = err;
+	return -1;
+}
+
+bool adv_connections_connect(struct adv_connections *c, const struct sockaddr *to,
+			     const struct adv_endpoint_config *config, struct adv_endpoint **out)
+{
+	struct rdma_cm_id *id;
+	int err;
+
+	if (rdma_create_id(c->channel, &id, NULL, RDMA_PS_TCP) != 0)
+		return false;
+	*out = adv_endpoint_create(c->loop, id, config);
+	if (*out && rdma_resolve_addr(id, NULL, (struct sockaddr *)(uintptr_t)to,
+				      ADV_ENDPOINT_RESOLVE_MS) == 0)
+		return true;
+	err = errno;
+	rdma_destroy_id(id);
+	free(*out); /* it has nothing yet */
+	errno = err;
+	return false;
+}
+
+void adv_connections_destroy(struct adv_connections *c)
+{
+	adv_loop_unwatch(c->loop, &c->watch);
+	if (c->id)
+		rdma_destroy_id(c->id);
+	adv_list_for_each_safe(struct adv_device, d, &c->devices, link) {
+		adv_list_del(&d->link);
+		adv_loop_unwatch(c->loop, &d->watch);
+		c->ops->device_gone(c->user, d);
+		free_device(d);
+	}
+	rdma_destroy_event_channel(c->channel);
+	free(c);
+}

@@ -116,6 +116,7 @@ static void on_event(void *user, const struct adv_fabric_event *e)
 		[ADV_SWITCH_DROP] = "drop",   [ADV_SWITCH_MARK] = "mark",
 		[ADV_SWITCH_XOFF] = "xoff",   [ADV_SWITCH_XON] = "xon",
 		[ADV_SWITCH_STORM] = "storm", [ADV_SWITCH_STORM_END] = "storm-end",
+		[ADV_SWITCH_DOWN] = "down",   [ADV_SWITCH_UP] = "up",
 	};
 	struct adv_sim *sim = user;
 

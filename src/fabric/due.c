@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Adds events, and reports them to the watcher. */
+/* Adds events, reports them to the watcher, and puts frames on wires. */
 #include <assert.h>
 
 #include "fabric/fabric_internal.h"
@@ -24,6 +24,31 @@ void adv_fabric_put(struct adv_fabric *f, uint32_t wire, struct adv_packet *p)
 	assert(!w->sending);
 	w->sending = p;
 	adv_fabric_at(f, f->now + adv_wire_time(w->ps_per_byte, p->bytes), ADV_DUE_SENT, wire);
+}
+
+/* Adds the event of the switch's next deadline. */
+static void keep_deadline(struct adv_fabric *f, uint32_t s)
+{
+	uint64_t deadline = adv_switch_deadline(f->node[s].sw);
+
+	if (deadline >= f->node[s].timer_at)
+		return;
+	f->node[s].timer_at = deadline;
+	adv_fabric_at(f, deadline, ADV_DUE_SWITCH, s);
+}
+
+void adv_fabric_serve(struct adv_fabric *f, uint32_t s)
+{
+	struct adv_switch *sw = f->node[s].sw;
+	int port;
+
+	while ((port = adv_switch_next_ready(sw)) >= 0) {
+		struct adv_packet *p = adv_switch_tx(sw, f->now, (unsigned)port);
+
+		if (p)
+			adv_fabric_put(f, f->port_wire[f->first_port[s] + (unsigned)port], p);
+	}
+	keep_deadline(f, s);
 }
 
 struct adv_gid adv_fabric_gid(uint32_t host)

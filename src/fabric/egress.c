@@ -134,6 +134,13 @@ void adv_egress_pause(struct adv_egress *e, uint64_t now, const struct adv_packe
 	}
 }
 
+void adv_egress_resume(struct adv_egress *e, uint64_t now)
+{
+	for (unsigned p = 0; e->paused && p < ADV_PRIORITIES; p++)
+		if (e->queue[p].paused_until)
+			resume_priority(e, p, now);
+}
+
 uint64_t adv_egress_deadline(const struct adv_egress *e)
 {
 	uint64_t first = ADV_CALENDAR_NEVER;

@@ -59,6 +59,9 @@ static inline bool adv_egress_ready(const struct adv_egress *e)
 /* Applies the mask and the times of a received pause frame. Time 0 ends a pause. */
 void adv_egress_pause(struct adv_egress *e, uint64_t now, const struct adv_packet *frame);
 
+/* Ends all pauses. */
+void adv_egress_resume(struct adv_egress *e, uint64_t now);
+
 /* Returns the time at which the next pause expires, ps, or ADV_CALENDAR_NEVER. */
 uint64_t adv_egress_deadline(const struct adv_egress *e);
 /* Ends the pauses that have expired at `now`. */

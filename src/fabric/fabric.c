@@ -60,16 +60,6 @@ uint64_t adv_fabric_dedicated(const struct adv_fabric_config *config, struct adv
 	return sum;
 }
 
-static void keep_deadline(struct adv_fabric *f, uint32_t s)
-{
-	uint64_t deadline = adv_switch_deadline(f->node[s].sw);
-
-	if (deadline >= f->node[s].timer_at)
-		return;
-	f->node[s].timer_at = deadline;
-	adv_fabric_at(f, deadline, ADV_DUE_SWITCH, s);
-}
-
 /* ---- create and destroy ---- */
 
 static int make_wires(struct adv_fabric *f)
@@ -172,7 +162,7 @@ static int set_up_fabric(struct adv_fabric *f)
 	for (uint32_t s = 0; !err && s < t->switches; s++)
 		err = make_switch(f, s);
 	for (uint32_t s = 0; !err && s < t->switches; s++)
-		keep_deadline(f, s);
+		adv_fabric_serve(f, s);
 	for (uint32_t h = 0; !err && h < t->hosts; h++)
 		err = adv_fabric_host_open(f, h);
 	if (!err && f->config.check_deadlock)
@@ -239,6 +229,7 @@ void adv_fabric_destroy(struct adv_fabric *f)
 	free(f->job);
 	free(f->edge);
 	free(f->storm);
+	adv_fabric_failures_free(f);
 	free(f->memory);
 	free(f->cycle);
 	free(f);
@@ -277,21 +268,6 @@ int adv_fabric_sample(struct adv_fabric *f, uint64_t interval)
 
 /* ---- wires ---- */
 
-/* Sends from all ready ports of the switch, and schedules its next deadline. */
-static void serve_switch(struct adv_fabric *f, uint32_t s)
-{
-	struct adv_switch *sw = f->node[s].sw;
-	int port;
-
-	while ((port = adv_switch_next_ready(sw)) >= 0) {
-		struct adv_packet *p = adv_switch_tx(sw, f->now, (unsigned)port);
-
-		if (p)
-			adv_fabric_put(f, f->port_wire[f->first_port[s] + (unsigned)port], p);
-	}
-	keep_deadline(f, s);
-}
-
 static void finish_sending(struct adv_fabric *f, uint32_t wire)
 {
 	struct adv_wire *w = &f->wire[wire];
@@ -303,12 +279,16 @@ static void finish_sending(struct adv_fabric *f, uint32_t wire)
 		adv_switch_sent(f->node[w->from.node - hosts].sw, f->now, w->from.port, p);
 	else
 		adv_fabric_host_sent(f, &f->host[w->from.node], p);
-	p->at = f->now + w->delay;
-	if (!w->flying.head)
-		adv_fabric_at(f, p->at, ADV_DUE_ARRIVE, wire);
-	adv_packet_list_push(&w->flying, p);
+	if (w->cut) {
+		adv_fabric_cut(f, wire, p);
+	} else {
+		p->at = f->now + w->delay;
+		if (!w->flying.head)
+			adv_fabric_at(f, p->at, ADV_DUE_ARRIVE, wire);
+		adv_packet_list_push(&w->flying, p);
+	}
 	if (w->from.node >= hosts)
-		serve_switch(f, w->from.node - hosts);
+		adv_fabric_serve(f, w->from.node - hosts);
 	else
 		adv_fabric_host_send(f, &f->host[w->from.node]);
 }
@@ -327,12 +307,14 @@ static void deliver_frame(struct adv_fabric *f, uint32_t wire)
 		adv_packet_give_back(&f->pool, p);
 		return;
 	}
-	if (p->kind == ADV_PACKET_PAUSE) {
+	if (p->kind == ADV_PACKET_LOST) {
+		adv_packet_give_back(&f->pool, p);
+	} else if (p->kind == ADV_PACKET_PAUSE) {
 		adv_packet_list_push(&w->pauses, p);
 		adv_fabric_at(f, f->now + f->config.pause_response, ADV_DUE_PAUSE, wire);
 	} else if (w->to.node >= hosts) {
 		adv_switch_rx(f->node[w->to.node - hosts].sw, f->now, w->to.port, p);
-		serve_switch(f, w->to.node - hosts);
+		adv_fabric_serve(f, w->to.node - hosts);
 	} else {
 		adv_fabric_host_rx(f, &f->host[w->to.node], p);
 	}
@@ -344,9 +326,11 @@ static void pause_takes_effect(struct adv_fabric *f, uint32_t wire)
 	struct adv_packet *p = adv_packet_list_pop(&w->pauses);
 	uint32_t hosts = f->config.topology->hosts;
 
-	if (w->to.node >= hosts) {
+	if (p->kind == ADV_PACKET_LOST) {
+		/* The cable has failed meanwhile. */
+	} else if (w->to.node >= hosts) {
 		adv_switch_pause(f->node[w->to.node - hosts].sw, f->now, w->to.port, p);
-		serve_switch(f, w->to.node - hosts);
+		adv_fabric_serve(f, w->to.node - hosts);
 	} else {
 		adv_fabric_host_pause(f, &f->host[w->to.node], p);
 	}
@@ -382,7 +366,7 @@ static void switch_timer(struct adv_fabric *f, uint32_t s)
 		return;
 	f->node[s].timer_at = ADV_CALENDAR_NEVER;
 	adv_switch_expire(f->node[s].sw, f->now);
-	serve_switch(f, s);
+	adv_fabric_serve(f, s);
 }
 
 static void check_deadlock(struct adv_fabric *f)
@@ -448,6 +432,9 @@ static void process_event(struct adv_fabric *f, uint32_t what)
 		break;
 	case ADV_DUE_FAILED:
 		adv_fabric_failed(f, i);
+		break;
+	case ADV_DUE_CABLE:
+		adv_fabric_cable(f, i);
 		break;
 	case ADV_DUE_CHECK:
 		check_deadlock(f);

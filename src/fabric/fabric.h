@@ -39,9 +39,13 @@ struct adv_fabric_config {
 	uint32_t mtu;		 /* RoCE payload bytes: 256, 512, 1024, 2048 or 4096 */
 	uint64_t check_deadlock; /* interval of searches for a deadlock, ps; 0: never */
 	uint64_t seed;
-	bool bdp_window; /* the window of a host is the bandwidth-delay product of its longest path, in
-			    packets; engine.window is ignored */
+	bool bdp_window; /* the window of a host is the bandwidth-delay product of its longest path,
+			    in packets; engine.window is ignored */
 	enum adv_balance balance;
+	/* Of adv_fabric_fail(): how routes are computed again, and the time after which they heed
+	 * that a cable has failed or works again, ps. */
+	enum adv_routing routing;
+	uint64_t reroute;
 	bool acks_apart; /* ACKs and NAKs have the priority `ack_priority`, not that of the data */
 	uint8_t ack_priority;
 	/* Line rates, Mb/s, for which engine.cc has rpg_ai_rate and rpg_hai_rate. A host with
@@ -172,6 +176,16 @@ uint32_t adv_fabric_rate_limit(const struct adv_fabric *f, uint32_t connection);
  * memory the next run stops with ADV_FABRIC_NO_MEMORY. */
 void adv_fabric_lose(struct adv_fabric *f, uint32_t link, uint32_t per_million);
 
+/*
+ * A cable fails at `from` and works again at `to`, ps; ADV_CALENDAR_NEVER: it never does. Frames on
+ * the cable are lost, and so are those that are sent on it meanwhile. Pauses that were sent over it
+ * end. After config.reroute the routes of all switches avoid the cable; a switch that then has no
+ * route to a host drops its frames. The same time after `to` they use it again. Returns 0; EINVAL:
+ * no such cable, `from` is in the past, or `to` is not after it; ENOMEM. Call it before the first
+ * run. Failures of a cable may overlap: it works when all have ended.
+ */
+int adv_fabric_fail(struct adv_fabric *f, uint32_t link, uint64_t from, uint64_t to);
+
 /* A slow host needs `ps_per_byte` to process received frames. Waiting frames are in a buffer of
  * `room` bytes. The host pauses a lossless priority with more than `xoff` waiting bytes, and
  * resumes it at `xon` bytes. Frames that do not fit are dropped. */
@@ -255,7 +269,8 @@ struct adv_engine *adv_fabric_engine(const struct adv_fabric *f, uint32_t host);
 const struct adv_egress *adv_fabric_egress(const struct adv_fabric *f, uint32_t host);
 const struct adv_fabric_host_counters *adv_fabric_host_counters(const struct adv_fabric *f,
 								uint32_t host);
-uint64_t adv_fabric_lost(const struct adv_fabric *f); /* frames dropped by adv_fabric_lose() */
+/* Returns the frames lost by adv_fabric_lose() and adv_fabric_fail(). */
+uint64_t adv_fabric_lost(const struct adv_fabric *f);
 /* Counts the data frames on wires and in hosts, and their bytes. Frames in switches are not
  * counted: adv_switch_used() returns their bytes. */
 void adv_fabric_outside(const struct adv_fabric *f, uint64_t *frames, uint64_t *bytes);

@@ -8,6 +8,7 @@
  * after.c	transfers that wait for others
  * external.c	frames of programs
  * slow.c	the input of slow hosts, and storms
+ * failure.c	cables that fail, new routes
  * deadlock.c	cycles of paused queues
  * ahead.c	prefetches the data of the next events
  * due.c	adds events
@@ -34,6 +35,7 @@ enum adv_due {
 	ADV_DUE_STORM,	/* storm: it begins or ends */
 	ADV_DUE_START,	/* transfer: it begins */
 	ADV_DUE_FAILED, /* transfer: it failed, and what waits for it learns it */
+	ADV_DUE_CABLE,	/* change of a cable: it fails or works, or routes heed it */
 	ADV_DUE_CHECK,	/* search for a deadlock */
 	ADV_DUE_SAMPLE,
 };
@@ -51,6 +53,8 @@ struct adv_wire {
 	uint32_t ps_per_byte;
 	uint32_t lose_per_million;
 	uint64_t delay;
+	bool cut; /* the frame that is being sent, or the next one, is lost: the cable has failed
+		   */
 	struct adv_packet *sending;
 	struct adv_packet_list flying; /* frames sent and not received yet, by packet->at */
 	struct adv_packet_list pauses; /* pause frames that are received and not yet in effect */
@@ -112,8 +116,8 @@ struct adv_fabric_peer {
 	uint64_t posted_messages;
 	uint64_t received_messages; /* messages that the target has, if `awaited` */
 	uint64_t arrived_messages;  /* messages before those of `arriving` */
-	uint32_t next_psn;	   /* PSN of the next packet in order */
-	uint64_t received;	   /* payload bytes received in order */
+	uint32_t next_psn;	    /* PSN of the next packet in order */
+	uint64_t received;	    /* payload bytes received in order */
 	bool failed;
 	bool awaited; /* jobs wait for arrivals of this connection */
 };
@@ -140,6 +144,21 @@ struct adv_fabric_storm_plan {
 	uint8_t priorities;
 	uint64_t from;
 	uint64_t to;
+};
+
+/* A change of a cable. */
+struct adv_fabric_change {
+	uint32_t link;
+	enum { ADV_CABLE_FAILS, ADV_CABLE_WORKS, ADV_CABLE_AVOIDED, ADV_CABLE_USED } what;
+};
+
+/* Cables that fail, see failure.c. */
+struct adv_fabric_failures {
+	struct adv_fabric_change *change;
+	uint32_t changes;
+	uint16_t *down;			/* by link: failures in force */
+	uint16_t *avoided;		/* by link: failures that the routes heed */
+	struct adv_route_table *routes; /* by switch: routes since the first failure; or NULL */
 };
 
 #define ADV_NO_JOB UINT32_MAX
@@ -176,6 +195,7 @@ struct adv_fabric {
 	uint32_t endless;
 	struct adv_fabric_storm_plan *storm;
 	uint32_t storms;
+	struct adv_fabric_failures failures;
 	uint8_t *memory; /* source and destination of all transfers */
 	uint64_t sample;
 	adv_fabric_watch_fn *watch;
@@ -215,6 +235,8 @@ void adv_fabric_at(struct adv_fabric *f, uint64_t at, enum adv_due kind, uint32_
 void adv_fabric_tell(struct adv_fabric *f, const struct adv_fabric_event *event);
 /* Puts a frame on a wire that is free. */
 void adv_fabric_put(struct adv_fabric *f, uint32_t wire, struct adv_packet *p);
+/* Sends from all ready ports of a switch, and adds the event of its next deadline. */
+void adv_fabric_serve(struct adv_fabric *f, uint32_t s);
 /* Returns the address of host x.y.z: ::ffff:10.x.y.z. */
 struct adv_gid adv_fabric_gid(uint32_t host);
 
@@ -293,9 +315,20 @@ void adv_fabric_host_drain(struct adv_fabric *f, struct adv_fabric_host *h);
 void adv_fabric_host_send(struct adv_fabric *f, struct adv_fabric_host *h);
 void adv_fabric_host_sent(struct adv_fabric *f, struct adv_fabric_host *h,
 			  const struct adv_packet *p);
+/* The host's cable fails: pauses by its peer end. Or it works again: the host sends its own pauses
+ * again. */
+void adv_fabric_host_link(struct adv_fabric *f, struct adv_fabric_host *h, bool works);
 void adv_fabric_host_timer(struct adv_fabric *f, struct adv_fabric_host *h, uint64_t at);
 /* Dequeues completions, sets timers and sends. */
 void adv_fabric_host_progress(struct adv_fabric *f, struct adv_fabric_host *h);
+
+/* ---- failure.c ---- */
+
+/* Processes ADV_DUE_CABLE. */
+void adv_fabric_cable(struct adv_fabric *f, uint32_t change);
+/* Loses the frame that has left a wire whose cable has failed. */
+void adv_fabric_cut(struct adv_fabric *f, uint32_t wire, struct adv_packet *p);
+void adv_fabric_failures_free(struct adv_fabric *f);
 
 /* ---- deadlock.c: 0 or ENOMEM ---- */
 

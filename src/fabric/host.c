@@ -248,6 +248,15 @@ void adv_fabric_host_send(struct adv_fabric *f, struct adv_fabric_host *h)
 		adv_fabric_put(f, h->wire, p);
 }
 
+void adv_fabric_host_link(struct adv_fabric *f, struct adv_fabric_host *h, bool works)
+{
+	if (works)
+		h->to_tell |= h->told;
+	else
+		adv_egress_resume(&h->egress, f->now);
+	adv_fabric_host_send(f, h);
+}
+
 void adv_fabric_host_sent(struct adv_fabric *f, struct adv_fabric_host *h,
 			  const struct adv_packet *p)
 {

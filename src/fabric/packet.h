@@ -26,7 +26,11 @@
 #define ADV_QUANTUM_BYTES 64
 #define ADV_QUANTA_MAX	  65535
 
-enum adv_packet_kind { ADV_PACKET_DATA, ADV_PACKET_PAUSE };
+enum adv_packet_kind {
+	ADV_PACKET_DATA,
+	ADV_PACKET_PAUSE,
+	ADV_PACKET_LOST, /* on a wire whose cable has failed: it does not arrive */
+};
 
 struct adv_packet {
 	struct adv_packet *next; /* next packet of the same list */

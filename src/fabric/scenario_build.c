@@ -77,6 +77,56 @@ static bool add_losses(struct adv_scenario_builder *b)
 	return good;
 }
 
+/* Routes that a scenario states cannot be computed again. */
+static bool check_failures(struct adv_scenario_builder *b)
+{
+	const struct adv_scenario_list *l = &b->s->list[ADV_SCENARIO_FAILURES];
+	const struct adv_scenario_network *network = &b->s->network;
+
+	if (l->count == 0 && network->reroute != UINT64_MAX)
+		return adv_scenario_fail(b, adv_scenario_line(b, &network->reroute),
+					 "[network] reroute-delay has an effect only with a "
+					 "[failure]");
+	if (l->count && network->routes == ADV_SCENARIO_ONE_WAY)
+		return adv_scenario_fail(
+			b, l->line[0], "[failure]: with routes = one-way there is no other route");
+	if (l->count && b->s->list[ADV_SCENARIO_ROUTE_LIST].count)
+		return adv_scenario_fail(b, l->line[0],
+					 "[failure]: routes are computed again, so [route] is not "
+					 "supported with it");
+	return true;
+}
+
+static bool add_failures(struct adv_scenario_builder *b)
+{
+	const struct adv_scenario_list *l = &b->s->list[ADV_SCENARIO_FAILURES];
+	const struct adv_scenario_failure *x = l->item;
+	char from[ADV_UNITS_TEXT], to[ADV_UNITS_TEXT];
+	int err;
+
+	if (!check_failures(b))
+		return false;
+	for (uint32_t i = 0; i < l->count; i++) {
+		if (x[i].link == UINT64_MAX)
+			return adv_scenario_fail(b, l->line[i], "[failure] needs `link`");
+		if (x[i].link >= b->t->links)
+			return adv_scenario_fail(b, l->line[i],
+						 "[failure] link = %" PRIu64
+						 ": the network has %u cables, from 0",
+						 x[i].link, b->t->links);
+		if (x[i].to <= x[i].from)
+			return adv_scenario_fail(
+				b, l->line[i],
+				"[failure] to = %s: expected a time after `from`, %s",
+				adv_units_print(ADV_UNIT_TIME, x[i].to, to),
+				adv_units_print(ADV_UNIT_TIME, x[i].from, from));
+		err = adv_fabric_fail(b->f, (uint32_t)x[i].link, x[i].from, x[i].to);
+		if (err)
+			return adv_scenario_fail(b, l->line[i], "%s", strerror(err));
+	}
+	return true;
+}
+
 static bool add_slow(struct adv_scenario_builder *b, const struct adv_scenario_slow *slow,
 		     uint64_t line, bool *said)
 {
@@ -133,7 +183,7 @@ bool adv_scenario_build(struct adv_scenario *s, struct adv_topology *t, struct a
 	*t = (struct adv_topology){.hosts = 0};
 	adv_rng_seed(&b.rng, s->run.seed ^ 0x666c6f7773u);
 	ok = adv_scenario_build_network(&b) && adv_scenario_build_fabric(&b) && add_slows(&b) &&
-	     add_storms(&b) && add_losses(&b) && adv_scenario_build_flows(&b);
+	     add_storms(&b) && add_losses(&b) && add_failures(&b) && adv_scenario_build_flows(&b);
 	free(b.permutation);
 	free(b.pair);
 	if (!ok) {

@@ -75,6 +75,7 @@ static const struct adv_scenario_key network_keys[] = {
 	QUANTITY(network, global_speed, "global-speed", RATE, SPEED_MIN, SPEED_MAX),
 	QUANTITY(network, global_cable, "global-cable", LENGTH, 0, CABLE_MAX),
 	WORD(network, routes, "routes", routings),
+	QUANTITY(network, reroute, "reroute-delay", TIME, 0, TIME_MAX),
 	END,
 };
 
@@ -216,6 +217,13 @@ static const struct adv_scenario_key loss_keys[] = {
 	END,
 };
 
+static const struct adv_scenario_key failure_keys[] = {
+	QUANTITY(failure, link, "link", COUNT, 0, UINT32_MAX),
+	QUANTITY(failure, from, "from", TIME, 0, TIME_MAX),
+	QUANTITY(failure, to, "to", TIME, 1, TIME_MAX),
+	END,
+};
+
 static const struct adv_scenario_key link_keys[] = {
 	NODE(link, from, "from"),
 	NODE(link, to, "to"),
@@ -245,6 +253,7 @@ static const struct adv_scenario_storm storm = {.host = UNSAID, .priority = 3, .
 static const struct adv_scenario_slow slow = {
 	.host = UNSAID, .speed = UNSAID, .room = 1 << 20, .xoff = 1 << 19, .xon = 1 << 18};
 static const struct adv_scenario_loss loss = {.link = UNSAID, .probability = UNSAID};
+static const struct adv_scenario_failure failure = {.link = UNSAID, .to = UNSAID};
 static const struct adv_scenario_link link_initial = {.from = UNSAID, .to = UNSAID};
 static const struct adv_scenario_route route = {UNSAID, UNSAID, UNSAID};
 static const struct adv_scenario_map map = {UNSAID, UNSAID};
@@ -268,6 +277,7 @@ const struct adv_scenario_section adv_scenario_sections[] = {
 	MANY("storm", storm_keys, ADV_SCENARIO_STORMS, storm),
 	MANY("slow", slow_keys, ADV_SCENARIO_SLOWS, slow),
 	MANY("loss", loss_keys, ADV_SCENARIO_LOSSES, loss),
+	MANY("failure", failure_keys, ADV_SCENARIO_FAILURES, failure),
 	MANY("link", link_keys, ADV_SCENARIO_LINK_LIST, link_initial),
 	MANY("route", route_keys, ADV_SCENARIO_ROUTE_LIST, route),
 	MANY("map", map_keys, ADV_SCENARIO_MAPS, map),
@@ -302,7 +312,8 @@ void adv_scenario_defaults(struct adv_scenario *s)
 						   .routers = UNSAID,
 						   .globals = UNSAID,
 						   .global_speed = UNSAID,
-						   .global_cable = UNSAID};
+						   .global_cable = UNSAID,
+						   .reroute = UNSAID};
 	s->sw = (struct adv_scenario_switch){.buffer = c.buffer,
 					     .pause_quanta = ADV_QUANTA_MAX,
 					     .pause_response = c.pause_response,

@@ -8,6 +8,8 @@
 #include "fabric/scenario_builder.h"
 
 #define LOOKS_MIN ADV_PS_PER_US
+/* Default of [network] reroute-delay. */
+#define REROUTE	  ADV_PS_PER_MS
 #define MILLIONTH (ADV_RATIO_ONE / 1000000)
 
 static void set_class(const struct adv_scenario_priority *p, struct adv_class *c)
@@ -205,6 +207,9 @@ bool adv_scenario_build_fabric(struct adv_scenario_builder *b)
 	for (unsigned p = 0; p < ADV_PRIORITIES; p++)
 		set_class(&b->s->priority[p], &c.class[p]);
 	c.balance = (enum adv_balance)b->s->sw.balance;
+	c.routing = b->s->network.routes == ADV_SCENARIO_UP_DOWN ? ADV_ROUTES_UP_DOWN
+								 : ADV_ROUTES_SHORTEST;
+	c.reroute = b->s->network.reroute == UINT64_MAX ? REROUTE : b->s->network.reroute;
 	c.mtu = (uint32_t)b->s->host.mtu;
 	c.engine.cc = &cc;
 	if (b->s->host.ack_priority != UINT64_MAX) {
@@ -213,7 +218,8 @@ bool adv_scenario_build_fabric(struct adv_scenario_builder *b)
 	}
 	c.check_deadlock = b->s->run.deadlock_check;
 	c.seed = b->s->run.seed;
-	if (!adv_scenario_recovery(b, &c) || !adv_scenario_congestion(b, &c, &cc) || !set_map(b, &c) || !check_buffer(b, &c))
+	if (!adv_scenario_recovery(b, &c) || !adv_scenario_congestion(b, &c, &cc) ||
+	    !set_map(b, &c) || !check_buffer(b, &c))
 		return false;
 	b->f = adv_fabric_create(&c);
 	return b->f || adv_scenario_fail(b, 0, "%s", strerror(errno));

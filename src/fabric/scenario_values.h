@@ -25,7 +25,8 @@ struct adv_scenario_network {
 	uint64_t globals;
 	uint64_t global_speed;
 	uint64_t global_cable;
-	uint64_t routes; /* enum adv_scenario_routes */
+	uint64_t routes;  /* enum adv_scenario_routes */
+	uint64_t reroute; /* time until routes heed a failure, ps; UINT64_MAX: not given */
 };
 
 enum adv_scenario_topology {
@@ -75,7 +76,7 @@ struct adv_scenario_host {
 	uint64_t control; /* enum adv_cc_algorithm */
 	uint64_t bdp_window;
 	uint64_t retransmission; /* enum adv_scenario_retransmission */
-	uint64_t reorder; /* packets, UINT64_MAX: not given. The same of the next two, ps */
+	uint64_t reorder;	 /* packets, UINT64_MAX: not given. The same of the next two, ps */
 	uint64_t rto_low;
 	uint64_t rto_high;
 	uint64_t loss_window;  /* 1: a loss halves the window */
@@ -181,6 +182,12 @@ struct adv_scenario_slow {
 	uint64_t room;
 };
 
+struct adv_scenario_failure {
+	uint64_t link;
+	uint64_t from;
+	uint64_t to; /* UINT64_MAX: never */
+};
+
 struct adv_scenario_loss {
 	uint64_t link;
 	uint64_t probability;
@@ -219,6 +226,7 @@ enum adv_scenario_lists {
 	ADV_SCENARIO_STORMS,
 	ADV_SCENARIO_SLOWS,
 	ADV_SCENARIO_LOSSES,
+	ADV_SCENARIO_FAILURES,
 	ADV_SCENARIO_LINK_LIST,
 	ADV_SCENARIO_ROUTE_LIST,
 	ADV_SCENARIO_MAPS,

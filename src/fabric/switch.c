@@ -141,8 +141,8 @@ void adv_switch_drop(struct adv_switch *s, uint64_t now, unsigned port, struct a
 	adv_packet_give_back(s->pool, p);
 }
 
-/* Returns a port of the set for one frame, whatever its flow. The frame at the head of the wire does
- * not count as queued. */
+/* Returns a port of the set for one frame, whatever its flow. The frame at the head of the wire
+ * does not count as queued. */
 static uint16_t balance_frame(struct adv_switch *s, const struct adv_route_set *set,
 			      unsigned priority)
 {
@@ -216,6 +216,31 @@ void adv_switch_pause(struct adv_switch *s, uint64_t now, unsigned port,
 	at = adv_egress_deadline(e);
 	if (at < s->deadline)
 		s->deadline = at;
+}
+
+/* ---- cables that fail ---- */
+
+void adv_switch_link_down(struct adv_switch *s, uint64_t now, unsigned port)
+{
+	adv_switch_tell(s, now, ADV_SWITCH_DOWN, port, 0, NULL, 0);
+	adv_egress_resume(&s->port[port].egress, now);
+	if (adv_egress_ready(&s->port[port].egress))
+		adv_switch_wake(s, port);
+}
+
+void adv_switch_link_up(struct adv_switch *s, uint64_t now, unsigned port)
+{
+	struct adv_port *pt = &s->port[port];
+
+	adv_switch_tell(s, now, ADV_SWITCH_UP, port, 0, NULL, 0);
+	pt->to_tell |= pt->told;
+	if (pt->to_tell)
+		adv_switch_wake(s, port);
+}
+
+void adv_switch_set_routes(struct adv_switch *s, const struct adv_route_table *routes)
+{
+	s->routes = routes;
 }
 
 /* ---- frames out ---- */

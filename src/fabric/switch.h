@@ -114,6 +114,8 @@ enum adv_switch_event {
 	ADV_SWITCH_XON,	      /* the port's peer is resumed; value: bytes in use */
 	ADV_SWITCH_STORM,     /* the watchdog acts on the queue; value: frames in it */
 	ADV_SWITCH_STORM_END, /* the watchdog no longer acts on the queue */
+	ADV_SWITCH_DOWN,      /* the port's cable has failed */
+	ADV_SWITCH_UP,	      /* the port's cable works again */
 };
 typedef void adv_switch_watch_fn(void *user, uint64_t now, enum adv_switch_event what,
 				 unsigned port, unsigned priority, const struct adv_packet *packet,
@@ -136,6 +138,13 @@ void adv_switch_rx(struct adv_switch *s, uint64_t now, unsigned port, struct adv
 /* Applies a pause frame to the port's output queues. The caller keeps the frame. */
 void adv_switch_pause(struct adv_switch *s, uint64_t now, unsigned port,
 		      const struct adv_packet *frame);
+
+/* The port's cable fails. Pauses by the peer end. The port continues to send, into nothing. */
+void adv_switch_link_down(struct adv_switch *s, uint64_t now, unsigned port);
+/* The port's cable works again. If the switch has paused the peer, it sends the pause again. */
+void adv_switch_link_up(struct adv_switch *s, uint64_t now, unsigned port);
+/* Replaces the routes. The caller keeps them as long as the switch uses them. */
+void adv_switch_set_routes(struct adv_switch *s, const struct adv_route_table *routes);
 
 /* Dequeues the next frame of a port that is not sending. NULL: no frame may be sent. The caller
  * passes the frame to adv_switch_sent(), and then to the receiver. */

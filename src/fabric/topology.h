@@ -60,6 +60,12 @@ enum adv_routing {
  * a switch has no path to *host. */
 int adv_topology_route(struct adv_topology *t, enum adv_routing routing, uint32_t *host);
 
+/* As adv_topology_route(), but writes to `routes` (by switch, made by adv_route_table_init()), and
+ * routes use no cable whose `unused`, by link, is not 0. A switch without a path to a host gets no
+ * route to it. Returns 0 or ENOMEM; EINVAL: see adv_route_set(). */
+int adv_topology_route_without(const struct adv_topology *t, enum adv_routing routing,
+			       const uint16_t *unused, struct adv_route_table *routes);
+
 /* Sets one route: from node `sw` (a switch) to `host` by node `next`, over all cables between `sw`
  * and `next`. Returns 0; EINVAL: no such nodes, or no cable; ENOMEM. */
 int adv_topology_route_by(struct adv_topology *t, uint32_t sw, uint32_t host, uint32_t next);

@@ -13,10 +13,12 @@
 /* The state of the search. Arrays are by switch. */
 struct search {
 	const struct adv_topology *t;
-	struct adv_link_end *end; /* the switches' neighbours, by port */
-	uint32_t *first;	  /* index in `end` of the switch's first port */
-	uint32_t *edge;		  /* by host: the switch at the other end of its cable; FAR: none */
-	uint32_t *rank;		  /* position in the order by level */
+	struct adv_route_table *routes; /* the result, by switch */
+	const uint16_t *unused;		/* by link: not 0 if routes avoid the cable; NULL: none */
+	struct adv_link_end *end;	/* the switches' neighbours, by port */
+	uint32_t *first;		/* index in `end` of the switch's first port */
+	uint32_t *edge; /* by host: the switch at the other end of its cable; FAR: none */
+	uint32_t *rank; /* position in the order by level */
 	uint32_t *by_rank;
 	uint32_t *down; /* cables to the host on paths that only go down; shortest routing: on all
 			   paths */
@@ -25,17 +27,20 @@ struct search {
 	bool up_down;
 };
 
-static bool search_open(struct search *s, const struct adv_topology *t, bool up_down)
+/* `unused`: as in struct search. */
+static bool search_open(struct search *s, const struct adv_topology *t, bool up_down,
+			const uint16_t *unused)
 {
 	uint32_t n = t->switches, ends = 0;
 	uint32_t *all = calloc(6 * (size_t)n + 1, sizeof(*all));
 
-	*s = (struct search){.t = t, .first = all, .up_down = up_down};
-	s->end = calloc(2 * (size_t)t->links + 1, sizeof(*s->end));
+	*s = (struct search){.t = t, .first = all, .up_down = up_down, .unused = unused};
+	s->end = malloc((2 * (size_t)t->links + 1) * sizeof(*s->end));
 	s->edge = malloc(t->hosts * sizeof(*s->edge));
 	if (!all || !s->end || !s->edge)
 		return false;
 	memset(s->edge, 0xff, t->hosts * sizeof(*s->edge));
+	memset(s->end, 0xff, (2 * (size_t)t->links + 1) * sizeof(*s->end));
 	s->rank = all + n + 1;
 	s->by_rank = s->rank + n;
 	s->down = s->by_rank + n;
@@ -47,7 +52,7 @@ static bool search_open(struct search *s, const struct adv_topology *t, bool up_
 	}
 	s->first[n] = ends;
 	for (uint32_t i = 0; i < t->links; i++)
-		for (unsigned k = 0; k < 2; k++) {
+		for (unsigned k = 0; k < 2 && !(unused && unused[i]); k++) {
 			struct adv_link_end e = t->link[i].end[k];
 
 			uint32_t other = t->link[i].end[1 - k].node;
@@ -68,12 +73,12 @@ static void search_close(struct search *s)
 	free(s->edge);
 }
 
-/* Returns the switch at port p of switch `sw`; FAR: a host is there. */
+/* Returns the switch at port p of switch `sw`; FAR: a host is there, or the cable is unused. */
 static uint32_t neighbour_at(const struct search *s, uint32_t sw, uint32_t p)
 {
 	uint32_t node = s->end[s->first[sw] + p].node;
 
-	return node < s->t->hosts ? FAR : node - s->t->hosts;
+	return node < s->t->hosts || node == FAR ? FAR : node - s->t->hosts;
 }
 
 static uint32_t ports_of(const struct search *s, uint32_t sw)
@@ -158,8 +163,9 @@ static bool is_step(const struct search *s, uint32_t sw, uint32_t next)
 	       s->any[next] + 1 == s->any[sw];
 }
 
-static int set_routes(const struct search *s, struct adv_topology *t, uint32_t host)
+static int set_routes(const struct search *s, uint32_t host)
 {
+	const struct adv_topology *t = s->t;
 	uint16_t port[ADV_SWITCH_PORTS];
 
 	for (uint32_t sw = 0; sw < t->switches; sw++) {
@@ -173,9 +179,9 @@ static int set_routes(const struct search *s, struct adv_topology *t, uint32_t h
 					: is_step(s, sw, next))
 				port[count++] = (uint16_t)p;
 		}
-		if (count == 0)
+		if (count == 0 && !s->unused)
 			return EHOSTUNREACH;
-		err = adv_route_set(&t->routes[sw], host, port, count);
+		err = adv_route_set(&s->routes[sw], host, port, count);
 		if (err)
 			return err;
 	}
@@ -183,7 +189,7 @@ static int set_routes(const struct search *s, struct adv_topology *t, uint32_t h
 }
 
 /* Sets the route of a host's own switch. */
-static int set_last_step(const struct search *s, struct adv_topology *t, uint32_t host)
+static int set_last_step(const struct search *s, uint32_t host)
 {
 	uint32_t sw = s->edge[host];
 
@@ -191,27 +197,28 @@ static int set_last_step(const struct search *s, struct adv_topology *t, uint32_
 		uint16_t port = (uint16_t)p;
 
 		if (s->end[s->first[sw] + p].node == host)
-			return adv_route_set(&t->routes[sw], host, &port, 1);
+			return adv_route_set(&s->routes[sw], host, &port, 1);
 	}
 	return EHOSTUNREACH;
 }
 
 /* Sets the routes of hosts first + 1 to last - 1 to those of host `first`. They are at the same
  * switch, so only the route of that switch differs. */
-static int set_alike(const struct search *s, struct adv_topology *t, uint32_t first, uint32_t last)
+static int set_alike(const struct search *s, uint32_t first, uint32_t last)
 {
 	int err = 0;
 
-	for (uint32_t sw = 0; sw < t->switches; sw++)
+	for (uint32_t sw = 0; sw < s->t->switches; sw++)
 		for (uint32_t h = first + 1; h < last; h++)
-			adv_route_set_as(&t->routes[sw], h, first);
+			adv_route_set_as(&s->routes[sw], h, first);
 	for (uint32_t h = first + 1; !err && h < last; h++)
-		err = set_last_step(s, t, h);
+		err = set_last_step(s, h);
 	return err;
 }
 
-static int route_all(struct search *s, struct adv_topology *t, uint32_t *host)
+static int route_all(struct search *s, uint32_t *host)
 {
+	const struct adv_topology *t = s->t;
 	uint32_t last;
 	int err;
 
@@ -220,15 +227,18 @@ static int route_all(struct search *s, struct adv_topology *t, uint32_t *host)
 	for (*host = 0; t->switches && *host < t->hosts; *host = last) {
 		uint32_t edge = s->edge[*host];
 
+		last = *host + 1;
+		if (edge == FAR && s->unused)
+			continue;
 		if (edge == FAR)
 			return EHOSTUNREACH;
-		for (last = *host + 1; last < t->hosts && s->edge[last] == edge; last++)
+		for (; last < t->hosts && s->edge[last] == edge; last++)
 			;
 		spread_distances(s, edge, s->up_down);
 		climb_ranks(s);
-		err = set_routes(s, t, *host);
+		err = set_routes(s, *host);
 		if (!err)
-			err = set_alike(s, t, *host, last);
+			err = set_alike(s, *host, last);
 		if (err)
 			return err;
 	}
@@ -243,8 +253,25 @@ int adv_topology_route(struct adv_topology *t, enum adv_routing routing, uint32_
 	struct search s;
 	int err = ENOMEM;
 
-	if (search_open(&s, t, routing == ADV_ROUTES_UP_DOWN))
-		err = route_all(&s, t, host);
+	if (search_open(&s, t, routing == ADV_ROUTES_UP_DOWN, NULL)) {
+		s.routes = t->routes;
+		err = route_all(&s, host);
+	}
+	search_close(&s);
+	return err;
+}
+
+int adv_topology_route_without(const struct adv_topology *t, enum adv_routing routing,
+			       const uint16_t *unused, struct adv_route_table *routes)
+{
+	struct search s;
+	uint32_t host;
+	int err = ENOMEM;
+
+	if (search_open(&s, t, routing == ADV_ROUTES_UP_DOWN, unused)) {
+		s.routes = routes;
+		err = route_all(&s, &host);
+	}
 	search_close(&s);
 	return err;
 }

@@ -43,6 +43,15 @@ static void request_lost_responses(struct adv_qp *qp, uint64_t now)
 	qp->req.gap_asked = true;
 }
 
+/* With selective retransmission, sets the cursor back to a lost packet. */
+static void go_to_lost(struct adv_qp *qp)
+{
+	uint32_t psn = adv_selective_lost(qp);
+
+	if (psn != qp->req.next_psn)
+		adv_retransmit_from(qp, psn);
+}
+
 /* Moves una_psn to psn and completes the requests before it. */
 static void advance_una(struct adv_qp *qp, uint32_t psn, uint64_t now)
 {
@@ -71,6 +80,8 @@ static void advance_una(struct adv_qp *qp, uint32_t psn, uint64_t now)
 	if (qp->state == IBV_QPS_ERR)
 		return;
 	adv_retransmit_arm(qp, now);
+	if (qp->selective)
+		go_to_lost(qp);
 	adv_sqd_check(qp);
 	if (qp->sq.next != qp->sq.head)
 		adv_qp_schedule(qp);
@@ -131,14 +142,11 @@ static void fail_by_nak(struct adv_qp *qp, uint8_t code, uint64_t now)
 /* Handles a selective NAK: the packets before psn are acknowledged, and packet `kept` is kept. */
 static void handle_selective_nak(struct adv_qp *qp, uint32_t psn, uint32_t kept, uint64_t now)
 {
-	uint32_t next;
-
 	adv_qp_count(qp, &qp->engine->counters.packet_seq_err);
 	if (!acknowledge_before(qp, psn, now))
 		return;
-	next = adv_selective_nak(qp, kept);
-	if (next != qp->req.next_psn)
-		adv_retransmit_from(qp, next);
+	adv_selective_nak(qp, kept);
+	go_to_lost(qp);
 }
 
 /* Handles a NAK of any kind for psn, which is in flight. */

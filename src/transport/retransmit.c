@@ -18,10 +18,10 @@ static uint8_t timer_ticks(const struct adv_qp *qp)
 	return qp->req.retry_left > qp->attr.retry_cnt / 2 ? qp->req.backoff : 1;
 }
 
-/* Returns the duration of the timer, ns. */
-static uint64_t duration(const struct adv_qp *qp)
+/* Starts the timer. Returns its duration, ns. */
+static uint64_t start_timer(struct adv_qp *qp, uint64_t now)
 {
-	uint64_t short_or_long = qp->selective ? adv_selective_timeout_ns(qp) : 0;
+	uint64_t short_or_long = qp->selective ? adv_selective_timer(qp, now) : 0;
 
 	return short_or_long ? short_or_long : adv_retransmit_timeout_ns(qp) * timer_ticks(qp);
 }
@@ -34,7 +34,8 @@ void adv_retransmit_arm(struct adv_qp *qp, uint64_t now)
 		return;
 	/* attr.timeout 0 stands for no timeout. */
 	if (adv_flight_psns(qp) && qp->attr.timeout)
-		adv_timer_set(&qp->engine->timers, &req->retransmit_timer, now + duration(qp));
+		adv_timer_set(&qp->engine->timers, &req->retransmit_timer,
+			      now + start_timer(qp, now));
 	else
 		adv_timer_cancel(&req->retransmit_timer);
 }
@@ -210,6 +211,10 @@ static void timed_out(struct adv_qp *qp, uint64_t now)
 	struct adv_requester *req = &qp->req;
 	uint8_t ticks = req->ticks + timer_ticks(qp), most = qp->engine->timeout_ticks;
 
+	if (qp->selective && now < adv_selective_due(qp)) {
+		adv_timer_set(&qp->engine->timers, &req->retransmit_timer, adv_selective_due(qp));
+		return;
+	}
 	adv_qp_count(qp, &qp->engine->counters.local_ack_timeout_err);
 	if (qp->selective && !adv_selective_costs_retry(qp, adv_retransmit_timeout_ns(qp), now)) {
 		send_again(qp, req->una_psn, ADV_ERR_TIMEOUT);

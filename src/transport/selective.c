@@ -23,10 +23,13 @@ struct adv_selective {
 	uint32_t lost_end;    /* PSNs before it that the responder does not keep are lost */
 	uint32_t resent;      /* lost PSNs before it were sent again */
 	uint32_t recover_psn; /* the recovery ends when all PSNs before it are acknowledged */
+	uint32_t probe;	      /* if `probing`: PSN sent again after a timeout */
+	bool probing;
 	bool recovering;
-	bool timed_out;	  /* no packet was acknowledged since the last timeout */
-	uint64_t since;	  /* time of the first such timeout, ns */
-	uint64_t noted[]; /* bitmap: PSNs after una_psn that the responder keeps */
+	bool timed_out;	      /* no packet was acknowledged since the last timeout */
+	uint64_t timer_since; /* start of the retransmission timer, ns */
+	uint64_t since;	      /* time of the first such timeout, ns */
+	uint64_t noted[];     /* bitmap: PSNs after una_psn that the responder keeps */
 };
 
 /* ---- start and end ---- */
@@ -256,21 +259,26 @@ static void begin_recovery(struct adv_qp *qp)
 	adv_timer_cancel(&qp->req.retransmit_timer);
 }
 
-uint32_t adv_selective_nak(struct adv_qp *qp, uint32_t kept)
+void adv_selective_nak(struct adv_qp *qp, uint32_t kept)
 {
 	const struct adv_requester *req = &qp->req;
 	struct adv_selective *s = qp->selective;
-	uint32_t lost, end;
+	uint32_t end;
 
 	if (adv_psn_diff(kept, req->una_psn) <= 0 || adv_psn_diff(kept, req->max_psn) >= 0)
-		return req->next_psn;
+		return;
 	set_note(s, kept, true);
 	s->highest = later(s->highest, kept);
 	end = adv_psn_add(s->highest, ADV_PSN_MASK + 1 - qp->engine->reorder);
 	s->lost_end = later(s->lost_end, end);
-	lost = next_lost(qp, s->resent);
-	if (req->rnr_wait || qp->state == IBV_QPS_ERR || adv_psn_diff(lost, req->next_psn) >= 0)
-		return req->next_psn;
+}
+
+uint32_t adv_selective_lost(struct adv_qp *qp)
+{
+	uint32_t lost = next_lost(qp, qp->selective->resent), cursor = qp->req.next_psn;
+
+	if (qp->req.rnr_wait || qp->state == IBV_QPS_ERR || adv_psn_diff(lost, cursor) >= 0)
+		return cursor;
 	begin_recovery(qp);
 	return lost;
 }
@@ -287,6 +295,9 @@ void adv_selective_progress(struct adv_qp *qp, uint32_t psn)
 	s->lost_end = later(s->lost_end, psn);
 	s->resent = later(s->resent, psn);
 	s->timed_out = false;
+	if (s->probing && psn == adv_psn_add(s->probe, 1))
+		s->lost_end = later(s->lost_end, s->recover_psn);
+	s->probing = false;
 	if (s->recovering && adv_psn_diff(psn, s->recover_psn) >= 0)
 		s->recovering = false;
 }
@@ -298,6 +309,7 @@ void adv_selective_all_lost(struct adv_qp *qp, uint32_t psn)
 	if (!s)
 		return;
 	clear_notes(s);
+	s->probing = false;
 	s->highest = qp->req.una_psn;
 	s->resent = psn;
 	s->lost_end = qp->req.max_psn;
@@ -317,7 +329,10 @@ static void lost_by_timeout(struct adv_qp *qp)
 	s->timed_out = true;
 	s->resent = una;
 	s->lost_end = later(s->lost_end, adv_psn_add(una, 1));
-	begin_recovery(qp);
+	s->probing = true;
+	s->probe = una;
+	s->recovering = true;
+	s->recover_psn = qp->req.max_psn;
 }
 
 uint32_t adv_selective_next(const struct adv_qp *qp)
@@ -334,12 +349,23 @@ void adv_selective_sent(struct adv_qp *qp)
 
 /* ---- the requester: timers ---- */
 
-uint64_t adv_selective_timeout_ns(const struct adv_qp *qp)
+static uint64_t timeout_ns(const struct adv_qp *qp)
 {
 	const struct adv_engine *e = qp->engine;
 	uint32_t in_flight = (qp->req.max_psn - qp->req.una_psn) & ADV_PSN_MASK;
 
 	return in_flight <= FEW_PACKETS ? e->rto_low : e->rto_high;
+}
+
+uint64_t adv_selective_timer(struct adv_qp *qp, uint64_t now)
+{
+	qp->selective->timer_since = now;
+	return timeout_ns(qp);
+}
+
+uint64_t adv_selective_due(const struct adv_qp *qp)
+{
+	return qp->selective->timer_since + timeout_ns(qp);
 }
 
 bool adv_selective_costs_retry(struct adv_qp *qp, uint64_t timeout, uint64_t now)

@@ -6,8 +6,10 @@
  * The responder keeps packets that arrive before their turn, and answers each with a selective NAK:
  * its PSN is the expected one, and its MSN field has the PSN of the packet that was kept. The
  * requester notes the kept PSNs in a bitmap and sends only lost packets again. A packet is lost if
- * a packet more than `reorder` PSNs after it was kept. Requests are executed in order, when the gap
- * before them is filled.
+ * a packet more than `reorder` PSNs after it was kept. After a timeout the oldest packet is sent
+ * again; if that one alone is acknowledged then, all others sent before the timeout are lost too
+ * (as in F-RTO, RFC 5682; IRN does not say what it does then). Requests are executed in order, when
+ * the gap before them is filled.
  *
  * A queue pair that has posted READs or atomics goes back to everything from the lost packet on.
  */
@@ -56,9 +58,11 @@ void adv_selective_report_more(struct adv_qp *qp);
 
 /* Sets the requester's part when the QP enters RTS. */
 void adv_selective_requester_start(struct adv_qp *qp);
-/* Handles a selective NAK: the responder keeps the packet `kept`. Returns the PSN at which the
- * cursor continues, see adv_retransmit_from(). */
-uint32_t adv_selective_nak(struct adv_qp *qp, uint32_t kept);
+/* Notes a selective NAK: the responder keeps the packet `kept`. */
+void adv_selective_nak(struct adv_qp *qp, uint32_t kept);
+/* Called after an acknowledgement or a NAK. Returns the PSN at which the cursor continues, see
+ * adv_retransmit_from(): that of a lost packet, or the cursor's own. */
+uint32_t adv_selective_lost(struct adv_qp *qp);
 /* Notes that una_psn will move to psn. */
 void adv_selective_progress(struct adv_qp *qp, uint32_t psn);
 /* Notes that everything from psn on is to be sent again. */
@@ -73,9 +77,12 @@ static inline bool adv_selective_is_behind(const struct adv_qp *qp)
 	return qp->selective && qp->req.next_psn != qp->req.max_psn;
 }
 
-/* Returns the duration of the retransmission timer, ns: the short one of IRN if at most three
- * packets are in flight, else the long one; 0: that of the QP. */
-uint64_t adv_selective_timeout_ns(const struct adv_qp *qp);
+/* Starts the retransmission timer at `now`. Returns its duration, ns: the short one of IRN if at
+ * most three packets are in flight, else the long one; 0: that of the QP. */
+uint64_t adv_selective_timer(struct adv_qp *qp, uint64_t now);
+/* Returns the end of the timer, ns, for the packets that are in flight now: more may have followed
+ * since it started. */
+uint64_t adv_selective_due(const struct adv_qp *qp);
 /* Called at a timeout. True if the QP's own timeout, ns, has passed since the first timeout without
  * an acknowledgement, so that the timeout costs a retry. */
 bool adv_selective_costs_retry(struct adv_qp *qp, uint64_t timeout, uint64_t now);

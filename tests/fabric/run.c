@@ -16,6 +16,21 @@ void run_open(struct run *r, const char *format, ...)
 		fail_msg("%s", why);
 }
 
+void expect_refused(const char *text, const char *expected)
+{
+	char why[ADV_SCENARIO_WHY] = "";
+	struct adv_scenario s;
+	struct adv_topology t;
+	struct adv_fabric *f = NULL;
+	bool good = adv_scenario_read(&s, "x.ini", text, strlen(text), why);
+
+	if (good)
+		good = adv_scenario_build(&s, &t, &f, why);
+	adv_scenario_free(&s);
+	if (good || !strstr(why, expected))
+		fail_msg("expected '%s', got '%s' of\n%s", expected, good ? "no error" : why, text);
+}
+
 void run_close(struct run *r)
 {
 	adv_fabric_destroy(r->f);

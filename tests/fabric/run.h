@@ -22,6 +22,8 @@ struct run {
 
 /* Builds the scenario of a text, with the arguments of printf(3). An error fails the test. */
 void run_open(struct run *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Checks that a scenario is refused, with a message that begins with `expected`. */
+void expect_refused(const char *text, const char *expected);
 void run_close(struct run *r);
 /* Runs until all transfers have ended, at most 100 ms. */
 void run_to_end(struct run *r);

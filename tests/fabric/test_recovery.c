@@ -206,6 +206,39 @@ static void test_go_back_n_needs_order(void **state)
 	run_close(&r);
 }
 
+/* ---- messages ---- */
+
+#define INCAST "[network]\ntopology = incast\nsenders = 4\n"
+
+static void test_errors_of_recovery(void **state)
+{
+	expect_refused(
+		INCAST "[host]\nretransmission = go-back-0\nwindow = 255\n"
+		       "[flow]\nfrom = 0\nto = 1\n",
+		"x.ini:7: [host] retransmission = go-back-0 needs a window of 256 packets for "
+		"messages of 1048576 bytes");
+	expect_refused(
+		INCAST "[host]\nrto-low = 1us\n",
+		"x.ini:5: [host] rto-low has an effect only with retransmission = selective");
+	expect_refused(
+		INCAST "[host]\nrto-high = 1us\n",
+		"x.ini:5: [host] rto-high has an effect only with retransmission = selective");
+	expect_refused(
+		INCAST "[host]\nreorder = 0\n",
+		"x.ini:5: [host] reorder has an effect only with retransmission = selective");
+	expect_refused(INCAST "[host]\nretransmission = selective\nrto-high = 99us\n",
+		       "x.ini:6: [host] rto-low = 100 us is more than rto-high = 99 us");
+	expect_refused(INCAST "[host]\nwindow = 9\nbdp-window = yes\n",
+		       "x.ini:5: [host] window has no effect with bdp-window = yes");
+	expect_refused(
+		INCAST "[host]\nretransmission = go-back-0\nbdp-window = yes\n",
+		"x.ini:6: [host] bdp-window = yes: go-back-0 needs a window for whole messages");
+	expect_refused(
+		INCAST "[host]\nretransmission = selective\n"
+		       "[flow]\nfrom = 0\nto = 1\noperation = read\n",
+		"x.ini:6: [flow] operation = read: selective retransmission does not cover READ");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -216,6 +249,7 @@ int main(void)
 		cmocka_unit_test(test_one_flow_over_all_paths),
 		cmocka_unit_test(test_adaptive_paths_avoid_a_queue),
 		cmocka_unit_test(test_go_back_n_needs_order),
+		cmocka_unit_test(test_errors_of_recovery),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -160,6 +160,43 @@ static void test_the_long_timer(void **state)
 	net_close(s.net);
 }
 
+/* If all packets are lost, the timer sends the oldest one again. Its acknowledgement shows that the
+ * others are lost too. */
+static void test_all_packets_are_lost(void **state)
+{
+	static const uint32_t again[] = {0, 1, 2, 3};
+	struct setup s;
+
+	set_up(&s, 0);
+	for (unsigned i = 0; i < 4; i++)
+		s.watch.lose[i] = i;
+	write_packets(&s, 4);
+	expect_again(&s.watch, 4, again, 4);
+	assert_int_equal(s.watch.at[4] - s.watch.at[0], 320 * US);
+	assert_int_equal(s.watch.at[7] - s.watch.at[4], 2 * NET_DELAY);
+	net_close(s.net);
+}
+
+/* The timer is the long one if more packets have followed since it started. */
+static void test_the_timer_becomes_long(void **state)
+{
+	struct setup s;
+
+	set_up(&s, 0);
+	s.watch.deaf = true;
+	end_op(s.a, IBV_WR_RDMA_WRITE, 7, s.ra, 0, MTU, s.rb, 0);
+	net_run(s.net, 50 * US);
+	end_op(s.a, IBV_WR_RDMA_WRITE, 8, s.ra, MTU, 9 * MTU, s.rb, MTU);
+	net_run(s.net, 10 * US);
+	assert_int_equal(s.watch.requests, 10);
+	s.watch.deaf = false;
+	net_run(s.net, SEC);
+	expect_send(s.a, 1, 8, IBV_WC_SUCCESS);
+	assert_int_equal(s.watch.requests, 11);
+	assert_int_equal(s.watch.at[10] - s.watch.at[0], 320 * US);
+	net_close(s.net);
+}
+
 /* A retransmission that is lost too is sent again after a timeout, with the packets lost after it
  * that the responder does not keep. */
 static void test_a_retransmission_is_lost(void **state)
@@ -279,6 +316,8 @@ int main(void)
 		cmocka_unit_test(test_only_lost_packets_are_sent_again),
 		cmocka_unit_test(test_the_short_timer),
 		cmocka_unit_test(test_the_long_timer),
+		cmocka_unit_test(test_all_packets_are_lost),
+		cmocka_unit_test(test_the_timer_becomes_long),
 		cmocka_unit_test(test_a_retransmission_is_lost),
 		cmocka_unit_test(test_reordering),
 		cmocka_unit_test(test_the_window_holds),

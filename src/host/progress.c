@@ -24,9 +24,12 @@
  */
 #include "host/progress.h"
 
-#define US		  1000ull
-#define MS		  (1000 * US)
+#define US 1000ull
+#define MS (1000 * US)
 
+/* Wake-ups of the thread while a program polls that has requested an event, until the program
+ * counts as polling. */
+#define ASKED_WAKE_UPS	  16
 #define USEFUL_WORTH	  4	   /* useless wake-ups that one useful wake-up cancels */
 #define USELESS_LIMIT	  4	   /* of useless_limit: initial and lowest value */
 #define USELESS_LIMIT_MAX 128	   /* of useless_limit: highest value */
@@ -95,6 +98,7 @@ static const struct transition table[ADV_PROGRESS_STATES][EVENTS] = {
 	[S(THREAD)][LEAVES_MUCH] = {S(LEAVING), 0},
 	[S(THREAD)][USELESS] = {S(POLLER), 0},
 
+	[S(LEFT)][ARMS] = {S(THREAD), S(KICK)},
 	[S(LEFT)][RECEIVES] = {S(WAITER_ALONE), 0},
 	[S(LEFT)][BACKS_OFF] = {S(BACKOFF), 0},
 	[S(LEFT)][LINGERS] = {S(POLLER), 0},
@@ -102,6 +106,7 @@ static const struct transition table[ADV_PROGRESS_STATES][EVENTS] = {
 	[S(LEFT)][TAKES] = {S(THREAD), 0},
 
 	[S(LEAVING)][CALL_ENDS] = {S(POLLER), 0}, /* a call holds the lock, so it can disarm */
+	[S(LEAVING)][ARMS] = {S(THREAD), S(KICK)},
 	[S(LEAVING)][RECEIVES] = {S(WAITER_ALONE), 0},
 	[S(LEAVING)][BACKS_OFF] = {S(BACKOFF), 0},
 	[S(LEAVING)][LINGERS] = {S(POLLER), 0},
@@ -174,7 +179,7 @@ static unsigned rearm(struct adv_progress *p, bool armed)
 	p->trial_polled = false;
 	if (armed)
 		return ADV_PROGRESS_ARM;
-	atomic_store_explicit(&p->asked, false, memory_order_relaxed);
+	atomic_store_explicit(&p->asked, 0, memory_order_relaxed);
 	return ADV_PROGRESS_DISARM;
 }
 
@@ -230,14 +235,29 @@ static bool polls_within(struct adv_progress *p, uint64_t now, uint64_t ns)
 }
 
 /*
+ * A program that has requested an event also polls before it sleeps: it does not count as polling.
+ * But many servers request an event only when they have had nothing to do for some time, and poll
+ * as long as they are busy. They would share their processor with the thread until then. So a
+ * request counts for ASKED_WAKE_UPS wake-ups. Returns true if it counts for this one, at which the
+ * program polls.
+ */
+static bool will_sleep(struct adv_progress *p)
+{
+	unsigned left = atomic_load_explicit(&p->asked, memory_order_relaxed);
+
+	if (left > 0) /* if it fails, the program has just requested an event, or disarmed */
+		(void)atomic_compare_exchange_strong_explicit(
+			&p->asked, &left, left - 1, memory_order_relaxed, memory_order_relaxed);
+	return left > 0;
+}
+
+/*
  * True if the program polls and will receive the packet itself. If a thread of the program holds
- * the lock, it may have been preempted during a poll: its last poll may then be older. A program
- * that has requested an event also polls before it sleeps: it does not count as polling.
+ * the lock, it may have been preempted during a poll: its last poll may then be older.
  */
 static bool will_receive(struct adv_progress *p, uint64_t now, bool locked)
 {
-	return !atomic_load_explicit(&p->asked, memory_order_relaxed) &&
-	       polls_within(p, now, locked ? POLLS_LONG : CALLS_NOW);
+	return polls_within(p, now, locked ? POLLS_LONG : CALLS_NOW) && !will_sleep(p);
 }
 
 static void count_useless(struct adv_progress *p)
@@ -337,7 +357,7 @@ unsigned adv_progress_arms(struct adv_progress *p)
 	p->useless = 0;
 	p->quick_posts = 0;
 	p->lingers = false;
-	atomic_store_explicit(&p->asked, true, memory_order_relaxed);
+	atomic_store_explicit(&p->asked, ASKED_WAKE_UPS, memory_order_relaxed);
 	atomic_store_explicit(&p->last_poll, 0, memory_order_relaxed);
 	return follow_table(p, ARMS);
 }

@@ -87,8 +87,10 @@ struct adv_progress {
 	atomic_uint_fast64_t last_poll; /* time of the program's last poll; 0: the program announced
 					   that it sleeps */
 	atomic_uint_fast64_t last_post; /* time when the program last sent packets */
-	atomic_bool found;   /* a later poll found completions and did not read the clock */
-	atomic_bool asked;   /* the program requested an event since the last disarming */
+	atomic_bool found; /* a later poll found completions and did not read the clock */
+	/* The program requested an event since the last disarming, and counts as one that will
+	 * sleep for so many wake-ups of the thread while it polls. */
+	atomic_uint asked;
 	atomic_uint wakeups; /* wake-ups of receiving threads in adv_device_wait() */
 
 	/* Changed with the lock held. The background thread also reads useless_limit, kick and

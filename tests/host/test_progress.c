@@ -150,6 +150,28 @@ static void test_who_polls(void **state)
 	}
 }
 
+/* A request for an event counts for some wake-ups of the thread while the program polls. */
+static void test_asks_and_polls(void **state)
+{
+	struct adv_progress p;
+
+	begin(&p);
+	assert_int_equal(adv_progress_arms(&p), 0);
+	for (unsigned again = 0; again < 2; again++) {
+		for (unsigned i = 0; i < 16; i++) {
+			adv_progress_polled(&p, START - 9 * US);
+			assert_int_equal(adv_progress_woken(&p, START, BY_PACKET, false),
+					 ADV_PROGRESS_ENTER);
+		}
+		adv_progress_polled(&p, START - 9 * US);
+		assert_int_equal(adv_progress_woken(&p, START, BY_PACKET, false),
+				 ADV_PROGRESS_SLEEP_ON);
+		/* The program will sleep after all: the thread looks for packets that it left. */
+		assert_int_equal(adv_progress_arms(&p), KICK);
+		assert_state(&p, THREAD);
+	}
+}
+
 /* Tests a poll that finds completions: it reads no clock, so its time is that at which the thread
  * notices it. */
 static void test_found(void **state)
@@ -661,6 +683,7 @@ int main(void)
 		cmocka_unit_test(test_takes_over),
 		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_arms),
+		cmocka_unit_test(test_asks_and_polls),
 		cmocka_unit_test(test_hold),
 		cmocka_unit_test(test_wait),
 		cmocka_unit_test(test_wait_without_receiving),

@@ -318,6 +318,47 @@ static void test_sleeps_outside(void **state)
 	assert_in_range(c.lay_longest, PRICE_WAKE_UP, PRICE_WAKE_UP);
 }
 
+/* ---- a server that has requested an event, and polls as long as it is busy ---- */
+
+#define CLIENT_POSTS (30 * US) /* from a response to the client's next request */
+#define SERVES	     (6 * US)  /* from a poll to the next one, with the work between them */
+#define REQUESTS     16	       /* under way */
+
+static uint64_t busy_server(struct world *w, unsigned thread)
+{
+	struct world_thread *t = &w->thread[thread];
+
+	t->polls = true;
+	if (rounds == 0) {
+		world_request_event(w);
+		for (; rounds < REQUESTS; rounds++)
+			world_send_back(w, CLIENT_POSTS + rounds * 2 * US);
+	}
+	if (w->received > t->stage)
+		world_poll_found(w); /* the background thread has received */
+	else
+		(void)world_poll(w);
+	if (w->received > t->stage)
+		world_post(w);
+	for (; t->stage < w->received; t->stage++, rounds++)
+		world_send_back(w, CLIENT_POSTS + rounds % REQUESTS * US);
+	return w->now + SERVES;
+}
+
+static void test_busy_server(void **state)
+{
+	struct world_counts c;
+	struct world w;
+	unsigned n;
+
+	begin(&w, busy_server, 1);
+	c = run(&w, "polls after an event", &n);
+	assert_int_equal(adv_progress_state(&w.p), ADV_PROGRESS_POLLER);
+	assert_int_equal(c.by_packet + c.by_kick + c.takes + c.switches, 0);
+	assert_in_range(c.lay_longest, 0, SERVES);
+	assert_in_range(w.settled.by_packet, 1, 200);
+}
+
 /* ---- four threads poll ---- */
 
 static uint64_t one_of_four(struct world *w, unsigned thread)
@@ -423,11 +464,12 @@ static void test_polls_then_waits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_send_lat),       cmocka_unit_test(test_write_lat),
-		cmocka_unit_test(test_riostream),      cmocka_unit_test(test_compute),
-		cmocka_unit_test(test_time_slices),    cmocka_unit_test(test_blocking),
-		cmocka_unit_test(test_sleeps_outside), cmocka_unit_test(test_four_threads),
-		cmocka_unit_test(test_stops_polling),  cmocka_unit_test(test_polls_then_waits),
+		cmocka_unit_test(test_send_lat),	 cmocka_unit_test(test_write_lat),
+		cmocka_unit_test(test_riostream),	 cmocka_unit_test(test_compute),
+		cmocka_unit_test(test_time_slices),	 cmocka_unit_test(test_blocking),
+		cmocka_unit_test(test_sleeps_outside),	 cmocka_unit_test(test_four_threads),
+		cmocka_unit_test(test_busy_server),	 cmocka_unit_test(test_stops_polling),
+		cmocka_unit_test(test_polls_then_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,6 +42,7 @@ static uint16_t start_blocks(struct adv_nvme_request *request, enum adv_nvme_io_
 	if (status != ADV_NVME_SUCCESS)
 		return status;
 	request->io.kind = kind;
+	request->io.block = 1u << request->namespace->block_shift;
 	status = set_range(request, adv_nvme_command_slba(command),
 			   adv_nvme_command_blocks(command));
 	if (status != ADV_NVME_SUCCESS)

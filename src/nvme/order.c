@@ -28,6 +28,12 @@ static bool overlaps_one(const struct adv_list *list, const struct adv_nvme_requ
 	return false;
 }
 
+static void act(struct adv_nvme_request *request)
+{
+	adv_nvme_request_act(request,
+			     request->placed ? ADV_NVME_ACTION_FETCH : ADV_NVME_ACTION_SUBMIT);
+}
+
 void adv_nvme_order_submit(struct adv_nvme_request *request)
 {
 	struct adv_nvme_namespace *ns = request->namespace;
@@ -41,7 +47,7 @@ void adv_nvme_order_submit(struct adv_nvme_request *request)
 		}
 		adv_list_add_tail(&ns->writing, &request->order);
 	}
-	adv_nvme_request_act(request, ADV_NVME_ACTION_SUBMIT);
+	act(request);
 }
 
 static void submit_waiting(struct adv_nvme_namespace *ns)
@@ -52,7 +58,7 @@ static void submit_waiting(struct adv_nvme_namespace *ns)
 			continue;
 		adv_list_del(&r->order);
 		adv_list_add_tail(&ns->writing, &r->order);
-		adv_nvme_request_act(r, ADV_NVME_ACTION_SUBMIT);
+		act(r);
 	}
 }
 

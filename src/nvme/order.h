@@ -11,9 +11,11 @@
 
 #include "nvme/state.h"
 
-/* Submits request->io to the backend, now or when earlier requests on its range have ended. */
+/* Submits request->io to the backend, now or when earlier requests on its range have ended; the
+ * FETCH of a Write whose data goes into the namespace itself likewise. */
 void adv_nvme_order_submit(struct adv_nvme_request *request);
-/* Ends an executed request, and submits those that waited for it. */
+/* Ends an executed request, and submits those that waited for it. A request without an order: does
+ * nothing. */
 void adv_nvme_order_executed(struct adv_nvme_request *request);
 /* Passes the range of `from`, which has executed, to `to`, which has the same range: no other
  * request gets between them. */

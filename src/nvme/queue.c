@@ -233,7 +233,7 @@ static struct adv_nvme_request *take_request(struct adv_nvme_queue *queue, const
 	request->buffer_length = request->data_length = request->write_length = 0;
 	request->result = 0;
 	request->range = 0;
-	request->fused_failed = false;
+	request->fused_failed = request->placed = false;
 	memset(&request->io, 0, sizeof(request->io));
 	adv_nvme_command_decode(capsule, len, &request->command);
 	request->remote = request->command.sgl;
@@ -280,11 +280,30 @@ void adv_nvme_request_buffered(struct adv_nvme_request *request, uint64_t now, u
 		request->handler->execute(request, now);
 }
 
-void adv_nvme_request_fetched(struct adv_nvme_request *request, uint64_t now, bool ok)
+bool adv_nvme_request_may_place(const struct adv_nvme_request *request)
 {
+	return request->io.backend && request->io.kind == ADV_NVME_IO_WRITE &&
+	       request->command.fuse == ADV_NVME_NOT_FUSED;
+}
+
+void adv_nvme_request_placed(struct adv_nvme_request *request, uint64_t now, uint8_t *memory)
+{
+	request->data = memory;
 	if (ends_with_queue(request))
 		return;
-	if (ok) {
+	request->placed = true;
+	adv_nvme_order_submit(request);
+}
+
+void adv_nvme_request_fetched(struct adv_nvme_request *request, uint64_t now, bool ok)
+{
+	if (request->placed)
+		adv_nvme_order_executed(request);
+	if (ends_with_queue(request))
+		return;
+	if (ok && request->placed) {
+		adv_nvme_request_complete(request, ADV_NVME_SUCCESS);
+	} else if (ok) {
 		request->handler->execute(request, now);
 	} else {
 		adv_nvme_request_complete(request, ADV_NVME_DATA_TRANSFER_ERROR);
@@ -329,8 +348,7 @@ static void end_request(struct adv_nvme_request *request, struct adv_nvme_contro
 		if (request->action == ADV_NVME_ACTION_RELEASE)
 			return;
 		adv_list_del(&request->link);
-		if (request->action == ADV_NVME_ACTION_SUBMIT)
-			adv_nvme_order_executed(request);
+		adv_nvme_order_executed(request);
 		break;
 	default: /* free, or it returns from the binding */
 		return;

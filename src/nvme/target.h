@@ -13,7 +13,8 @@
  * after any call takes actions from the outbox of the queue until there are none:
  *
  *   BUFFER   provide request->buffer of request->buffer_length bytes, now or later;
- *            then adv_nvme_request_buffered()
+ *            then adv_nvme_request_buffered(). Or have a Write fetched into the namespace itself:
+ *            adv_nvme_request_placed()
  *   FETCH    read request->data_length bytes from the host at request->remote to request->data;
  *            then adv_nvme_request_fetched()
  *   SUBMIT   carry out request->io; then adv_nvme_request_executed()
@@ -146,6 +147,7 @@ struct adv_nvme_io {
 	void *backend;
 	uint64_t offset;     /* bytes */
 	uint64_t length;     /* bytes; offset + length is within the namespace; 0 of a flush */
+	uint32_t block;	     /* bytes; of Read, Write and Compare */
 	uint8_t *data;	     /* `length` bytes of Read, Write and Compare */
 	bool fua;	     /* durable before it completes */
 	bool may_deallocate; /* of ZERO */
@@ -159,7 +161,7 @@ struct adv_nvme_request {
 	void *user;	 /* the binding's */
 	uint8_t *buffer; /* NULL: none was needed */
 	uint32_t buffer_length;
-	uint8_t *data; /* in the buffer or in the capsule */
+	uint8_t *data; /* in the buffer, in the capsule, or in the namespace */
 	uint32_t data_length;
 	uint32_t write_length;
 	struct adv_nvme_sgl remote;
@@ -180,6 +182,7 @@ struct adv_nvme_request {
 	struct adv_nvme_request *partner; /* the other one of two fused commands */
 	uint16_t fused_status;		  /* of the start of a command that waits for the second */
 	bool fused_failed;		  /* the partner has failed */
+	bool placed;			  /* FETCH executes this Write */
 	bool answered;			  /* RESPOND has been taken */
 };
 
@@ -225,6 +228,15 @@ bool adv_nvme_queue_rx(struct adv_nvme_queue *queue, uint64_t now, uint8_t *caps
 void adv_nvme_queue_closed(struct adv_nvme_queue *queue, uint64_t now);
 
 void adv_nvme_request_buffered(struct adv_nvme_request *request, uint64_t now, uint8_t *buffer);
+/* True if a request with the action BUFFER is a Write whose data may be fetched into the namespace
+ * itself: no other command decides whether it executes. */
+bool adv_nvme_request_may_place(const struct adv_nvme_request *request);
+/* In place of adv_nvme_request_buffered(): FETCH puts the data at `memory`, where the blocks of the
+ * Write are, and the Write has then executed. FETCH follows when earlier requests that change these
+ * blocks have ended, and until its end later ones wait. What a FETCH that fails leaves behind is
+ * the old or the new data; the owner sees to it that this holds for each block of request->io.block
+ * bytes. adv_nvme_request_fetched() must follow when nothing writes to `memory` any more. */
+void adv_nvme_request_placed(struct adv_nvme_request *request, uint64_t now, uint8_t *memory);
 /* False: the data could not be read; the connection is lost or will be. */
 void adv_nvme_request_fetched(struct adv_nvme_request *request, uint64_t now, bool ok);
 void adv_nvme_request_executed(struct adv_nvme_request *request, uint64_t now, uint16_t status);

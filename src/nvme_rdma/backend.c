@@ -144,8 +144,7 @@ struct adv_nvme_backend *adv_nvme_backend_open(const struct adv_nvme_backend_con
 
 void adv_nvme_backend_close(struct adv_nvme_backend *b)
 {
-	if (b->mr)
-		ibv_dereg_mr(b->mr);
+	adv_nvme_ram_deregister(b);
 	if (b->memory)
 		munmap(b->memory, b->size);
 	if (b->fd >= 0)
@@ -158,21 +157,6 @@ void adv_nvme_backend_close(struct adv_nvme_backend *b)
 uint64_t adv_nvme_backend_size(const struct adv_nvme_backend *b)
 {
 	return b->size;
-}
-
-void adv_nvme_backend_register(struct adv_nvme_backend *b, struct ibv_pd *pd)
-{
-	/* It fails if the limit of locked memory is too low, with a card. */
-	if (b->memory && !b->mr)
-		b->mr = ibv_reg_mr(pd, b->memory, b->size, 0);
-}
-
-uint8_t *adv_nvme_backend_memory(const struct adv_nvme_backend *b, uint64_t offset, uint32_t *lkey)
-{
-	if (!b->mr)
-		return NULL;
-	*lkey = b->mr->lkey;
-	return b->memory + offset;
 }
 
 bool adv_nvme_backend_thin(const struct adv_nvme_backend *b)

@@ -39,10 +39,17 @@ void adv_nvme_backend_uuid(const struct adv_nvme_backend *b, uint8_t uuid[ADV_NV
 
 /* Registers the memory of `ram:`, for local access, until the backend is closed. Then a device
  * sends data from there; without a registration, as with other backends, data is copied. No request
- * is in execution. */
+ * is in execution.
+ *
+ * A registration for writing takes the memory at once, also that which nobody uses. So the backend
+ * registers an extent for writing when an engine has written so many bytes to it as it is long. */
 void adv_nvme_backend_register(struct adv_nvme_backend *b, struct ibv_pd *pd);
-/* Returns the registered memory of a range within the backend, and its key. NULL: there is none. */
+/* Returns the memory of a range within the backend, and its key, if a device may read it there.
+ * NULL: it may not. Any thread. */
 uint8_t *adv_nvme_backend_memory(const struct adv_nvme_backend *b, uint64_t offset, uint32_t *lkey);
+/* The same if a device may write there. What it has returned once stays valid. */
+uint8_t *adv_nvme_backend_writable(const struct adv_nvme_backend *b, uint64_t offset,
+				   uint64_t length, uint32_t *lkey);
 
 /* Makes an engine. `wake` is an eventfd, which is signalled if adv_nvme_engine_next() has work.
  * `uring` false: by system calls that block, a part of a request at a time. NULL and errno. */

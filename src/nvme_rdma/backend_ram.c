@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Requests to memory. */
+/* Memory as a backend: its registrations, and requests to it. */
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -7,6 +8,80 @@
 #include "nvme_rdma/backend_internal.h"
 
 enum { PAGE = 4096 };
+
+/* --- registrations --- */
+
+static size_t extent_count(const struct adv_nvme_backend *b)
+{
+	return (b->size + ADV_NVME_EXTENT - 1) / ADV_NVME_EXTENT;
+}
+
+void adv_nvme_backend_register(struct adv_nvme_backend *b, struct ibv_pd *pd)
+{
+	if (!b->memory || b->mr)
+		return;
+	/* It fails if the limit of locked memory is too low, with a card. */
+	b->mr = ibv_reg_mr(pd, b->memory, b->size, 0);
+	if (b->mr)
+		b->extents = calloc(extent_count(b), sizeof(b->extents[0]));
+}
+
+void adv_nvme_ram_deregister(struct adv_nvme_backend *b)
+{
+	for (size_t i = 0; b->extents && i < extent_count(b); i++) {
+		struct ibv_mr *mr = atomic_load(&b->extents[i].mr);
+
+		if (mr)
+			ibv_dereg_mr(mr);
+	}
+	free(b->extents);
+	b->extents = NULL;
+	if (b->mr)
+		ibv_dereg_mr(b->mr);
+	b->mr = NULL;
+}
+
+uint8_t *adv_nvme_backend_memory(const struct adv_nvme_backend *b, uint64_t offset, uint32_t *lkey)
+{
+	if (!b->mr)
+		return NULL;
+	*lkey = b->mr->lkey;
+	return b->memory + offset;
+}
+
+uint8_t *adv_nvme_backend_writable(const struct adv_nvme_backend *b, uint64_t offset,
+				   uint64_t length, uint32_t *lkey)
+{
+	uint64_t index = offset / ADV_NVME_EXTENT;
+	struct ibv_mr *mr;
+
+	if (!b->extents || length > ADV_NVME_EXTENT - offset % ADV_NVME_EXTENT)
+		return NULL;
+	mr = atomic_load_explicit(&b->extents[index].mr, memory_order_acquire);
+	if (!mr)
+		return NULL;
+	*lkey = mr->lkey;
+	return b->memory + offset;
+}
+
+/* Counts written bytes, and registers the extent for writing when they are as many as it has. The
+ * thread whose bytes are the ones that suffice registers it. If that fails, Writes to the extent
+ * are copied for good. */
+static void count_written(const struct adv_nvme_backend *b, uint64_t offset, uint64_t length)
+{
+	uint64_t index = offset / ADV_NVME_EXTENT, start = index * ADV_NVME_EXTENT;
+	uint64_t size = b->size - start < ADV_NVME_EXTENT ? b->size - start : ADV_NVME_EXTENT;
+	struct adv_nvme_extent *extent = &b->extents[index];
+	uint64_t before = atomic_fetch_add(&extent->written, length);
+
+	if (before < size && before + length >= size)
+		atomic_store_explicit(
+			&extent->mr,
+			ibv_reg_mr(b->mr->pd, b->memory + start, size, IBV_ACCESS_LOCAL_WRITE),
+			memory_order_release);
+}
+
+/* --- requests --- */
 
 /* Whole pages return to the system; they read as zeros. A device may go on with the old pages of
  * registered memory. */
@@ -35,6 +110,8 @@ uint16_t adv_nvme_ram_execute(const struct adv_nvme_backend *b, const struct adv
 		return ADV_NVME_SUCCESS;
 	case ADV_NVME_IO_WRITE:
 		memcpy(at, io->data, io->length);
+		if (b->extents)
+			count_written(b, io->offset, io->length);
 		return ADV_NVME_SUCCESS;
 	case ADV_NVME_IO_COMPARE:
 		return memcmp(at, io->data, io->length) ? ADV_NVME_COMPARE_FAILURE

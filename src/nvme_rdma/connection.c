@@ -143,6 +143,20 @@ static bool make_qp(struct adv_nvme_connection *c)
 	return true;
 }
 
+/* iWARP cuts data into segments as TCP permits, so nothing is known. */
+static void learn_mtu(struct adv_nvme_connection *c)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	if (c->worker->verbs->device->transport_type == IBV_TRANSPORT_IWARP ||
+	    ibv_query_qp(c->id->qp, &attr, IBV_QP_PATH_MTU, &init) != 0 || !attr.path_mtu)
+		return;
+	pthread_mutex_lock(&c->worker->shared->lock);
+	c->mtu = 128u << attr.path_mtu;
+	pthread_mutex_unlock(&c->worker->shared->lock);
+}
+
 static bool accept_connection(struct adv_nvme_connection *c, const struct rdma_conn_param *request)
 {
 	struct adv_nvme_worker *w = c->worker;
@@ -165,6 +179,7 @@ static bool accept_connection(struct adv_nvme_connection *c, const struct rdma_c
 		fprintf(stderr, "%s: cannot accept the connection: %s\n", c->peer, strerror(errno));
 		return false;
 	}
+	learn_mtu(c);
 	return true;
 }
 

@@ -13,17 +13,17 @@ struct step {
 
 /* What the worker carries out between two looks at the target. */
 struct round {
-	unsigned count, executed, responses;
+	unsigned count, executed, fetches, responses;
 	struct step steps[ACTIONS];
 	struct {
 		struct adv_nvme_request *request;
 		uint16_t status;
 	} ended[ACTIONS]; /* requests to the backend */
-	struct adv_nvme_request *respond[ACTIONS];
+	struct adv_nvme_request *fetch[ACTIONS], *respond[ACTIONS];
 };
 
-/* Returns where the data of a Read is, if the device can send it from there. */
-static uint8_t *data_in_place(const struct adv_nvme_request *request)
+/* Returns where the blocks of a Read are, if the device can send them from there. */
+static uint8_t *blocks_to_read(const struct adv_nvme_request *request)
 {
 	const struct adv_nvme_io *io = &request->io;
 	uint32_t lkey;
@@ -31,6 +31,36 @@ static uint8_t *data_in_place(const struct adv_nvme_request *request)
 	if (!io->backend || io->kind != ADV_NVME_IO_READ || io->length != request->buffer_length)
 		return NULL;
 	return adv_nvme_backend_memory(io->backend, io->offset, &lkey);
+}
+
+/* Returns where the blocks of a Write are, if the device may put the data there. A packet is
+ * written whole or not at all. So a READ that fails leaves no block with parts of the old and of
+ * the new data if each block comes in one packet. */
+static uint8_t *blocks_to_write(const struct adv_nvme_request *request)
+{
+	const struct adv_nvme_connection *c = adv_nvme_queue_user(request->queue);
+	const struct adv_nvme_io *io = &request->io;
+	uint32_t lkey;
+
+	if (!adv_nvme_request_may_place(request) || io->block > c->mtu)
+		return NULL;
+	return adv_nvme_backend_writable(io->backend, io->offset, io->length, &lkey);
+}
+
+/* Has the data of a Read sent from its blocks, or that of a Write put there. False: it needs a
+ * buffer. The caller holds the shared lock. */
+static bool use_blocks(struct adv_nvme_request *request)
+{
+	uint8_t *blocks = blocks_to_read(request);
+
+	if (blocks) {
+		adv_nvme_request_buffered(request, adv_clock_ns(), blocks);
+		return true;
+	}
+	blocks = blocks_to_write(request);
+	if (blocks)
+		adv_nvme_request_placed(request, adv_clock_ns(), blocks);
+	return blocks != NULL;
 }
 
 /* Provides a buffer, unless none is free. The caller holds the shared lock. */
@@ -57,11 +87,9 @@ static void give_buffers(struct adv_nvme_worker *w)
 /* The caller holds the shared lock. */
 static void provide(struct adv_nvme_worker *w, struct adv_nvme_request *request)
 {
-	uint8_t *data = data_in_place(request);
-
-	if (data)
-		adv_nvme_request_buffered(request, adv_clock_ns(), data);
-	else if (!adv_list_empty(&w->waiting) || !give_buffer(w, request))
+	if (use_blocks(request))
+		return;
+	if (!adv_list_empty(&w->waiting) || !give_buffer(w, request))
 		adv_list_add_tail(&w->waiting, &request->link);
 }
 
@@ -82,15 +110,17 @@ static bool take(struct adv_nvme_worker *w, struct round *r)
 	pthread_mutex_lock(&w->shared->lock);
 	for (unsigned i = 0; i < r->executed; i++)
 		adv_nvme_request_executed(r->ended[i].request, now, r->ended[i].status);
-	r->count = r->executed = r->responses = 0;
+	r->count = r->executed = r->fetches = r->responses = 0;
 	give_buffers(w);
-	while (r->count + r->responses < ACTIONS &&
+	while (r->count + r->fetches + r->responses < ACTIONS &&
 	       (s.action = adv_nvme_outbox_next(&w->outbox, &s.queue, &s.request)) !=
 		       ADV_NVME_ACTION_NONE) {
 		if (s.action == ADV_NVME_ACTION_RELEASE) {
 			release(w, s.request);
 		} else if (s.action == ADV_NVME_ACTION_BUFFER) {
 			provide(w, s.request);
+		} else if (s.action == ADV_NVME_ACTION_FETCH) {
+			r->fetch[r->fetches++] = s.request;
 		} else if (s.action == ADV_NVME_ACTION_RESPOND) {
 			r->respond[r->responses++] = s.request;
 		} else {
@@ -99,31 +129,7 @@ static bool take(struct adv_nvme_worker *w, struct round *r)
 	}
 	adv_nvme_worker_wake_others(w);
 	pthread_mutex_unlock(&w->shared->lock);
-	return r->count + r->responses > 0;
-}
-
-static void fetch(struct adv_nvme_worker *w, struct adv_nvme_request *request)
-{
-	struct adv_nvme_connection *c = adv_nvme_queue_user(request->queue);
-	struct ibv_sge sge = {(uintptr_t)request->data, request->data_length,
-			      adv_nvme_buffers_lkey(w->buffers)};
-	struct ibv_send_wr wr = {
-		.wr_id = (uintptr_t)request | ADV_NVME_WR_READ,
-		.opcode = IBV_WR_RDMA_READ,
-		.send_flags = IBV_SEND_SIGNALED,
-		.sg_list = &sge,
-		.num_sge = 1,
-		.wr.rdma = {.remote_addr = request->remote.address, .rkey = request->remote.key},
-	};
-	struct ibv_send_wr *bad;
-	int err = ibv_post_send(c->id->qp, &wr, &bad);
-
-	if (err == 0)
-		return;
-	adv_nvme_worker_post_failed(w, request, err);
-	pthread_mutex_lock(&w->shared->lock);
-	adv_nvme_request_fetched(request, adv_clock_ns(), false);
-	pthread_mutex_unlock(&w->shared->lock);
+	return r->count + r->fetches + r->responses > 0;
 }
 
 static void submit(struct adv_nvme_worker *w, struct round *r, struct adv_nvme_request *request)
@@ -152,9 +158,6 @@ static void end_connection(struct adv_nvme_worker *w, struct adv_nvme_connection
 static void carry_out(struct adv_nvme_worker *w, struct round *r, const struct step *s)
 {
 	switch (s->action) {
-	case ADV_NVME_ACTION_FETCH:
-		fetch(w, s->request);
-		break;
 	case ADV_NVME_ACTION_SUBMIT:
 		submit(w, r, s->request);
 		break;
@@ -177,6 +180,7 @@ void adv_nvme_worker_act(struct adv_nvme_worker *w)
 	while (take(w, &r)) {
 		/* Before the steps: one of them may free a connection. */
 		adv_nvme_worker_respond(w, r.respond, r.responses);
+		adv_nvme_worker_fetch(w, r.fetch, r.fetches);
 		for (unsigned i = 0; i < r.count; i++)
 			carry_out(w, &r, &r.steps[i]);
 		adv_nvme_engine_submit(w->engine);

@@ -32,7 +32,9 @@ struct adv_nvme_connection {
 	struct adv_nvme_queue *queue; /* NULL: it is destroyed */
 	uint32_t qp_num;
 	unsigned credits; /* receives that belong to it */
-	char peer[64];	  /* for messages */
+	/* Bytes of data that arrive whole: those of a packet. 0: unknown. Under the shared lock. */
+	uint32_t mtu;
+	char peer[64]; /* for messages */
 	/* Held while the queue pair is disconnected or destroyed: the thread of events may do the
 	 * first while the worker does the second. */
 	pthread_mutex_t ending;
@@ -94,14 +96,27 @@ void adv_nvme_worker_drain(struct adv_nvme_worker *w);
 
 /* Carries out the actions of the worker's outbox until there are none. */
 void adv_nvme_worker_act(struct adv_nvme_worker *w);
+/* Returns the key of request->data, which is in a buffer or in the namespace. */
+uint32_t adv_nvme_worker_data_lkey(const struct adv_nvme_worker *w,
+				   const struct adv_nvme_request *request);
+/* Posts the READs of requests. */
+void adv_nvme_worker_fetch(struct adv_nvme_worker *w, struct adv_nvme_request **requests,
+			   unsigned count);
 /* Posts the responses of requests, in their order. */
 void adv_nvme_worker_respond(struct adv_nvme_worker *w, struct adv_nvme_request **requests,
 			     unsigned count);
 /* Has the connection closed: what waits in its queue pair completes. */
 void adv_nvme_worker_disconnect(struct adv_nvme_worker *w, struct adv_nvme_queue *queue);
-/* Closes the connection of a request that could not be posted. */
-void adv_nvme_worker_post_failed(struct adv_nvme_worker *w, struct adv_nvme_request *request,
-				 int err);
+enum { ADV_NVME_POSTED_AT_ONCE = 16 };
+typedef void adv_nvme_post_fn(struct adv_nvme_worker *w, struct adv_nvme_request **requests,
+			      unsigned count);
+/* Calls `post` for each run of requests of one queue, 1 to ADV_NVME_POSTED_AT_ONCE. */
+void adv_nvme_worker_post_runs(struct adv_nvme_worker *w, struct adv_nvme_request **requests,
+			       unsigned count, adv_nvme_post_fn *post);
+/* Closes the connection of requests of one queue that could not be posted, from the work request
+ * `bad` on. Returns the index of its request. */
+unsigned adv_nvme_worker_post_failed(struct adv_nvme_worker *w, struct adv_nvme_request **requests,
+				     unsigned count, const struct ibv_send_wr *bad, int err);
 /* Wakes the other workers that have actions. The caller holds the shared lock. */
 void adv_nvme_worker_wake_others(struct adv_nvme_worker *w);
 

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* How a worker responds: data by WRITE, then the completion by SEND. All responses of a connection
  * that are ready go to the queue pair by one call. */
-#include <stdio.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "nvme_rdma/worker_internal.h"
-
-enum { BATCH = 16 };
 
 /* A WRITE and the SEND behind it. */
 struct response {
@@ -15,29 +10,18 @@ struct response {
 	struct ibv_send_wr write, send;
 };
 
-void adv_nvme_worker_disconnect(struct adv_nvme_worker *w, struct adv_nvme_queue *queue)
+uint32_t adv_nvme_worker_data_lkey(const struct adv_nvme_worker *w,
+				   const struct adv_nvme_request *request)
 {
-	adv_nvme_connection_disconnect(adv_nvme_queue_user(queue));
-	pthread_mutex_lock(&w->shared->lock);
-	adv_nvme_queue_closed(queue, adv_clock_ns());
-	pthread_mutex_unlock(&w->shared->lock);
-}
-
-void adv_nvme_worker_post_failed(struct adv_nvme_worker *w, struct adv_nvme_request *request,
-				 int err)
-{
-	struct adv_nvme_connection *c = adv_nvme_queue_user(request->queue);
-
-	fprintf(stderr, "%s: cannot post a request: %s\n", c->peer, strerror(err));
-	adv_nvme_worker_disconnect(w, request->queue);
-}
-
-static uint32_t data_lkey(const struct adv_nvme_worker *w, const struct adv_nvme_request *request)
-{
+	const struct adv_nvme_io *io = &request->io;
 	uint32_t lkey = adv_nvme_buffers_lkey(w->buffers);
 
-	if (!adv_nvme_buffers_owns(w->buffers, request->data))
-		adv_nvme_backend_memory(request->io.backend, request->io.offset, &lkey);
+	if (adv_nvme_buffers_owns(w->buffers, request->data))
+		return lkey;
+	if (request->placed)
+		adv_nvme_backend_writable(io->backend, io->offset, io->length, &lkey);
+	else
+		adv_nvme_backend_memory(io->backend, io->offset, &lkey);
 	return lkey;
 }
 
@@ -58,7 +42,7 @@ static struct ibv_send_wr *fill(struct adv_nvme_worker *w, struct adv_nvme_reque
 	if (!request->write_length)
 		return &r->send;
 	r->data_sge = (struct ibv_sge){(uintptr_t)request->data, request->write_length,
-				       data_lkey(w, request)};
+				       adv_nvme_worker_data_lkey(w, request)};
 	r->write = (struct ibv_send_wr){
 		.wr_id = (uintptr_t)request | ADV_NVME_WR_WRITE,
 		.next = &r->send,
@@ -74,16 +58,10 @@ static struct ibv_send_wr *fill(struct adv_nvme_worker *w, struct adv_nvme_reque
 static void not_posted(struct adv_nvme_worker *w, struct adv_nvme_request **requests,
 		       unsigned count, const struct ibv_send_wr *bad, int err)
 {
-	uintptr_t first = bad->wr_id & ~(uintptr_t)ADV_NVME_WR_KIND;
-	bool posted = true;
+	unsigned i = adv_nvme_worker_post_failed(w, requests, count, bad, err);
 
-	adv_nvme_worker_post_failed(w, requests[0], err);
 	pthread_mutex_lock(&w->shared->lock);
-	for (unsigned i = 0; i < count; i++) {
-		if ((uintptr_t)requests[i] == first)
-			posted = false;
-		if (posted)
-			continue;
+	for (; i < count; i++) {
 		adv_nvme_buffers_put(w->buffers, requests[i]->buffer, requests[i]->buffer_length);
 		adv_nvme_request_sent(requests[i], adv_clock_ns());
 	}
@@ -94,8 +72,8 @@ static void not_posted(struct adv_nvme_worker *w, struct adv_nvme_request **requ
 static void post(struct adv_nvme_worker *w, struct adv_nvme_request **requests, unsigned count)
 {
 	struct adv_nvme_connection *c = adv_nvme_queue_user(requests[0]->queue);
-	struct adv_nvme_receive *receives[BATCH];
-	struct response responses[BATCH];
+	struct adv_nvme_receive *receives[ADV_NVME_POSTED_AT_ONCE];
+	struct response responses[ADV_NVME_POSTED_AT_ONCE];
 	struct ibv_send_wr *first = NULL, *wr, *bad;
 	int err;
 
@@ -118,12 +96,5 @@ static void post(struct adv_nvme_worker *w, struct adv_nvme_request **requests, 
 void adv_nvme_worker_respond(struct adv_nvme_worker *w, struct adv_nvme_request **requests,
 			     unsigned count)
 {
-	unsigned begin = 0;
-
-	for (unsigned i = 1; i <= count; i++) {
-		if (i < count && i - begin < BATCH && requests[i]->queue == requests[begin]->queue)
-			continue;
-		post(w, requests + begin, i - begin);
-		begin = i;
-	}
+	adv_nvme_worker_post_runs(w, requests, count, post);
 }

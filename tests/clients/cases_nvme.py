@@ -52,7 +52,10 @@ def register_family(family, group):
         listed = json.loads(lab.run(host(lab, "list", "-o", "json", address=address)))
         if [row["nsid"] for row in listed] != [1, 2]:
             raise Failure(f"listed: {listed}")
-        for namespace, options in (("1", ["-i", "4", "-Q", "16"]), ("2", ["-b", "128KiB", "-Q", "8"]),
+        # The second time, data goes from the host into the memory of namespace 1 itself.
+        for namespace, options in (("1", ["-i", "4", "-Q", "16"]),
+                                   ("1", ["-i", "4", "-Q", "4", "-b", "64KiB", "--seed", "2"]),
+                                   ("2", ["-b", "128KiB", "-Q", "8"]),
                                    ("2", ["-b", "1MiB", "-Q", "2", "--offset", "1MiB"])):
             lab.run(host(lab, "verify", "-N", namespace, *options, address=address))
         end(target)
@@ -181,8 +184,8 @@ def refused_hosts(lab):
 def killed_host(lab):
     """Hosts end by SIGKILL in the middle of their commands; the target serves the next ones."""
     target = serve(lab, "-n", "ram:16MiB", "-w", "2")
-    for _ in range(5):
-        killed = lab.start(host(lab, "bench", "-T", "60", "-i", "4", "-Q", "32", "--rwmixwrite", "50"))
+    for size in ("4KiB", "16KiB", "4KiB", "64KiB", "16KiB"):
+        killed = lab.start(host(lab, "bench", "-T", "60", "-i", "4", "-Q", "32", "-b", size, "--rwmixwrite", "50"))
         lab.wait_until(lambda: ", 0 ids," not in lab.system(f"'{lab.adverb}' status"), 30, "it connects")
         lab.system("sleep 0.3")
         killed.kill()
@@ -263,7 +266,8 @@ def invalidate(lab):
 def torn(lab):
     """The end of data is visible before its begin, at the host as at the target: neither looks before the completion."""
     target = serve(lab, "-n", "ram:16MiB", faults="tear=200us queue=send")
-    for options in (["-b", "4KiB"], ["-b", "64KiB", "--invalidate"]):
+    # After 2 MiB, data goes into the namespace itself.
+    for options in (["-b", "4KiB"], ["-b", "64KiB", "--invalidate"], ["-b", "64KiB", "--seed", "3"]):
         lab.run(host(lab, "verify", "-i", "2", "-Q", "8", "--size", "1MiB", *options),
                 env={"ADVERB_FAULT": "tear=200us queue=recv"})
     end(target)

@@ -25,13 +25,13 @@ struct world {
 	uint8_t disk[BLOCKS * 512];
 };
 
-static void use_io(const struct world *w, const struct adv_nvme_io *io)
+static void use_io(const struct world *w, const struct adv_nvme_io *io, bool data)
 {
 	FUZZ_CHECK(io->backend == w->disk);
 	FUZZ_CHECK(io->offset <= sizeof(w->disk) && io->length <= sizeof(w->disk) - io->offset);
-	if (io->kind == ADV_NVME_IO_READ)
+	if (data && io->kind == ADV_NVME_IO_READ)
 		memset(io->data, 1, io->length);
-	if (io->kind == ADV_NVME_IO_WRITE || io->kind == ADV_NVME_IO_COMPARE)
+	if (data && (io->kind == ADV_NVME_IO_WRITE || io->kind == ADV_NVME_IO_COMPARE))
 		FUZZ_CHECK(io->data[0] + io->data[io->length - 1] >= 0);
 }
 
@@ -59,6 +59,12 @@ static void carry_out(struct world *w, struct adv_nvme_request *r, bool ok)
 	case ADV_NVME_ACTION_BUFFER:
 		FUZZ_CHECK(r->buffer_length > 0 &&
 			   r->buffer_length <= adv_nvme_target_transfer_max(w->target));
+		if (adv_nvme_request_may_place(r) && r->remote.address & 4) {
+			use_io(w, &r->io, false);
+			FUZZ_CHECK(r->io.length == r->buffer_length);
+			adv_nvme_request_placed(r, w->now, w->disk + r->io.offset);
+			break;
+		}
 		buffer = malloc(r->buffer_length);
 		FUZZ_CHECK(buffer != NULL);
 		adv_nvme_request_buffered(r, w->now, buffer);
@@ -68,7 +74,7 @@ static void carry_out(struct world *w, struct adv_nvme_request *r, bool ok)
 		adv_nvme_request_fetched(r, w->now, ok);
 		break;
 	case ADV_NVME_ACTION_SUBMIT:
-		use_io(w, &r->io);
+		use_io(w, &r->io, true);
 		adv_nvme_request_executed(r, w->now, ok ? 0 : 0x280);
 		break;
 	default:
@@ -77,6 +83,28 @@ static void carry_out(struct world *w, struct adv_nvme_request *r, bool ok)
 		adv_nvme_request_sent(r, w->now);
 		break;
 	}
+}
+
+/* True if the request writes to the namespace until it ends. */
+static bool changes_blocks(const struct adv_nvme_request *r)
+{
+	return r->action == ADV_NVME_ACTION_SUBMIT
+		       ? r->io.kind != ADV_NVME_IO_READ && r->io.kind != ADV_NVME_IO_COMPARE &&
+				 r->io.kind != ADV_NVME_IO_FLUSH
+		       : r->action == ADV_NVME_ACTION_FETCH && r->placed;
+}
+
+/* Holds a request. No other one that is held changes the same blocks. */
+static void hold(struct world *w, struct adv_nvme_request *r)
+{
+	for (unsigned i = 0; i < w->held_count && changes_blocks(r); i++) {
+		const struct adv_nvme_io *io = &w->held[i]->io;
+
+		FUZZ_CHECK(!changes_blocks(w->held[i]) ||
+			   io->offset >= r->io.offset + r->io.length ||
+			   r->io.offset >= io->offset + io->length);
+	}
+	w->held[w->held_count++] = r;
 }
 
 static void act(struct world *w)
@@ -97,7 +125,7 @@ static void act(struct world *w)
 			free(r->buffer);
 			free(r->receive);
 		} else if (w->hold && w->held_count < HELD) {
-			w->held[w->held_count++] = r;
+			hold(w, r);
 		} else {
 			carry_out(w, r, true);
 		}

@@ -101,6 +101,10 @@ static void carry_out(struct lab *lab, struct adv_nvme_request *request)
 
 	switch (request->action) {
 	case ADV_NVME_ACTION_BUFFER:
+		if (lab->places && adv_nvme_request_may_place(request)) {
+			adv_nvme_request_placed(request, lab->now, lab->disk + request->io.offset);
+			break;
+		}
 		buffer = malloc(request->buffer_length);
 		assert_non_null(buffer);
 		memset(buffer, 0xd5, request->buffer_length); /* of an earlier command */

@@ -324,10 +324,14 @@ static void finish_held(struct world *w, unsigned index)
 	w->held_until[index] = w->held_until[w->held_count];
 	switch (r->action) {
 	case ADV_NVME_ACTION_BUFFER:
-		adv_nvme_request_buffered(r, w->now, malloc(r->buffer_length));
+		if (adv_nvme_request_may_place(r) && chance(w, 2))
+			adv_nvme_request_placed(r, w->now, w->disk + r->io.offset);
+		else
+			adv_nvme_request_buffered(r, w->now, malloc(r->buffer_length));
 		break;
 	case ADV_NVME_ACTION_FETCH:
-		if (ok)
+		/* A READ that fails may have written whole blocks before. */
+		if (ok || chance(w, 2))
 			memcpy(r->data, (void *)(uintptr_t)r->remote.address, r->data_length);
 		adv_nvme_request_fetched(r, w->now, ok);
 		break;
@@ -366,7 +370,7 @@ static void act(struct world *w)
 			if (w->held_count == HELD)
 				fail_seed(w, "too many requests");
 			w->held_until[w->held_count] = w->steps;
-			if (action == ADV_NVME_ACTION_SUBMIT && chance(w, 16))
+			if ((action == ADV_NVME_ACTION_SUBMIT || r->placed) && chance(w, 16))
 				w->held_until[w->held_count] += adv_rng_below(&w->rng, 3000);
 			w->held[w->held_count++] = r;
 		}

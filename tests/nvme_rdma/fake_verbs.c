@@ -33,6 +33,7 @@ struct fake_receive {
 /* One device, one completion queue, one shared receive queue. */
 static struct {
 	pthread_mutex_t lock;
+	struct ibv_device device;
 	struct ibv_context context;
 	bool purge;
 	struct ibv_pd pd;
@@ -45,7 +46,10 @@ static struct {
 	unsigned receive_first, receive_count;
 	struct fake_qp qps[QPS];
 	uint32_t last_qp, last_lkey;
-	struct ibv_sge last_write;
+	struct ibv_sge last_write, last_read;
+	enum ibv_mtu mtu;
+	bool read_fails; /* the next one */
+	size_t read_bytes;
 	unsigned failing_posts;
 	bool armed;
 	unsigned ids;
@@ -125,8 +129,14 @@ static void execute(struct fake_qp *qp, const struct ibv_send_wr *wr)
 
 	if (qp->broken || qp->error) {
 		wc.status = IBV_WC_WR_FLUSH_ERR;
+	} else if (wr->opcode == IBV_WR_RDMA_READ && fake.read_fails) {
+		memcpy(local, remote, fake.read_bytes);
+		fake.read_fails = false;
+		qp->broken = true;
+		wc.status = IBV_WC_RETRY_EXC_ERR;
 	} else if (wr->opcode == IBV_WR_RDMA_READ) {
 		memcpy(local, remote, wr->sg_list[0].length);
+		fake.last_read = wr->sg_list[0];
 	} else if (wr->opcode == IBV_WR_RDMA_WRITE) {
 		memcpy(remote, local, wr->sg_list[0].length);
 		fake.last_write = wr->sg_list[0];
@@ -224,12 +234,14 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int acce
 {
 	struct ibv_mr *mr = calloc(1, sizeof(*mr));
 
+	pthread_mutex_lock(&fake.lock);
 	if (mr)
 		*mr = (struct ibv_mr){.context = pd->context,
 				      .pd = pd,
 				      .addr = addr,
 				      .length = length,
 				      .lkey = ++fake.last_lkey};
+	pthread_mutex_unlock(&fake.lock);
 	return mr;
 }
 
@@ -253,6 +265,15 @@ static void show_late(uint32_t qp_num)
 			fake.wcs[i].late = false;
 	}
 	notify();
+}
+
+int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
+		 struct ibv_qp_init_attr *init)
+{
+	pthread_mutex_lock(&fake.lock);
+	attr->path_mtu = fake.mtu;
+	pthread_mutex_unlock(&fake.lock);
+	return 0;
 }
 
 int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
@@ -341,11 +362,14 @@ int rdma_destroy_id(struct rdma_cm_id *id)
 struct ibv_context *fake_open(bool purge)
 {
 	memset(&fake.context, 0, sizeof(fake.context));
+	fake.device.transport_type = IBV_TRANSPORT_IB;
+	fake.context.device = &fake.device;
 	fake.context.ops.poll_cq = poll_cq;
 	fake.context.ops.req_notify_cq = req_notify_cq;
 	fake.context.ops.post_send = post_send;
 	fake.context.ops.post_srq_recv = post_srq_recv;
 	fake.purge = purge;
+	fake.mtu = IBV_MTU_4096;
 	fake.wc_count = fake.receive_first = fake.receive_count = 0;
 	return &fake.context;
 }
@@ -457,6 +481,31 @@ unsigned fake_receives(void)
 	count = fake.receive_count;
 	pthread_mutex_unlock(&fake.lock);
 	return count;
+}
+
+struct ibv_sge fake_last_read(void)
+{
+	struct ibv_sge sge;
+
+	pthread_mutex_lock(&fake.lock);
+	sge = fake.last_read;
+	pthread_mutex_unlock(&fake.lock);
+	return sge;
+}
+
+void fake_set_mtu(enum ibv_mtu mtu)
+{
+	pthread_mutex_lock(&fake.lock);
+	fake.mtu = mtu;
+	pthread_mutex_unlock(&fake.lock);
+}
+
+void fake_fail_read(size_t bytes)
+{
+	pthread_mutex_lock(&fake.lock);
+	fake.read_fails = true;
+	fake.read_bytes = bytes;
+	pthread_mutex_unlock(&fake.lock);
 }
 
 void fake_fail_posts(unsigned count)

@@ -34,6 +34,12 @@ bool fake_response(uint32_t qp_num, uint8_t out[16]);
 unsigned fake_receives(void);
 /* The local address and key of the last RDMA WRITE. */
 struct ibv_sge fake_last_write(void);
+/* The same of the last RDMA READ that has succeeded. */
+struct ibv_sge fake_last_read(void);
+/* Sets the path MTU of all queue pairs; at first 4,096 bytes. */
+void fake_set_mtu(enum ibv_mtu mtu);
+/* Makes the next RDMA READ fail after `bytes` bytes, with its queue pair. */
+void fake_fail_read(size_t bytes);
 /* Makes the next posts of sends fail. */
 void fake_fail_posts(unsigned count);
 

@@ -266,11 +266,11 @@ static uint32_t connect_io(struct rdma_cm_id *ids[2])
 	return io;
 }
 
-/* Adds a namespace of 256 blocks in memory. */
+/* Adds a namespace of 768 blocks in memory: an extent of 2 MiB, and one of 1 MiB. */
 static struct adv_nvme_backend *add_ram(uint32_t *nsid, bool registered)
 {
-	struct adv_nvme_backend_config config = {.path = "ram:1MiB"};
-	struct adv_nvme_namespace_config ns = {.blocks = 256, .block_shift = 12};
+	struct adv_nvme_backend_config config = {.path = "ram:3MiB"};
+	struct adv_nvme_namespace_config ns = {.blocks = 768, .block_shift = 12};
 	char why[ADV_NVME_BACKEND_WHY];
 
 	ns.backend = adv_nvme_backend_open(&config, why);
@@ -281,6 +281,14 @@ static struct adv_nvme_backend *add_ram(uint32_t *nsid, bool registered)
 	assert_int_equal(adv_nvme_subsystem_add_namespace(lab.subsystem, 0, &ns, nsid), 0);
 	pthread_mutex_unlock(&lab.shared.lock);
 	return ns.backend;
+}
+
+static void end_host(struct rdma_cm_id *ids[2], uint32_t io)
+{
+	fake_break(io);
+	adv_nvme_worker_disconnected(ids[1]->context);
+	adv_nvme_worker_disconnected(ids[0]->context);
+	WAIT(adv_nvme_worker_load(lab.worker) == 0);
 }
 
 /* Reads leave from the memory of a namespace if it is registered; otherwise from a buffer. */
@@ -314,22 +322,114 @@ static void test_read_in_place(void **state)
 			 adv_nvme_backend_memory(backends[1], 253 << 12, &key));
 	assert_int_equal(fake_last_write().lkey, key);
 	assert_int_not_equal(key, buffers_key);
-	fake_break(io);
-	adv_nvme_worker_disconnected(ids[1]->context);
-	adv_nvme_worker_disconnected(ids[0]->context);
-	WAIT(adv_nvme_worker_load(lab.worker) == 0);
+	end_host(ids, io);
 	for (unsigned i = 0; i < 2; i++)
 		adv_nvme_backend_close(backends[i]);
+	destroy();
+}
+
+/* Sends a Write of bytes of a value, and does not wait. */
+static void send_write(uint32_t io, uint32_t nsid, uint64_t slba, uint32_t blocks, uint8_t value)
+{
+	static uint8_t data[256 << 12];
+	struct adv_nvme_command command = {.opcode = ADV_NVME_WRITE, .psdt = 1, .nsid = nsid};
+	uint8_t capsule[ADV_NVME_COMMAND_LEN];
+
+	memset(data, value, (size_t)blocks << 12);
+	adv_nvme_command_set_blocks(&command, slba, blocks);
+	command.sgl = sgl_of(data, blocks << 12);
+	adv_nvme_command_encode(&command, capsule);
+	fake_receive(io, capsule, sizeof(capsule), false);
+}
+
+/* Returns the key of the memory that the data was fetched to. */
+static uint32_t fetch_key(uint32_t io, uint32_t nsid, uint64_t slba, uint32_t blocks, uint8_t value)
+{
+	send_write(io, nsid, slba, blocks, value);
+	assert_int_equal(expect_response(io).status, 0);
+	return fake_last_read().lkey;
+}
+
+/* Data of Writes goes to an extent itself when as many bytes were written to it as it has; to a
+ * buffer if the namespace is not registered, at the border of extents, or if a block is longer than
+ * a packet. */
+static void test_write_in_place(void **state)
+{
+	struct adv_nvme_backend *with, *without;
+	uint32_t io, buffers, keys[2], nsid, plain;
+	struct rdma_cm_id *ids[2];
+	uint8_t *memory;
+
+	create(true);
+	io = connect_io(ids);
+	without = add_ram(&plain, false);
+	with = add_ram(&nsid, true);
+	buffers = fetch_key(io, plain, 512, 256, 1);
+	assert_int_equal(fetch_key(io, plain, 512, 256, 1), buffers);
+	assert_null(adv_nvme_backend_writable(without, 2 << 20, 4096, &keys[0]));
+	assert_int_equal(fetch_key(io, nsid, 512, 255, 1), buffers);
+	assert_int_equal(fetch_key(io, nsid, 512, 1, 2), buffers);
+	memory = adv_nvme_backend_writable(with, 2 << 20, 1 << 20, &keys[1]);
+	assert_non_null(memory);
+	assert_null(adv_nvme_backend_writable(with, (2 << 20) - 4096, 8192, &keys[0]));
+	assert_int_equal(fetch_key(io, nsid, 766, 2, 3), keys[1]);
+	assert_ptr_equal(fake_last_read().addr, memory + (254 << 12));
+	assert_int_equal(memory[254 << 12], 3);
+	assert_int_equal(memory[(256 << 12) - 1], 3);
+	assert_int_equal(fetch_key(io, nsid, 511, 2, 4), buffers);
+	assert_int_equal(memory[-1], 4);
+	assert_int_equal(memory[0], 4);
+	assert_int_equal(fetch_key(io, nsid, 0, 256, 5), buffers);
+	assert_int_equal(fetch_key(io, nsid, 256, 256, 5), buffers);
+	assert_non_null(adv_nvme_backend_writable(with, 0, 2 << 20, &keys[0]));
+	assert_int_equal(fetch_key(io, nsid, 7, 1, 6), keys[0]);
+	assert_int_not_equal(keys[0], keys[1]);
+	end_host(ids, io);
+	fake_set_mtu(IBV_MTU_2048);
+	io = connect_io(ids);
+	assert_int_equal(fetch_key(io, nsid, 700, 1, 7), buffers);
+	end_host(ids, io);
+	adv_nvme_backend_close(with);
+	adv_nvme_backend_close(without);
+	destroy();
+}
+
+/* A READ into the namespace fails half way. Its blocks are the new or the old ones, and the host
+ * writes them again on a new connection. */
+static void test_read_fails(void **state)
+{
+	struct adv_nvme_backend *backend;
+	struct rdma_cm_id *ids[2];
+	uint32_t io, key, nsid;
+	uint8_t *memory;
+
+	create(true);
+	io = connect_io(ids);
+	backend = add_ram(&nsid, true);
+	fetch_key(io, nsid, 512, 256, 1);
+	memory = adv_nvme_backend_writable(backend, 2 << 20, 1 << 20, &key);
+	assert_non_null(memory);
+	fake_fail_read(2 << 12);
+	send_write(io, nsid, 512, 3, 2);
+	WAIT(adv_nvme_worker_load(lab.worker) == 1);
+	assert_int_equal(memory[(2 << 12) - 1], 2);
+	assert_int_equal(memory[2 << 12], 1);
+	adv_nvme_worker_disconnected(ids[0]->context);
+	WAIT(adv_nvme_worker_load(lab.worker) == 0);
+	io = connect_io(ids);
+	assert_int_equal(fetch_key(io, nsid, 512, 3, 2), key);
+	assert_int_equal(memory[(3 << 12) - 1], 2);
+	end_host(ids, io);
+	adv_nvme_backend_close(backend);
 	destroy();
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stale_capsule),
-		cmocka_unit_test(test_receives_return),
-		cmocka_unit_test(test_failed_posts),
-		cmocka_unit_test(test_read_in_place),
+		cmocka_unit_test(test_stale_capsule),  cmocka_unit_test(test_receives_return),
+		cmocka_unit_test(test_failed_posts),   cmocka_unit_test(test_read_in_place),
+		cmocka_unit_test(test_write_in_place), cmocka_unit_test(test_read_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,6 +77,7 @@ class Guest:
     def __init__(self, emulator, image, archive, directory, cpus=1):
         """emulator: (command, environment). directory: for the output of console and emulator."""
         self.cpus = cpus
+        self.device = "rxe"
         command, environment = emulator
         self.console = pathlib.Path(directory) / "console"
         self.console.write_text("")
@@ -135,6 +136,14 @@ class Guest:
         """Returns {name: value} of the counters of rdma_rxe."""
         text = self.run("cd /sys/class/infiniband/rxe0/ports/1/hw_counters; grep . *")
         return {name: int(value) for name, value in (line.split(":") for line in text.split())}
+
+    def use_device(self, kind):
+        """Makes the kernel's only RDMA device "rxe" or "siw": rxe0 or siw0."""
+        if self.device == kind:
+            return
+        commands = "[ -d /sys/module/siw ] || insmod /lib/modules/siw.ko || exit; " if kind == "siw" else ""
+        self.run(f"{commands}rdma link delete {self.device}0 && rdma link add {kind}0 type {kind} netdev eth0")
+        self.device = kind
 
     def kernel_log(self):
         return self.run("dmesg")

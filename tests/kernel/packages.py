@@ -16,7 +16,7 @@ KERNEL = "linux-image-amd64"
 GUEST = ["busybox-static", "iproute2", "ibverbs-providers", "ibverbs-utils", "rdmacm-utils", "perftest",
          "nvme-cli", "e2fsprogs", "fio"]
 MODULES = ["virtio_pci", "virtio_net", "crc32_generic", "ib_uverbs", "rdma_ucm", "rdma_rxe", "sch_netem",
-           "sch_ingress", "cls_u32", "act_mirred", "ifb", "nvme_rdma", "nvmet_rdma", "crc32c_generic",
+           "sch_ingress", "cls_u32", "act_mirred", "ifb", "nvme_rdma", "nvmet_rdma", "crc32c_generic", "libcrc32c",
            "ext4", "rpcrdma", "nfsv3", "nfsv4"]
 TOOLS = "tools-3"  # the folder of GUEST: another name when the list changes
 LOADER = "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"
@@ -189,12 +189,12 @@ def guest(scratch, release=None):
     return image, archive, version
 
 
-def with_programs(scratch, archive, programs, directory):
-    """Adds programs in /usr/bin to the initial file system; returns a file in `directory`."""
-    folder = pathlib.Path(directory) / "programs"
-    (folder / "usr/bin").mkdir(parents=True)
-    for program in programs:
-        shutil.copy(program, folder / "usr/bin")
+def with_files(scratch, archive, files, directory):
+    """Adds files to the initial file system, {file: folder there}; returns a file in `directory`."""
+    folder = pathlib.Path(directory) / "files"
+    for file, place in files.items():
+        (folder / place).mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, folder / place)
     whole = pathlib.Path(directory) / "initramfs.cpio"
     shutil.copy(archive, whole)
     busybox = scratch / TOOLS / "bin/busybox"

@@ -110,17 +110,17 @@ class PeerLab(Lab):
                           f"{client.describe()}") from None
         return server_out, client_out
 
-    def disturb(self, netem):
-        """Loses, duplicates or reorders UDP packets both ways by `tc netem`, until the end of the case, and
-        allows the increase of rdma_rxe's counters that this causes. The queues are so long that they lose no
-        other packet."""
+    def disturb(self, netem, protocol=17):
+        """Loses, duplicates or reorders packets of an IPv4 protocol (17: UDP) both ways by `tc netem`,
+        until the end of the case, and allows the increase of rdma_rxe's counters that this causes. The
+        queues are so long that they lose no other packet."""
         self.allowed |= {"out_of_seq_request", "rcvd_seq_err"}
         self.disturbed = True
         # by its path: the shell there has a tc of its own
         self.guest.run(
             "ip link show ifb0 >/dev/null 2>&1 || /sbin/ip link add ifb0 type ifb; ip link set ifb0 up; "
             "/sbin/tc qdisc add dev eth0 ingress && "
-            "/sbin/tc filter add dev eth0 parent ffff: protocol ip u32 match ip protocol 17 0xff "
+            f"/sbin/tc filter add dev eth0 parent ffff: protocol ip u32 match ip protocol {protocol} 0xff "
             "action mirred egress redirect dev ifb0 && "
             f"/sbin/tc qdisc add dev ifb0 root netem limit 20000 {netem} && "
             f"/sbin/tc qdisc add dev eth0 root netem limit 20000 {netem}")
@@ -177,15 +177,23 @@ SEND_ENDS = {0x02, 0x03, 0x04, 0x05, 0x64, 0x65}
 class Watch:
     """Capture, counters and kernel log of one case, from construction to judge()."""
 
+    FILTER = "udp port 4791"
+    DEVICE = "rxe"
+
     def __init__(self, lab, tools):
+        lab.guest.use_device(self.DEVICE)
         self.lab = lab
         self.tools = tools
         self.path = str(lab.dir / "roce.pcap")
-        self.before = lab.guest.counters()
+        self.before = self.counters()
         self.log_before = lab.guest.kernel_log()
         self.process = lab.start([tools["tcpdump"], "-i", INTERFACE, "-s", "10000", "-B", "65536", "-Z", "root",
-                                  "--immediate-mode", "-U", "-w", self.path, "udp port 4791"], adverb=False)
+                                  "--immediate-mode", "-U", "-w", self.path, self.FILTER], adverb=False)
         lab.wait_until(lambda: "listening on" in self.process.output(), 30, "tcpdump listens")
+
+    def counters(self):
+        """Returns {name: value} of the counters of the kernel's device."""
+        return self.lab.guest.counters()
 
     def judge(self):
         """Raises Failure if a packet is wrong or the kernel logged an error; returns a line of figures."""
@@ -231,9 +239,9 @@ class Watch:
 
     def counters_moved(self):
         """Returns {name: increase} of rdma_rxe's counters of trouble; fails if one must not increase."""
-        after = self.lab.guest.counters()
+        after = self.counters()
         moved = {name: after[name] - self.before[name] for name in ERROR_COUNTERS + RETRY_COUNTERS
-                 if after[name] != self.before[name]}
+                 if after.get(name) != self.before.get(name)}
         wrong = set(moved) - set(RETRY_COUNTERS) - self.lab.allowed
         wrong |= {name for name, most in self.lab.most.items() if moved.get(name, 0) > most}
         if wrong:

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""iWARP: one side Adverb, the other one the Linux kernel with siw."""
+
+import shlex
+
+import reports
+from harness import Failure, case
+from peer_lab import SERVERS
+
+TCP = 6
+MEBIBYTE = 1 << 20
+
+# name, port, server, client; {s} is the server's address, {c} the client's, {f} ip or ipv6
+PROGRAMS = [
+    ("rping", 7174, "rping -s -a {s} -C 10 -V", "rping -c -a {s} -C 10 -V"),
+    ("rping-64-kib", 7174, "rping -s -a {s} -C 10 -S 65535 -V", "rping -c -a {s} -C 10 -S 65535 -V"),
+    ("rping-own-qp", 7174, "rping -s -a {s} -C 10 -V -q", "rping -c -a {s} -C 10 -V -q"),
+    ("rping-bound", 7174, "rping -s -a {s} -C 3 -V", "rping -c -a {s} -I {c} -C 3 -V"),
+    ("ucmatose", 7471, "ucmatose -b {s} -f {f} -c 5 -C 10 -S 3000", "ucmatose -s {s} -f {f} -c 5 -C 10 -S 3000"),
+    ("rdma_server", 7471, "rdma_server -s {s}", "rdma_client -s {s}"),
+    ("rstream", 7471, "rstream -b {s} -f {f} -S 5000 -C 20 -I 5 -T v",
+     "rstream -s {s} -f {f} -S 5000 -C 20 -I 5 -T v"),
+    ("rstream-blocking", 7471, "rstream -b {s} -f {f} -S 70000 -C 5 -I 3 -T b -T v",
+     "rstream -s {s} -f {f} -S 70000 -C 5 -I 3 -T b -T v"),
+    ("riostream", 7471, "riostream -b {s} -f {f} -S 5000 -C 20 -I 5 -T v",
+     "riostream -s {s} -f {f} -S 5000 -C 20 -I 5 -T v"),
+]
+
+# name, program and options (-R -F -n added), bytes of a message, iterations
+PERFTEST = [
+    ("send-bw-1", "ib_send_bw -s 1", 1, 50),
+    ("send-bw", "ib_send_bw -s 5000", 5000, 50),
+    ("send-bw-both-ways", "ib_send_bw -b -s 65536", 65536, 20),
+    ("send-bw-8-mib", "ib_send_bw -s 8388608", 8 * MEBIBYTE, 5),
+    ("send-lat", "ib_send_lat -s 64", 64, 50),
+    ("write-bw-1", "ib_write_bw -s 1", 1, 50),
+    ("write-bw-4-qps", "ib_write_bw -q 4 -s 5000", 5000, 20),
+    ("write-bw-8-mib", "ib_write_bw -s 8388608", 8 * MEBIBYTE, 5),
+    ("write-lat", "ib_write_lat -s 8", 8, 50),
+    ("read-bw-1", "ib_read_bw -s 1", 1, 50),
+    ("read-bw-4-qps", "ib_read_bw -q 4 -s 5000", 5000, 20),
+    ("read-bw-8-mib", "ib_read_bw -s 8388608", 8 * MEBIBYTE, 5),
+    ("read-lat", "ib_read_lat -s 8", 8, 50),
+]
+
+# What siw is set to, for cases of the start-up frames.
+VARIANTS = [
+    ("crc", {"mpa_crc_required": 1}),
+    ("strictly-no-crc", {"mpa_crc_strict": 1}),
+    ("peer-to-peer", {"peer_to_peer": 1}),
+    ("crc-peer-to-peer", {"mpa_crc_required": 1, "peer_to_peer": 1}),
+    ("copied", {"zcopy_tx": 0}),
+]
+
+
+def run_program(lab, serves, row, family="4", seconds=100):
+    _, port, server_words, client_words = row
+    server, client = lab.sides(serves)
+    fill = {"s": server.address[family], "c": client.address[family], "f": "ip" if family == "4" else "ipv6"}
+    return lab.tcp_pair(serves, shlex.split(server_words.format(**fill)), shlex.split(client_words.format(**fill)),
+                        port, seconds=seconds)
+
+
+def register_program(family, serves, row):
+    @case(f"iwarp-ipv{family}", f"{row[0]}/{serves}-serves")
+    def run(lab):
+        run_program(lab, serves, row, family)
+
+
+def perftest_pair(lab, serves, command, size, iterations):
+    words = [*shlex.split(command), "-R", "-F", "-n", str(iterations)]
+    server = lab.sides(serves)[0]
+    text = lab.tcp_pair(serves, words, [*words, server.address["4"]], seconds=200)[1]
+    reports.perftest(text.replace("-nan", "0"), [size], iterations)
+
+
+def register_perftest(serves, name, command, size, iterations):
+    @case("iwarp-perftest", f"{name}/{serves}-serves")
+    def run(lab):
+        perftest_pair(lab, serves, command, size, iterations)
+
+
+def register_variant(serves, name, values):
+    @case("iwarp-start", f"{name}/{serves}-serves")
+    def run(lab):
+        """Start-up frames with other flags: CRCs on both streams, a ready-to-receive message."""
+        lab.set_siw(**values)
+        for row in PROGRAMS[1:2]:
+            run_program(lab, serves, row)
+        for command in ("ib_send_bw -s 70000", "ib_write_bw -s 70000", "ib_read_bw -s 70000"):
+            perftest_pair(lab, serves, command, 70000, 20)
+
+
+def register_cmtime(serves):
+    @case("iwarp-ipv4", f"cmtime/{serves}-serves")
+    def run(lab):
+        """The server does not exit by itself."""
+        at_server, at_client = lab.sides(serves)
+        address = at_server.address["4"]
+        server = at_server.start(["cmtime", "-b", address])
+        lab.wait_port(at_server, server, 7471)
+        text = at_client.start(["cmtime", "-s", address, "-c", "100"]).expect(0, 100)
+        if "disconnect" not in text:
+            raise Failure(text)
+
+
+def register_lost(serves):
+    @case("iwarp-disturbed", f"lost/{serves}-serves")
+    def run(lab):
+        """TCP repeats what a network loses: 2 % each way."""
+        lab.disturb("loss 2%", TCP)
+        run_program(lab, serves, PROGRAMS[1], seconds=200)
+        for command in ("ib_send_bw -s 70000", "ib_write_bw -s 70000", "ib_read_bw -s 70000"):
+            perftest_pair(lab, serves, command, 70000, 20)
+
+
+for one_server in SERVERS:
+    for one_row in PROGRAMS:
+        for one_family in ("4", "6"):
+            register_program(one_family, one_server, one_row)
+    for one_test in PERFTEST:
+        register_perftest(one_server, *one_test)
+    for one_variant in VARIANTS:
+        register_variant(one_server, *one_variant)
+    register_cmtime(one_server)
+    register_lost(one_server)

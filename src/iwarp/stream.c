@@ -31,6 +31,13 @@ static uint32_t longest_segment(const struct adv_rdmap_config *c)
 	return c->segment && c->segment < most ? c->segment : most;
 }
 
+static void free_memory(struct adv_rdmap_stream *s)
+{
+	free(s->read_index);
+	free(s->response);
+	free(s);
+}
+
 struct adv_rdmap_stream *adv_rdmap_stream_create(struct adv_qp *qp,
 						 const struct adv_rdmap_config *config)
 {
@@ -46,8 +53,8 @@ struct adv_rdmap_stream *adv_rdmap_stream_create(struct adv_qp *qp,
 	s->response_room = ring_room(config->ird + ADV_RDMAP_FRAMED);
 	s->read_index = calloc(s->read_room, sizeof(*s->read_index));
 	s->response = calloc(s->response_room, sizeof(*s->response));
-	if (!s->read_index || !s->response) {
-		adv_rdmap_stream_destroy(s);
+	if (!s->read_index || !s->response || adv_rdmap_first_start(s)) {
+		free_memory(s);
 		return NULL;
 	}
 	adv_fpdu_rx_init(&s->fpdu_rx, config->crc, config->rx_markers);
@@ -56,9 +63,6 @@ struct adv_rdmap_stream *adv_rdmap_stream_create(struct adv_qp *qp,
 		s->msn[i] = FIRST_MSN;
 		s->queue[i].msn = FIRST_MSN;
 	}
-	s->first_due =
-		config->first == ADV_RDMAP_FIRST_WRITE || config->first == ADV_RDMAP_FIRST_EMPTY;
-	s->first_awaited = config->first == ADV_RDMAP_FIRST_OF_PEER;
 	s->sent_end = qp->sq.tail;
 	s->generation = qp->engine->mr_generation;
 	return s;
@@ -66,9 +70,8 @@ struct adv_rdmap_stream *adv_rdmap_stream_create(struct adv_qp *qp,
 
 void adv_rdmap_stream_destroy(struct adv_rdmap_stream *s)
 {
-	free(s->read_index);
-	free(s->response);
-	free(s);
+	adv_rdmap_first_stop(s);
+	free_memory(s);
 }
 
 enum adv_rdmap_phase adv_rdmap_phase(const struct adv_rdmap_stream *s)

@@ -77,8 +77,10 @@ struct adv_rdmap_stream {
 	bool response_turn; /* the last message answered a READ of the peer, or could have */
 	struct adv_rdmap_terminate terminate;
 	bool terminate_due;
-	bool first_due;	    /* a ready-to-receive message is to be sent */
-	bool first_awaited; /* nothing may be sent before the peer's first FPDU */
+	bool first_due;		      /* a ready-to-receive message is to be sent */
+	bool first_awaited;	      /* nothing may be sent before the peer's first FPDU */
+	struct adv_timer first_timer; /* set while the peer has sent nothing (stream_first.c) */
+	uint32_t first_repeats;	      /* times that it was set */
 
 	/* READs of this end, in order; `ord` of them */
 	uint32_t reads_head; /* free running; also the sink STag of the READ */
@@ -128,6 +130,19 @@ void adv_rdmap_finish(struct adv_rdmap_stream *s);
 /* Handles a Terminate of the peer. */
 void adv_rdmap_terminated(struct adv_rdmap_stream *s, uint64_t now,
 			  const struct adv_rdmap_terminate *t);
+/* Prepares for the ready-to-receive message, of this end or of the peer. 0 or ENOMEM. */
+int adv_rdmap_first_start(struct adv_rdmap_stream *s);
+/* Releases what adv_rdmap_first_start() has reserved. */
+void adv_rdmap_first_stop(struct adv_rdmap_stream *s);
+/* Sets the timer that repeats the ready-to-receive message, after it was framed. */
+void adv_rdmap_first_framed(struct adv_rdmap_stream *s, uint64_t now);
+/* Handles the end of any FPDU of the peer. */
+static inline void adv_rdmap_first_heard(struct adv_rdmap_stream *s)
+{
+	s->first_awaited = false;
+	adv_timer_cancel(&s->first_timer);
+}
+
 /* Completes the requests at the front of the send queue that are done. */
 void adv_rdmap_complete(struct adv_rdmap_stream *s, uint64_t now);
 

@@ -333,7 +333,7 @@ void adv_rdmap_rx(struct adv_rdmap_stream *s, uint64_t now, const uint8_t *p, si
 			place(s, s->fpdu_rx.payload, (uint32_t)s->fpdu_rx.payload_len, now);
 			break;
 		case ADV_FPDU_END:
-			s->first_awaited = false;
+			adv_rdmap_first_heard(s);
 			if (s->in_segment) /* else it only said: ready to receive */
 				end_segment(s, now);
 			break;

@@ -265,14 +265,14 @@ static bool frame_terminate(struct adv_rdmap_stream *s)
 }
 
 /* Frames the message that says only: ready to receive. */
-static bool frame_first(struct adv_rdmap_stream *s)
+static bool frame_first(struct adv_rdmap_stream *s, uint64_t now)
 {
 	struct adv_ddp_header h = {.tagged = true, .last = true, .opcode = ADV_RDMAP_WRITE};
 	struct adv_rdmap_framed *f;
 	size_t built = begin_fpdu(s, ADV_RDMAP_FROM_START, &h, &f);
 
-	s->first_due = false;
 	end_fpdu(s, f, s->config.first == ADV_RDMAP_FIRST_WRITE ? built : 0, NULL, 0);
+	adv_rdmap_first_framed(s, now);
 	return true;
 }
 
@@ -285,12 +285,12 @@ static bool frame_next(struct adv_rdmap_stream *s, uint64_t now)
 		return frame_terminate(s);
 	if (s->phase != ADV_RDMAP_OPEN || s->first_awaited)
 		return false;
-	if (s->first_due)
-		return frame_first(s);
 	if (s->sending == ADV_RDMAP_SENDING_REQUEST)
 		return frame_request(s, now);
 	if (s->sending == ADV_RDMAP_SENDING_RESPONSE)
 		return frame_response(s, now);
+	if (s->first_due)
+		return frame_first(s, now);
 	s->response_turn = !s->response_turn;
 	if (s->response_turn)
 		return frame_response(s, now) || frame_request(s, now);

@@ -136,50 +136,12 @@ static void test_refused(void **state)
 	assert_memory_equal(reply.private_data, "no", 2);
 }
 
-/* A responder sends nothing before the first FPDU of the initiator. */
-static void first_fpdu(enum adv_rdmap_first first, size_t length)
-{
-	struct adv_rdmap_config c = {.ird = 1, .ord = 1};
-	struct bed *b = bed_open(&c, 1);
-	struct region *r[2];
-	unsigned i;
-
-	for (i = 0; i < 2; i++) {
-		r[i] = region_open(&b->net->node[i], 100, ALL_ACCESS);
-		c.first = i ? ADV_RDMAP_FIRST_OF_PEER : first;
-		adv_rdmap_stream_destroy(b->stream[i]);
-		b->stream[i] = adv_rdmap_stream_create(b->end[i]->qp, &c);
-	}
-	region_fill(r[1], 6);
-	end_op(b->end[1], IBV_WR_RDMA_WRITE, 1, r[1], 0, 10, r[0], 0);
-	assert_false(bed_step(b, 1));
-	bed_step(b, 0);
-	assert_int_equal(b->pipe[0].head, length);
-	bed_run(b);
-	if (length == 0) {
-		assert_int_equal(b->end[1]->send_count, 0);
-		end_op(b->end[0], IBV_WR_RDMA_WRITE, 1, r[0], 50, 10, r[1], 50);
-		bed_run(b);
-	}
-	expect_send(b->end[1], 0, 1, IBV_WC_SUCCESS);
-	expect_pattern(r[0], 0, 10, 6, 0);
-	bed_close(b);
-}
-
-static void test_first_fpdu(void **state)
-{
-	first_fpdu(ADV_RDMAP_FIRST_ANY, 0);
-	first_fpdu(ADV_RDMAP_FIRST_WRITE,
-		   ADV_FPDU_LENGTH_LEN + ADV_DDP_TAGGED_LEN + ADV_FPDU_CRC_LEN);
-	first_fpdu(ADV_RDMAP_FIRST_EMPTY, ADV_FPDU_LENGTH_LEN + 2 + ADV_FPDU_CRC_LEN);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_crc_and_markers), cmocka_unit_test(test_reads),
 		cmocka_unit_test(test_first_message),	cmocka_unit_test(test_revisions),
-		cmocka_unit_test(test_refused),		cmocka_unit_test(test_first_fpdu),
+		cmocka_unit_test(test_refused),
 	};
 
 	return cmocka_run_group_tests_name("negotiation", tests, NULL, NULL);

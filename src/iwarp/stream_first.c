@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Repeats the ready-to-receive message of an initiator. Linux's siw sends its reply before it
+ * watches the connection for that message. If the message arrives in between, siw notices it only
+ * when more bytes arrive, and its program waits for the connection. Requests that follow at once
+ * are late, too. A WRITE of length 0 changes nothing at any peer, so the initiator sends more of
+ * them while the peer sends nothing.
+ */
+#include "iwarp/stream_internal.h"
+
+#define REPEAT_AFTER_NS 20000000ull /* doubles each time */
+#define REPEATS		6
+
+static void first_timer_expired(struct adv_engine *e, struct adv_timer *t, uint64_t now)
+{
+	struct adv_rdmap_stream *s = adv_container_of(t, struct adv_rdmap_stream, first_timer);
+
+	if (s->phase != ADV_RDMAP_OPEN)
+		return;
+	s->first_due = true;
+	adv_qp_schedule(s->qp);
+}
+
+int adv_rdmap_first_start(struct adv_rdmap_stream *s)
+{
+	enum adv_rdmap_first first = s->config.first;
+
+	adv_timer_init(&s->first_timer, first_timer_expired);
+	s->first_due = first == ADV_RDMAP_FIRST_WRITE || first == ADV_RDMAP_FIRST_EMPTY;
+	s->first_awaited = first == ADV_RDMAP_FIRST_OF_PEER;
+	return adv_timers_reserve(&s->qp->engine->timers);
+}
+
+void adv_rdmap_first_stop(struct adv_rdmap_stream *s)
+{
+	adv_timer_remove(&s->qp->engine->timers, &s->first_timer);
+	adv_timers_release(&s->qp->engine->timers);
+}
+
+void adv_rdmap_first_framed(struct adv_rdmap_stream *s, uint64_t now)
+{
+	s->first_due = false;
+	if (s->config.first != ADV_RDMAP_FIRST_WRITE || s->first_repeats == REPEATS)
+		return;
+	adv_timer_set(&s->qp->engine->timers, &s->first_timer,
+		      now + (REPEAT_AFTER_NS << s->first_repeats));
+	s->first_repeats++;
+}

@@ -4,38 +4,15 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/sys.h"
+#include "rdmacm/rsocket_memory.h"
+#include "rdmacm/rsocket_message.h"
 #include "rdmacm/rsocket_state.h"
 #include "rdmacm/rsocket_table.h"
 
 #define MIN_REQUESTS 16
 #define MAX_REQUESTS 0xfffe
-
-static int memory_make(struct ibv_pd *pd, struct adv_rs_memory *memory, size_t len, int access)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	void *p;
-
-	len = (len + page - 1) / page * page;
-	p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p == MAP_FAILED)
-		return -1;
-	memory->p = p;
-	memory->len = len;
-	memory->mr = ibv_reg_mr(pd, p, len, access);
-	return memory->mr ? 0 : -1;
-}
-
-static void memory_free(struct adv_rs_memory *memory)
-{
-	if (memory->mr)
-		ibv_dereg_mr(memory->mr);
-	if (memory->p)
-		munmap(memory->p, memory->len);
-	memset(memory, 0, sizeof(*memory));
-}
 
 /* Reduces sizes to what the device supports. */
 static int fit_sizes(struct adv_rsocket *rs)
@@ -59,7 +36,7 @@ static int make_qp(struct adv_rsocket *rs)
 {
 	struct adv_rs_stream *s = &rs->s;
 	struct ibv_qp_init_attr attr;
-	uint32_t inline_size = rs->options.inline_size;
+	uint32_t inline_size = rs->options.inline_size, receives = adv_rs_message_receives(rs);
 
 	s->pd = ibv_alloc_pd(s->id->verbs);
 	if (!s->pd)
@@ -67,7 +44,7 @@ static int make_qp(struct adv_rsocket *rs)
 	rs->channel = ibv_create_comp_channel(s->id->verbs);
 	if (!rs->channel || adv_sys_fcntl(rs->channel->fd, F_SETFL, O_NONBLOCK) < 0)
 		return -1;
-	s->cq = ibv_create_cq(s->id->verbs, (int)(rs->options.sq_size + rs->options.rq_size), NULL,
+	s->cq = ibv_create_cq(s->id->verbs, (int)(rs->options.sq_size + receives), NULL,
 			      rs->channel, 0);
 	if (!s->cq)
 		return -1;
@@ -76,7 +53,7 @@ static int make_qp(struct adv_rsocket *rs)
 			.send_cq = s->cq,
 			.recv_cq = s->cq,
 			.cap = {.max_send_wr = rs->options.sq_size,
-				.max_recv_wr = rs->options.rq_size,
+				.max_recv_wr = receives,
 				.max_send_sge = 2,
 				.max_recv_sge = 1,
 				.max_inline_data = inline_size},
@@ -101,20 +78,21 @@ static int make_memory(struct adv_rsocket *rs)
 	struct adv_rs_receiving *recv = &s->recv;
 	const int remote = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
 
-	if (memory_make(s->pd, &s->exposed,
-			sizeof(struct adv_rs_exposed) +
-				rs->options.mappings * sizeof(struct adv_rs_mapping),
-			remote) ||
-	    memory_make(s->pd, &recv->ring, rs->options.rcvbuf, remote) ||
-	    memory_make(s->pd, &send->ring,
-			rs->options.sndbuf + ADV_RS_CTRL_SLOTS * sizeof(struct adv_rs_sge),
-			IBV_ACCESS_LOCAL_WRITE))
+	if (adv_rs_memory_make(s->pd, &s->exposed,
+			       sizeof(struct adv_rs_exposed) +
+				       rs->options.mappings * sizeof(struct adv_rs_mapping),
+			       remote) ||
+	    adv_rs_memory_make(s->pd, &recv->ring, rs->options.rcvbuf, remote) ||
+	    adv_rs_memory_make(s->pd, &send->ring,
+			       rs->options.sndbuf + ADV_RS_CTRL_SLOTS * sizeof(struct adv_rs_sge),
+			       IBV_ACCESS_LOCAL_WRITE) ||
+	    adv_rs_message_make(rs))
 		return -1;
 	recv->lengths = calloc(rs->options.rq_size + 1, sizeof(*recv->lengths));
 	if (!recv->lengths)
 		return -1;
 	send->size = send->space = rs->options.sndbuf;
-	send->requests = rs->options.sq_size - ADV_RS_CTRL_SLOTS;
+	send->requests = adv_rs_message_sends(rs, rs->options.sq_size) - ADV_RS_CTRL_SLOTS;
 	send->ctrl_free = ADV_RS_CTRL_SLOTS;
 	send->inline_size = rs->options.inline_size;
 	recv->size = rs->options.rcvbuf;
@@ -122,19 +100,19 @@ static int make_memory(struct adv_rsocket *rs)
 	recv->granted = recv->freed = recv->size / 2;
 	recv->credits = (uint16_t)rs->options.rq_size;
 	recv->credits_due = recv->credits / 2;
-	recv->unposted = recv->credits;
+	recv->unposted = adv_rs_message_receives(rs);
 	return 0;
 }
 
 int adv_rs_endpoint_make(struct adv_rsocket *rs)
 {
-	struct ibv_recv_wr wr = {.wr_id = ADV_RS_WR_RECV}, *bad;
 	int err;
 
+	adv_rs_message_choose(rs);
 	if (fit_sizes(rs) || make_qp(rs) || make_memory(rs))
 		return -1;
 	for (; rs->s.recv.unposted > 0; rs->s.recv.unposted--) {
-		err = ibv_post_recv(rs->s.qp, &wr, &bad);
+		err = adv_rs_message_post_receive(rs);
 		if (err)
 			return adv_rs_error(err);
 	}
@@ -160,9 +138,10 @@ void adv_rs_endpoint_free(struct adv_rsocket *rs)
 		rdma_destroy_qp(s->id);
 	}
 	adv_rs_mappings_free(rs);
-	memory_free(&s->exposed);
-	memory_free(&s->recv.ring);
-	memory_free(&s->send.ring);
+	adv_rs_memory_free(&s->exposed);
+	adv_rs_memory_free(&s->recv.ring);
+	adv_rs_memory_free(&s->send.ring);
+	adv_rs_memory_free(&s->recv.messages);
 	free(s->recv.lengths);
 	free(s->peer_table_used);
 	if (s->cq)
@@ -196,7 +175,10 @@ void adv_rs_endpoint_store_peer(struct adv_rsocket *rs, const struct adv_rs_conn
 	s->recv.list_index = 1; /* entry 0 is the receive buffer in the private data */
 	s->send.target = conn->buffer;
 	s->send.target_index = 1;
-	s->send.seq_limit = conn->credits;
+	if (s->by_send)
+		s->send.spared = conn->credits / 2 < ADV_RS_SPARE_RECEIVES ? conn->credits / 2
+									   : ADV_RS_SPARE_RECEIVES;
+	s->send.seq_limit = adv_rs_message_limit(rs, conn->credits);
 	s->peer_table = (struct adv_rs_sge){
 		.addr = conn->targets.addr + sizeof(struct adv_rs_sge) * conn->targets.length,
 		.key = conn->targets.key,

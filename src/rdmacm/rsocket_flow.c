@@ -4,12 +4,13 @@
  *
  * A message costs the sender a credit. The receiver returns the credit when the application has
  * read the message. Control messages cost no credit. If they exceed the receive requests of the
- * peer, the hardware retries them (RNR).
+ * peer, the hardware retries them (RNR). On iWARP they never do (rsocket_message.h).
  */
 #include <errno.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "rdmacm/rsocket_message.h"
 #include "rdmacm/rsocket_state.h"
 #include "rdmacm/rsocket_wait.h"
 
@@ -74,26 +75,22 @@ void adv_rs_stream_break(struct adv_rsocket *rs, int err)
 	adv_rs_stream_disconnect(rs);
 }
 
-static void post_request(struct adv_rsocket *rs, struct ibv_send_wr *wr)
+static void post_message(struct adv_rsocket *rs, uint32_t msg, struct ibv_send_wr *wr)
 {
-	struct ibv_send_wr *bad;
-	int err = ibv_post_send(rs->s.qp, wr, &bad);
+	int err;
 
+	wr->wr_id = msg;
+	err = adv_rs_message_post(rs, msg, wr);
 	if (err)
 		adv_rs_stream_break(rs, err);
 }
 
 void adv_rs_stream_post_ctrl(struct adv_rsocket *rs, enum adv_rs_ctrl what)
 {
-	uint32_t msg = adv_rs_msg(ADV_RS_OP_CTRL, what);
-	struct ibv_send_wr wr = {
-		.wr_id = msg,
-		.opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
-		.imm_data = htobe32(msg),
-	};
+	struct ibv_send_wr wr = {0};
 
 	rs->s.send.ctrl_free--;
-	post_request(rs, &wr);
+	post_message(rs, adv_rs_msg(ADV_RS_OP_CTRL, what), &wr);
 }
 
 void adv_rs_stream_post_keepalive(struct adv_rsocket *rs)
@@ -102,11 +99,15 @@ void adv_rs_stream_post_keepalive(struct adv_rsocket *rs)
 		.wr_id = adv_rs_msg(ADV_RS_OP_CTRL, ADV_RS_CTRL_KEEPALIVE),
 		.opcode = IBV_WR_RDMA_WRITE,
 	};
+	struct ibv_send_wr *bad;
+	int err;
 
 	if (rs->s.state != ADV_RS_CONNECTED || !rs->s.send.ctrl_free)
 		return;
 	rs->s.send.ctrl_free--;
-	post_request(rs, &wr);
+	err = ibv_post_send(rs->s.qp, &wr, &bad);
+	if (err)
+		adv_rs_stream_break(rs, err);
 }
 
 /* Fills in *wr, which offers the peer the half of the receive memory that has been read. */
@@ -143,20 +144,18 @@ static bool give_credits(struct adv_rsocket *rs)
 	struct adv_rs_receiving *recv = &s->recv;
 	bool half_free = recv->freed >= recv->size / 2;
 	bool due = (int16_t)(uint16_t)(recv->seq - recv->credits_due) >= 0;
-	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE_WITH_IMM};
+	struct ibv_send_wr wr = {0};
 	struct ibv_sge sge;
 	uint32_t msg;
 
 	if (s->state != ADV_RS_CONNECTED || !s->send.ctrl_free || (!half_free && !due))
 		return false;
 	msg = adv_rs_msg(ADV_RS_OP_SGL, (uint16_t)(recv->seq + recv->credits));
-	wr.wr_id = msg;
-	wr.imm_data = htobe32(msg);
 	s->send.ctrl_free--;
 	recv->credits_due = (uint16_t)(recv->seq + recv->credits / 2);
 	if (half_free)
 		offer_half(rs, &wr, &sge);
-	post_request(rs, &wr);
+	post_message(rs, msg, &wr);
 	return true;
 }
 
@@ -191,17 +190,18 @@ static void take_ctrl(struct adv_rsocket *rs, uint32_t what)
 static void complete_receive(struct adv_rsocket *rs, const struct ibv_wc *wc)
 {
 	struct adv_rs_stream *s = &rs->s;
-	bool good = wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM && (wc->wc_flags & IBV_WC_WITH_IMM);
-	uint32_t msg = be32toh(wc->imm_data);
+	uint32_t msg, written;
+	bool good = adv_rs_message_read(rs, wc, &msg, &written);
 
 	s->recv.unposted++;
 	if (good) {
 		switch (adv_rs_msg_op(msg)) {
 		case ADV_RS_OP_DATA:
-			good = take_data(rs, adv_rs_msg_data(msg), wc->byte_len);
+			good = take_data(rs, adv_rs_msg_data(msg), written);
 			break;
 		case ADV_RS_OP_SGL:
-			s->send.seq_limit = (uint16_t)adv_rs_msg_data(msg);
+			s->send.seq_limit =
+				adv_rs_message_limit(rs, (uint16_t)adv_rs_msg_data(msg));
 			break;
 		case ADV_RS_OP_IOMAP_SGL:
 			s->recv.seq++; /* the message has no data to read, but cost a credit */
@@ -239,11 +239,11 @@ static void complete_send(struct adv_rsocket *rs, uint64_t wr_id)
 
 static void handle_completion(struct adv_rsocket *rs, const struct ibv_wc *wc)
 {
-	bool is_recv = wc->wr_id == ADV_RS_WR_RECV;
+	bool is_recv = wc->wr_id & ADV_RS_WR_RECV;
 
 	if (wc->status == IBV_WC_SUCCESS && is_recv)
 		complete_receive(rs, wc);
-	else if (!is_recv)
+	else if (!is_recv && wc->wr_id != ADV_RS_WR_PART)
 		complete_send(rs, wc->wr_id);
 	if (wc->status != IBV_WC_SUCCESS && rs->s.state == ADV_RS_CONNECTED)
 		adv_rs_stream_break(rs,
@@ -253,10 +253,9 @@ static void handle_completion(struct adv_rsocket *rs, const struct ibv_wc *wc)
 static void post_receives(struct adv_rsocket *rs)
 {
 	struct adv_rs_receiving *recv = &rs->s.recv;
-	struct ibv_recv_wr wr = {.wr_id = ADV_RS_WR_RECV}, *bad;
 
 	while (recv->unposted > 0 && rs->s.state == ADV_RS_CONNECTED) {
-		int err = ibv_post_recv(rs->s.qp, &wr, &bad);
+		int err = adv_rs_message_post_receive(rs);
 
 		if (err)
 			adv_rs_stream_break(rs, err);

@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/export.h"
 #include "rdmacm/rsocket_cancel.h"
+#include "rdmacm/rsocket_message.h"
 #include "rdmacm/rsocket_state.h"
 #include "rdmacm/rsocket_table.h"
 #include "rdmacm/rsocket_wait.h"
@@ -142,14 +143,11 @@ static int send_mapping(struct adv_rsocket *rs, const struct adv_rs_mapped *mapp
 	uint32_t skipped = send->size - send->at < sizeof(entry) ? send->size - send->at : 0;
 	uint32_t at = (send->at + skipped) % send->size;
 	struct ibv_sge sge = {(uintptr_t)send->ring.p + at, sizeof(entry), send->ring.mr->lkey};
-	struct ibv_send_wr *bad,
-		wr = {
-			.wr_id = adv_rs_msg(ADV_RS_OP_DATA, skipped + (uint32_t)sizeof(entry)),
-			.sg_list = &sge,
-			.num_sge = 1,
-			.opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
-			.imm_data = htobe32(msg),
-		};
+	struct ibv_send_wr wr = {
+		.wr_id = adv_rs_msg(ADV_RS_OP_DATA, skipped + (uint32_t)sizeof(entry)),
+		.sg_list = &sge,
+		.num_sge = 1,
+	};
 
 	if (rs->s.swap)
 		adv_rs_swap_mapping(&entry);
@@ -160,7 +158,7 @@ static int send_mapping(struct adv_rsocket *rs, const struct adv_rs_mapped *mapp
 	send->space -= skipped + (uint32_t)sizeof(entry);
 	send->seq++;
 	send->requests_out++;
-	return ibv_post_send(rs->s.qp, &wr, &bad);
+	return adv_rs_message_post(rs, msg, &wr);
 }
 
 int adv_rs_mappings_send(struct adv_rsocket *rs, int64_t deadline)

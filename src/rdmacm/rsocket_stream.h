@@ -5,7 +5,8 @@
  * says otherwise.
  *
  *  - rsocket_connect.c: making a connection, at either end
- *  - rsocket_endpoint.c: the queue pair and its memory
+ *  - rsocket_endpoint.c: the queue pair and its memory (rsocket_memory.c)
+ *  - rsocket_message.c: what a message is on the wire
  *  - rsocket_flow.c: completions, credits, control messages
  *  - rsocket_transfer.c: sending and receiving
  *  - rsocket_iomap.c: mappings of the application's memory
@@ -26,6 +27,7 @@
 
 #define ADV_RS_CTRL_SLOTS 4		      /* send requests reserved for control messages */
 #define ADV_RS_WR_RECV	  (UINT64_C(1) << 63) /* wr_id of receives; sends: adv_rs_msg() */
+#define ADV_RS_WR_PART	  (UINT64_C(1) << 62) /* wr_id of a request that another one completes */
 #define ADV_RS_LOW_WATER  2048 /* bytes of send memory below which a stream is not writable */
 
 struct adv_rsocket;
@@ -71,6 +73,7 @@ struct adv_rs_sending {
 	uint32_t inline_size;
 	uint16_t seq;		  /* messages sent that cost a credit */
 	uint16_t seq_limit;	  /* the last value that seq may have */
+	uint16_t spared;	  /* credits that are not used (rsocket_message.h) */
 	struct adv_rs_sge target; /* the peer's memory for the next bytes; length 0: not known */
 	unsigned target_index;	  /* the next entry of the exposed list */
 };
@@ -86,11 +89,13 @@ struct adv_rs_receiving {
 	unsigned head, tail;
 	uint32_t bytes; /* unread bytes: the sum of `lengths` */
 	uint16_t credits;
-	uint16_t seq;		/* messages read by the application */
-	uint16_t credits_due;	/* credits are due when seq has this value */
-	unsigned unposted;	/* receive requests to be posted again */
-	struct adv_rs_sge list; /* location of the peer's target list */
-	unsigned list_index;	/* the entry of that list to write next */
+	uint16_t seq;		       /* messages read by the application */
+	uint16_t credits_due;	       /* credits are due when seq has this value */
+	unsigned unposted;	       /* receive requests to be posted again */
+	struct adv_rs_memory messages; /* by_send: of each receive request, the message */
+	uint32_t message_next;	       /* the place of the next receive request there */
+	struct adv_rs_sge list;	       /* location of the peer's target list */
+	unsigned list_index;	       /* the entry of that list to write next */
 };
 
 struct adv_rs_mapped {
@@ -105,6 +110,7 @@ struct adv_rs_stream {
 	bool readable; /* the peer may still send */
 	bool writable;
 	bool swap;	      /* the peer's byte order differs from this host's */
+	bool by_send;	      /* messages are SENDs (rsocket_message.h) */
 	bool result_returned; /* a second rconnect() has returned the result */
 	bool reset_returned;  /* a send has returned ECONNRESET */
 	bool disconnected;    /* rdma_disconnect() was called */

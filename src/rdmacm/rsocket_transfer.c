@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "rdmacm/rsocket_iov.h"
+#include "rdmacm/rsocket_message.h"
 #include "rdmacm/rsocket_state.h"
 #include "rdmacm/rsocket_table.h"
 #include "rdmacm/rsocket_wait.h"
@@ -20,6 +21,7 @@ struct piece {
 	struct ibv_send_wr wr;
 	struct ibv_sge sge[2];
 	uint32_t length;
+	bool is_message; /* else a WRITE that the peer's program does not notice */
 };
 
 static uint32_t min_u32(uint32_t a, uint32_t b)
@@ -89,12 +91,9 @@ static void claim_ring(struct adv_rs_sending *send, struct piece *piece)
 static void claim_room(struct adv_rsocket *rs, struct piece *piece, uint32_t length)
 {
 	struct adv_rs_sending *send = &rs->s.send;
-	uint32_t msg = adv_rs_msg(ADV_RS_OP_DATA, length);
 
-	*piece = (struct piece){.length = length};
+	*piece = (struct piece){.length = length, .is_message = true};
 	piece->wr.wr_id = adv_rs_msg(ADV_RS_OP_DATA, 0);
-	piece->wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-	piece->wr.imm_data = htobe32(msg);
 	piece->wr.wr.rdma.remote_addr = send->target.addr;
 	piece->wr.wr.rdma.rkey = send->target.key;
 	send->target.addr += length;
@@ -138,6 +137,9 @@ static int fill_and_post(struct adv_rsocket *rs, struct piece *piece, struct adv
 					piece->sge[i].length);
 	}
 	piece->wr.sg_list = piece->sge;
+	if (piece->is_message)
+		return adv_rs_message_post(rs, adv_rs_msg(ADV_RS_OP_DATA, piece->length),
+					   &piece->wr);
 	return ibv_post_send(rs->s.qp, &piece->wr, &bad);
 }
 

@@ -5,9 +5,9 @@
  * wait.
  *
  * Streams: the connection request and its reply carry a struct adv_rs_conn. All further messages
- * are RDMA WRITEs with immediate data. The upper three bits of the immediate data are the type.
- * Each end exposes a target list of two entries, in which the peer writes the location for the next
- * bytes.
+ * are RDMA WRITEs with immediate data, or pairs of a WRITE and a SEND (rsocket_message.h). The
+ * upper three bits of a message are its type. Each end exposes a target list of two entries, in
+ * which the peer writes the location for the next bytes.
  *
  * Datagrams: a header precedes each message on the UD queue pairs. Another header precedes each
  * message on the UDP sockets, by which the ends learn each other's QP numbers.
@@ -26,7 +26,7 @@
 #define ADV_RS_DS_MAX_HEADER  24
 #define ADV_RS_UDP_MAX_HEADER 28
 
-/* Type of an immediate, its bits 31 to 29. */
+/* Type of a message, its bits 31 to 29. */
 enum adv_rs_op {
 	ADV_RS_OP_DATA = 0,	 /* bytes written into the current target */
 	ADV_RS_OP_WRITE = 2,	 /* never sent: marks this end's own writes into mappings */

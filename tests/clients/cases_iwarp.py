@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Programs on the device as an iWARP adapter: librdmacm over TCP, RC only."""
 
+import filecmp
+import os
 import re
 
 from cases_cm import LINES, demand
@@ -109,3 +111,21 @@ def killed(lab):
     lab.wait_until(lambda: "rdma-ping-2:" in server.output(), 30, "some pings")
     client.kill()
     lab.wait_until(lambda: "DISCONNECT EVENT" in server.output(), 30, "the event")
+
+
+@case("iwarp", "rsockets")
+def rsockets(lab):
+    """Streams, with a small ring of memory, and without inline data; writes into mapped memory; a file."""
+    for words in ("rstream -S 300001 -C 4 -I 2 -B 4000 -T v -T b", "rstream -S 48 -C 500 -I 2 -i 0 -T v",
+                  "riostream -S 100000 -C 10 -I 2 -T v -T a"):
+        need_tool(words.split()[0])
+        server, client = iwarp_pair(lab, words.split(), [*words.split(), "-s", "127.0.0.1"], 7471)
+        demand(server + client, r"^custom +\S+ +.*$", 2)
+    source, target = lab.dir / "source", lab.dir / "target"
+    source.write_bytes(os.urandom(3_000_001))
+    server = lab.start(["rcopy"], env=IWARP)
+    lab.wait_until(lambda: not server.running() or is_listening(lab, 7427), 30, "a listener")
+    lab.run(["rcopy", source, f"127.0.0.1:{target}"], env=IWARP)
+    if not filecmp.cmp(source, target, shallow=False):
+        raise Failure("the copy differs")
+    server.kill()

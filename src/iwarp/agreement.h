@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the two ends of a connection have agreed on by their start-up frames (negotiation.h). The
- * process that sets up a connection passes it to the one that uses the connection. */
+/* What the two ends of a connection have agreed on by their start-up frames (negotiation.h).
+ * adverbd sets up the connection, and passes the agreement to the process of the queue pair. */
 #ifndef ADV_IWARP_AGREEMENT_H
 #define ADV_IWARP_AGREEMENT_H
 
@@ -14,6 +14,9 @@ enum adv_rdmap_first {
 	ADV_RDMAP_FIRST_WRITE,	 /* initiator: a WRITE of length 0, at once */
 	ADV_RDMAP_FIRST_EMPTY,	 /* initiator: an FPDU without a segment, at once */
 	ADV_RDMAP_FIRST_OF_PEER, /* responder: the peer's; this end waits for it */
+	/* Responder: the peer's, if one comes soon. The peer has not offered to begin, so it waits
+	 * for its program, and both programs may expect that the other one begins. */
+	ADV_RDMAP_FIRST_HOPED,
 };
 
 struct adv_rdmap_config {

@@ -85,7 +85,7 @@ void adv_mpa_answer(const struct adv_mpa_wish *wish, const struct adv_mpa_frame 
 		    struct adv_rdmap_config *config)
 {
 	agree(wish, request, config);
-	config->first = ADV_RDMAP_FIRST_OF_PEER;
+	config->first = request->peer_to_peer ? ADV_RDMAP_FIRST_OF_PEER : ADV_RDMAP_FIRST_HOPED;
 	*reply = (struct adv_mpa_frame){
 		.kind = ADV_MPA_REPLY,
 		.markers = wish->markers,

@@ -8,7 +8,8 @@
  * adv_mpa_answer(). Both then have the configuration of their stream.
  *
  * A responder must not send an FPDU before it has received one. If the programs are peers, the
- * initiator therefore begins with a message that says only that it is ready to receive.
+ * initiator therefore begins with a message that says only that it is ready to receive. An
+ * initiator that does not offer this, such as Linux's siw by default, is given 100 ms.
  */
 #ifndef ADV_IWARP_NEGOTIATION_H
 #define ADV_IWARP_NEGOTIATION_H

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Repeats the ready-to-receive message of an initiator. Linux's siw sends its reply before it
+ * The first FPDU of a stream.
+ *
+ * The initiator repeats its ready-to-receive message. Linux's siw sends its reply before it
  * watches the connection for that message. If the message arrives in between, siw notices it only
  * when more bytes arrive, and its program waits for the connection. Requests that follow at once
  * are late, too. A WRITE of length 0 changes nothing at any peer, so the initiator sends more of
  * them while the peer sends nothing.
+ *
+ * The responder waits for the initiator's first FPDU. If the initiator has not offered such a
+ * message, and the programs are peers, both would wait forever. So the responder waits for a time
+ * in which its reply has most likely arrived. siw as a responder does not wait at all.
  */
 #include "iwarp/stream_internal.h"
 
 #define REPEAT_AFTER_NS 20000000ull /* doubles each time */
 #define REPEATS		6
+#define PATIENCE_NS	100000000ull
 
 static void first_timer_expired(struct adv_engine *e, struct adv_timer *t, uint64_t now)
 {
@@ -17,7 +24,8 @@ static void first_timer_expired(struct adv_engine *e, struct adv_timer *t, uint6
 
 	if (s->phase != ADV_RDMAP_OPEN)
 		return;
-	s->first_due = true;
+	s->first_due = s->config.first == ADV_RDMAP_FIRST_WRITE;
+	s->first_awaited = false;
 	adv_qp_schedule(s->qp);
 }
 
@@ -27,7 +35,7 @@ int adv_rdmap_first_start(struct adv_rdmap_stream *s)
 
 	adv_timer_init(&s->first_timer, first_timer_expired);
 	s->first_due = first == ADV_RDMAP_FIRST_WRITE || first == ADV_RDMAP_FIRST_EMPTY;
-	s->first_awaited = first == ADV_RDMAP_FIRST_OF_PEER;
+	s->first_awaited = first == ADV_RDMAP_FIRST_OF_PEER || first == ADV_RDMAP_FIRST_HOPED;
 	return adv_timers_reserve(&s->qp->engine->timers);
 }
 
@@ -35,6 +43,12 @@ void adv_rdmap_first_stop(struct adv_rdmap_stream *s)
 {
 	adv_timer_remove(&s->qp->engine->timers, &s->first_timer);
 	adv_timers_release(&s->qp->engine->timers);
+}
+
+void adv_rdmap_first_wait(struct adv_rdmap_stream *s, uint64_t now)
+{
+	if (s->config.first == ADV_RDMAP_FIRST_HOPED && s->first_timer.when == ADV_NEVER)
+		adv_timer_set(&s->qp->engine->timers, &s->first_timer, now + PATIENCE_NS);
 }
 
 void adv_rdmap_first_framed(struct adv_rdmap_stream *s, uint64_t now)

@@ -134,6 +134,8 @@ void adv_rdmap_terminated(struct adv_rdmap_stream *s, uint64_t now,
 int adv_rdmap_first_start(struct adv_rdmap_stream *s);
 /* Releases what adv_rdmap_first_start() has reserved. */
 void adv_rdmap_first_stop(struct adv_rdmap_stream *s);
+/* Sets the timer that ends the wait for the peer's first FPDU, if the wait has an end. */
+void adv_rdmap_first_wait(struct adv_rdmap_stream *s, uint64_t now);
 /* Sets the timer that repeats the ready-to-receive message, after it was framed. */
 void adv_rdmap_first_framed(struct adv_rdmap_stream *s, uint64_t now);
 /* Handles the end of any FPDU of the peer. */

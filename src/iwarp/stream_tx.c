@@ -283,8 +283,12 @@ static bool frame_next(struct adv_rdmap_stream *s, uint64_t now)
 		return false;
 	if (s->terminate_due)
 		return frame_terminate(s);
-	if (s->phase != ADV_RDMAP_OPEN || s->first_awaited)
+	if (s->phase != ADV_RDMAP_OPEN)
 		return false;
+	if (s->first_awaited) {
+		adv_rdmap_first_wait(s, now);
+		return false;
+	}
 	if (s->sending == ADV_RDMAP_SENDING_REQUEST)
 		return frame_request(s, now);
 	if (s->sending == ADV_RDMAP_SENDING_RESPONSE)

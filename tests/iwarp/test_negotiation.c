@@ -86,7 +86,7 @@ static void test_first_message(void **state)
 	struct agreed r = negotiate(&wish, &wish_peer);
 
 	assert_int_equal(r.initiator.first, ADV_RDMAP_FIRST_ANY);
-	assert_int_equal(r.responder.first, ADV_RDMAP_FIRST_OF_PEER);
+	assert_int_equal(r.responder.first, ADV_RDMAP_FIRST_HOPED);
 	r = negotiate(&wish_peer, &wish);
 	assert_int_equal(r.initiator.first, ADV_RDMAP_FIRST_WRITE);
 	assert_int_equal(r.responder.first, ADV_RDMAP_FIRST_OF_PEER);

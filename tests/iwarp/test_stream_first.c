@@ -14,7 +14,9 @@ static struct bed *open_with(enum adv_rdmap_first first, struct region *r[2])
 
 	for (unsigned i = 0; i < 2; i++) {
 		r[i] = region_open(&b->net->node[i], 100, ALL_ACCESS);
-		c.first = i ? ADV_RDMAP_FIRST_OF_PEER : first;
+		c.first = i == 0			 ? first
+			  : first == ADV_RDMAP_FIRST_ANY ? ADV_RDMAP_FIRST_HOPED
+							 : ADV_RDMAP_FIRST_OF_PEER;
 		adv_rdmap_stream_destroy(b->stream[i]);
 		b->stream[i] = adv_rdmap_stream_create(b->end[i]->qp, &c);
 	}
@@ -50,17 +52,17 @@ static void test_first_fpdu(void **state)
 	first_fpdu(ADV_RDMAP_FIRST_EMPTY, ADV_FPDU_LENGTH_LEN + 2 + ADV_FPDU_CRC_LEN);
 }
 
-/* Lets the initiator's timers expire at their time. Returns the time that has passed, ns. */
-static uint64_t expire_next(struct bed *b)
+/* Lets the timers of end i expire at their time. Returns the time that has passed, ns. */
+static uint64_t expire_next(struct bed *b, unsigned i)
 {
-	uint64_t before = b->net->now, due = adv_engine_deadline(b->net->node[0].e);
+	uint64_t before = b->net->now, due = adv_engine_deadline(b->net->node[i].e);
 
 	assert_true(due > before && due != ADV_NEVER);
 	b->net->now = due - 1;
-	adv_engine_expire(b->net->node[0].e, b->net->now);
-	assert_false(bed_step(b, 0));
+	adv_engine_expire(b->net->node[i].e, b->net->now);
+	assert_false(bed_step(b, i));
 	b->net->now = due;
-	adv_engine_expire(b->net->node[0].e, due);
+	adv_engine_expire(b->net->node[i].e, due);
 	return due - before;
 }
 
@@ -80,7 +82,7 @@ static void test_repeated(void **state)
 	request = b->pipe[0].head - FIRST_LEN;
 	assert_true(request > FIRST_LEN);
 	for (unsigned i = 0; i < REPEATS; i++, wait *= 2) {
-		assert_in_range(expire_next(b), wait - 100000, wait);
+		assert_in_range(expire_next(b, 0), wait - 100000, wait);
 		bed_step(b, 0);
 		assert_int_equal(b->pipe[0].head, request + (2 + i) * FIRST_LEN);
 	}
@@ -98,7 +100,7 @@ static void test_answered(void **state)
 	struct bed *b = open_with(ADV_RDMAP_FIRST_WRITE, r);
 
 	bed_step(b, 0);
-	expire_next(b);
+	expire_next(b, 0);
 	bed_step(b, 0);
 	end_op(b->end[1], IBV_WR_RDMA_WRITE, 1, r[1], 0, 10, r[0], 0);
 	bed_run(b);
@@ -117,7 +119,7 @@ static void test_ended(void **state)
 
 	bed_step(b, 0);
 	adv_rdmap_ended(b->stream[0], b->net->now);
-	expire_next(b);
+	expire_next(b, 0);
 	assert_false(bed_step(b, 0));
 	assert_int_equal(b->pipe[0].head, FIRST_LEN);
 	bed_close(b);
@@ -127,13 +129,30 @@ static void test_ended(void **state)
 	bed_close(b);
 }
 
+/* The initiator has not offered to begin, and both programs wait for the other one: the responder
+ * begins. If it has nothing to send, nothing is sent. */
+static void test_responder_begins(void **state)
+{
+	struct region *r[2];
+	struct bed *b = open_with(ADV_RDMAP_FIRST_ANY, r);
+
+	region_fill(r[1], 7);
+	assert_false(bed_step(b, 1));
+	assert_in_range(expire_next(b, 1), 99900000, 100000000);
+	assert_false(bed_step(b, 1));
+	end_op(b->end[1], IBV_WR_RDMA_WRITE, 1, r[1], 0, 10, r[0], 0);
+	bed_run(b);
+	expect_send(b->end[1], 0, 1, IBV_WC_SUCCESS);
+	expect_pattern(r[0], 0, 10, 7, 0);
+	bed_close(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_first_fpdu),
-		cmocka_unit_test(test_repeated),
-		cmocka_unit_test(test_answered),
-		cmocka_unit_test(test_ended),
+		cmocka_unit_test(test_first_fpdu),	 cmocka_unit_test(test_repeated),
+		cmocka_unit_test(test_answered),	 cmocka_unit_test(test_ended),
+		cmocka_unit_test(test_responder_begins),
 	};
 
 	return cmocka_run_group_tests_name("first FPDU", tests, NULL, NULL);

@@ -72,7 +72,7 @@ static void watch(struct adv_ucma_stream *s, uint32_t events)
 
 static void set_timer(struct adv_ucma_stream *s, unsigned ms)
 {
-	struct adv_list *all = &s->ucma->streams.timed, *after = all->prev;
+	struct adv_list *all = &s->ucma->streams.timed, *after;
 
 	adv_list_del(&s->timed);
 	if (!ms)
@@ -102,19 +102,18 @@ static void unwatch(struct adv_ucma_stream *s)
 		(void)epoll_ctl(s->ucma->streams.epoll, EPOLL_CTL_DEL, s->fd, NULL);
 }
 
-static void free_stream(struct adv_ucma_stream *s)
-{
-	unwatch(s);
-	hang_up(s);
-	adv_list_del(&s->child);
-	free(s);
-}
-
 /* The process may have copies of the socket, so the set would keep it. */
 static void end_stream(struct adv_ucma_stream *s)
 {
 	unwatch(s);
 	hang_up(s);
+}
+
+static void free_stream(struct adv_ucma_stream *s)
+{
+	end_stream(s);
+	adv_list_del(&s->child);
+	free(s);
 }
 
 static struct adv_ucma_stream *new_stream(struct adv_ucma *u)

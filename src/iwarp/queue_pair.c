@@ -2,7 +2,6 @@
 #include "iwarp/queue_pair.h"
 #include "transport/names.h"
 #include "transport/qp.h"
-#include "transport/qp_complete.h"
 #include "transport/unusual.h"
 
 bool adv_iwarp_supports(enum ibv_qp_type type, uint32_t *opcodes)
@@ -58,15 +57,9 @@ int adv_iwarp_modify(struct adv_qp *qp, uint64_t now, const struct ibv_qp_attr *
 		return adv_reason(EINVAL, "cur_qp_state is %s, but the queue pair is in %s",
 				  adv_qp_state_name(attr->cur_qp_state),
 				  adv_qp_state_name(qp->state));
-	if (!(mask & IBV_QP_STATE) && (next == IBV_QPS_RESET || next == IBV_QPS_ERR))
-		return 0;
-	if (next == IBV_QPS_RESET) {
-		adv_qp_reset(qp);
-		return 0;
-	}
-	if (next == IBV_QPS_ERR) {
-		adv_qp_enter_error(qp, now);
-		adv_qp_schedule(qp);
+	if (adv_qp_modify_ended(qp, now, next, mask)) {
+		if (next == IBV_QPS_ERR)
+			adv_qp_schedule(qp); /* its connection ends */
 		return 0;
 	}
 	if (!may_follow(qp->state, next))

@@ -12,9 +12,9 @@
 bool adv_iwarp_supports(enum ibv_qp_type type, uint32_t *opcodes);
 
 /*
- * Changes state and attributes as Linux's siw does: no attribute is needed, and those that only
- * RoCE has are ignored. A queue pair sends and receives from RTS on, when it has a connection. SQD
- * and SQE do not exist. After ERR the QP is scheduled, so that its connection ends.
+ * Changes state and attributes as Linux's siw does. No transition needs an attribute. Attributes
+ * that exist only for RoCE are ignored. A queue pair sends and receives from RTS on, when it has a
+ * connection. SQD and SQE do not exist. After ERR the QP is scheduled, so that its connection ends.
  */
 int adv_iwarp_modify(struct adv_qp *qp, uint64_t now, const struct ibv_qp_attr *attr, int mask);
 

@@ -13,6 +13,7 @@
 #include "transport/mw.h"
 #include "transport/protocol.h"
 #include "transport/qp.h"
+#include "transport/qp_complete.h"
 #include "transport/qpn.h"
 #include "transport/responder_ack.h"
 #include "transport/retransmit.h"
@@ -286,6 +287,19 @@ void adv_qp_reset(struct adv_qp *qp)
 	memset(&qp->attr, 0, sizeof(qp->attr));
 	qp->attr.cap = cap;
 	adv_qp_review(qp);
+}
+
+bool adv_qp_modify_ended(struct adv_qp *qp, uint64_t now, enum ibv_qp_state next, int mask)
+{
+	if (next != IBV_QPS_RESET && next != IBV_QPS_ERR)
+		return false;
+	if (mask & IBV_QP_STATE) {
+		if (next == IBV_QPS_RESET)
+			adv_qp_reset(qp);
+		else
+			adv_qp_enter_error(qp, now);
+	}
+	return true;
 }
 
 uint32_t adv_qp_num(const struct adv_qp *qp)

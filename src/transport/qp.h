@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reset of a queue pair. */
+/* The states RESET and ERR of a queue pair, which all protocols have. */
 #ifndef ADV_TRANSPORT_QP_H
 #define ADV_TRANSPORT_QP_H
 
@@ -10,5 +10,11 @@
 void adv_qp_clear(struct adv_qp *qp);
 /* As adv_qp_clear(), and forgets all attributes: ibv_modify_qp() to RESET. */
 void adv_qp_reset(struct adv_qp *qp);
+/*
+ * Performs an ibv_modify_qp() call that moves the QP to RESET or ERR, or that lacks IBV_QP_STATE
+ * and finds the QP there, which changes nothing. Returns false for any other call. next: the state
+ * after the call.
+ */
+bool adv_qp_modify_ended(struct adv_qp *qp, uint64_t now, enum ibv_qp_state next, int mask);
 
 #endif

@@ -9,7 +9,6 @@
 #include "transport/names.h"
 #include "transport/protocol.h"
 #include "transport/qp.h"
-#include "transport/qp_complete.h"
 #include "transport/qp_modify.h"
 #include "transport/qp_transition.h"
 #include "transport/requester.h"
@@ -333,16 +332,8 @@ int adv_roce_modify(struct adv_qp *qp, uint64_t now, const struct ibv_qp_attr *a
 	    (mask & ~IBV_QP_STATE))
 		return adv_reason(EINVAL, "the send queue is still draining: wait for "
 					  "IBV_EVENT_SQ_DRAINED");
-	if (!(mask & IBV_QP_STATE) && (next == IBV_QPS_RESET || next == IBV_QPS_ERR))
+	if (adv_qp_modify_ended(qp, now, next, mask))
 		return 0;
-	if (next == IBV_QPS_RESET) {
-		adv_qp_reset(qp);
-		return 0;
-	}
-	if (next == IBV_QPS_ERR) {
-		adv_qp_enter_error(qp, now);
-		return 0;
-	}
 	return change_attributes(qp, next, attr, mask);
 }
 

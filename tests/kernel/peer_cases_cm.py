@@ -122,25 +122,30 @@ def register_mckey(serves):
         lab.both_end(server, sender.start([*guest.AFTER_THE_KERNEL, *at_sender]))
 
 
+def copy_file(lab, serves, wait):
+    """Copies a file of about 3 MB by rcopy, whose server does not exit by itself. wait(side, process) returns
+    when it listens."""
+    make = "head -c 3000017 /dev/urandom"
+    at_server, at_client = lab.sides(serves)
+    here, there = lab.dir / "file", "/tmp/file"
+    source, sink = (here, there) if serves == "kernel" else (there, here)
+    if serves == "kernel":
+        lab.system(f"{make} >{source}")
+    else:
+        lab.guest.run(f"{make} >{source}")
+    server = at_server.start(["rcopy"])
+    wait(at_server, server)
+    at_client.start(["rcopy", str(source), f"{at_server.address['4']}:{sink}"]).expect(0, 100)
+    sums = {lab.system(f"md5sum <{here}").split()[0], lab.guest.run(f"md5sum <{there}").split()[0]}
+    lab.guest.run(f"rm {there}")
+    if len(sums) != 1:
+        raise Failure(f"the copy is not the file: {sums}")
+
+
 def register_rcopy(serves):
     @case("cm-ipv4", f"rcopy/{serves}-serves")
     def run(lab):
-        """A file of about 3 MB; the server does not exit by itself."""
-        make = "head -c 3000017 /dev/urandom"
-        at_server, at_client = lab.sides(serves)
-        here, there = lab.dir / "file", "/tmp/file"
-        source, sink = (here, there) if serves == "kernel" else (there, here)
-        if serves == "kernel":
-            lab.system(f"{make} >{source}")
-        else:
-            lab.guest.run(f"{make} >{source}")
-        server = at_server.start(["rcopy"])
-        lab.wait_ids(at_server, server)
-        at_client.start(["rcopy", str(source), f"{at_server.address['4']}:{sink}"]).expect(0, 100)
-        sums = {lab.system(f"md5sum <{here}").split()[0], lab.guest.run(f"md5sum <{there}").split()[0]}
-        lab.guest.run(f"rm {there}")
-        if len(sums) != 1:
-            raise Failure(f"the copy is not the file: {sums}")
+        copy_file(lab, serves, lab.wait_ids)
 
 
 for one_family in FAMILIES:

@@ -1,21 +1,37 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """How connections with the kernel begin and end, also on a network that loses and duplicates packets."""
 
+import dataclasses
 import shlex
 
 import reports
 from harness import Failure, case
 from peer_lab import SERVERS
 
-# What each end of tests/kernel/ends.c requests, as the other end must see it.
-REQUEST = "RDMA_CM_EVENT_CONNECT_REQUEST status 0 resources 3 depth 5 data 'from the client'"
-REPLY = "RDMA_CM_EVENT_ESTABLISHED status 0 resources 4 depth 2 data 'from the server'"
-REJECTED = "RDMA_CM_EVENT_REJECTED status 28 resources 0 depth 0 data 'not with me'"
 DISCONNECTED = "RDMA_CM_EVENT_DISCONNECTED status 0"
+
+
+@dataclasses.dataclass
+class Seen:
+    """What each end of tests/kernel/ends.c requests, as the other end must see it; and refusals, by a program
+    and where none listens."""
+
+    request: str
+    reply: str
+    rejected: str
+    nobody: str
+
+
+ROCE = Seen("RDMA_CM_EVENT_CONNECT_REQUEST status 0 resources 3 depth 5 data 'from the client'",
+            "RDMA_CM_EVENT_ESTABLISHED status 0 resources 4 depth 2 data 'from the server'",
+            "RDMA_CM_EVENT_REJECTED status 28 resources 0 depth 0 data 'not with me'",
+            "RDMA_CM_EVENT_REJECTED status 8")  # unknown service ID
+REQUEST, REPLY = ROCE.request, ROCE.reply
 
 
 def ends(lab, side, *options, family="4", server=None):
     """Starts `ends` on a side; `server` is the side that a client connects to."""
+    lab.expect_data = False
     program = lab.build / "tests/kernel/ends" if side is lab.adverb_side else "ends"
     address = (server or side).address[family]
     process = side.start([program, *(() if server else ("-s",)), *options, address])
@@ -39,66 +55,66 @@ def await_line(lab, process, line):
     demand(process, line)
 
 
-def register_both_agree(serves, family):
-    @case("ends", f"client-disconnects-ipv{family}/{serves}-serves")
+def register_both_agree(group, seen, serves, family):
+    @case(group, f"client-disconnects-ipv{family}/{serves}-serves")
     def run(lab):
         """Private data, responder resources and initiator depth of REQ and REP; DREQ, DREP."""
         at_server, at_client = lab.sides(serves)
         server = ends(lab, at_server, family=family)
         client = ends(lab, at_client, family=family, server=at_server)
         lab.both_end(server, client)
-        demand(server, "listening", REQUEST, "RDMA_CM_EVENT_ESTABLISHED", DISCONNECTED)
-        demand(client, "RDMA_CM_EVENT_ADDR_RESOLVED", "RDMA_CM_EVENT_ROUTE_RESOLVED", REPLY, DISCONNECTED)
+        demand(server, "listening", seen.request, "RDMA_CM_EVENT_ESTABLISHED", DISCONNECTED)
+        demand(client, "RDMA_CM_EVENT_ADDR_RESOLVED", "RDMA_CM_EVENT_ROUTE_RESOLVED", seen.reply, DISCONNECTED)
 
 
-def register_ends(serves):
-    @case("ends", f"server-disconnects/{serves}-serves")
+def register_ends(group, seen, serves):
+    @case(group, f"server-disconnects/{serves}-serves")
     def disconnects(lab):
         at_server, at_client = lab.sides(serves)
         server = ends(lab, at_server, "-d")
         client = ends(lab, at_client, "-h", server=at_server)
         lab.both_end(server, client)
-        demand(client, REPLY, DISCONNECTED)
+        demand(client, seen.reply, DISCONNECTED)
 
-    @case("ends", f"server-rejects/{serves}-serves")
+    @case(group, f"server-rejects/{serves}-serves")
     def rejects(lab):
         at_server, at_client = lab.sides(serves)
         server = ends(lab, at_server, "-r")
         client = ends(lab, at_client, server=at_server)
         lab.both_end(server, client)
-        demand(server, REQUEST)
-        demand(client, REJECTED)
+        demand(server, seen.request)
+        demand(client, seen.rejected)
 
-    @case("ends", f"nobody-listens/{serves}-serves")
+    @case(group, f"nobody-listens/{serves}-serves")
     def nobody(lab):
-        """REJ, reason 8: unknown service ID, while adverbd runs for another port."""
+        """adverbd runs for another port."""
         at_server, at_client = lab.sides(serves)
         ends(lab, at_server)
         client = ends(lab, at_client, "-p", "7901", server=at_server)
         client.expect(0, 60)
-        demand(client, "RDMA_CM_EVENT_REJECTED status 8")
+        demand(client, seen.nobody)
 
-    @case("ends", f"client-killed/{serves}-serves")
+    @case(group, f"client-killed/{serves}-serves")
     def client_killed(lab):
         at_server, at_client = lab.sides(serves)
         server = ends(lab, at_server)
         client = ends(lab, at_client, "-h", server=at_server)
-        await_line(lab, client, REPLY)
+        await_line(lab, client, seen.reply)
         await_line(lab, server, "RDMA_CM_EVENT_ESTABLISHED")
         client.kill()
         server.expect(0, 30)
-        demand(server, REQUEST, DISCONNECTED)
+        demand(server, seen.request, DISCONNECTED)
 
-    @case("ends", f"server-killed/{serves}-serves")
+    @case(group, f"server-killed/{serves}-serves")
     def server_killed(lab):
         at_server, at_client = lab.sides(serves)
         server = ends(lab, at_server)
         client = ends(lab, at_client, "-h", server=at_server)
-        await_line(lab, client, REPLY)
+        await_line(lab, client, seen.reply)
         await_line(lab, server, "RDMA_CM_EVENT_ESTABLISHED")
         server.kill()
         client.expect(0, 30)
-        demand(client, REPLY, DISCONNECTED)
+        demand(client, seen.reply, DISCONNECTED)
 
 
 @case("ends", "larger-mtu-of-the-kernel/adverb-serves")
@@ -180,7 +196,7 @@ def register_disturbed(serves, name, netem):
 
 for one_server in SERVERS:
     for one_family in ("4", "6"):
-        register_both_agree(one_server, one_family)
-    register_ends(one_server)
+        register_both_agree("ends", ROCE, one_server, one_family)
+    register_ends("ends", ROCE, one_server)
     for one_name, one_netem in DISTURBANCES:
         register_disturbed(one_server, one_name, one_netem)

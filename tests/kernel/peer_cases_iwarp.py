@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """iWARP: one side Adverb, the other one the Linux kernel with siw."""
 
+import re
 import shlex
 
 import reports
 from harness import Failure, case
+from peer_cases_cm import copy_file
 from peer_lab import SERVERS
 
 TCP = 6
+PERFTEST_PORT = 18515
+TOO_EARLY = re.compile(r"RDMA_CM_EVENT_REJECTED; error: -1(04|11)\b")
+ATTEMPTS = 4
+# siw completes a SEND with an error if the peer, which has received it, ends the connection at that moment.
+HARMLESS = ("Unable to write to socket/rdma_cm", "Failed to close connection between server and client")
 MEBIBYTE = 1 << 20
 
 # name, port, server, client; {s} is the server's address, {c} the client's, {f} ip or ipv6
@@ -24,6 +31,11 @@ PROGRAMS = [
      "rstream -s {s} -f {f} -S 70000 -C 5 -I 3 -T b -T v"),
     ("riostream", 7471, "riostream -b {s} -f {f} -S 5000 -C 20 -I 5 -T v",
      "riostream -s {s} -f {f} -S 5000 -C 20 -I 5 -T v"),
+]
+
+LOSSY = [
+    ("rping", 7174, "rping -s -a {s} -C 50 -S 65535 -V", "rping -c -a {s} -C 50 -S 65535 -V"),
+    ("ucmatose", 7471, "ucmatose -b {s} -c 3 -C 30 -S 50000", "ucmatose -s {s} -c 3 -C 30 -S 50000"),
 ]
 
 # name, program and options (-R -F -n added), bytes of a message, iterations
@@ -68,10 +80,21 @@ def register_program(family, serves, row):
 
 
 def perftest_pair(lab, serves, command, size, iterations):
+    """The client connects a second time, and crashes if the server does not listen again yet. So connections
+    are made late. If the server needs more time, both are started again and it gets more."""
     words = [*shlex.split(command), "-R", "-F", "-n", str(iterations)]
     server = lab.sides(serves)[0]
-    text = lab.tcp_pair(serves, words, [*words, server.address["4"]], seconds=200)[1]
-    reports.perftest(text.replace("-nan", "0"), [size], iterations)
+    for attempt in range(ATTEMPTS):
+        lab.undisturb()
+        lab.delay_connections(PERFTEST_PORT, 1 + 2 * attempt)
+        try:
+            text = lab.tcp_pair(serves, words, [*words, server.address["4"]], seconds=200,
+                                harmless=HARMLESS if serves == "adverb" else ())[1]
+            break
+        except Failure as failure:
+            if attempt == ATTEMPTS - 1 or not TOO_EARLY.search(str(failure)):
+                raise
+    reports.perftest(text.replace("-nan", "0"), [size], iterations, -2 if size > MEBIBYTE else -1)
 
 
 def register_perftest(serves, name, command, size, iterations):
@@ -95,13 +118,20 @@ def register_cmtime(serves):
     @case("iwarp-ipv4", f"cmtime/{serves}-serves")
     def run(lab):
         """The server does not exit by itself."""
+        lab.expect_data = False
         at_server, at_client = lab.sides(serves)
         address = at_server.address["4"]
         server = at_server.start(["cmtime", "-b", address])
         lab.wait_port(at_server, server, 7471)
-        text = at_client.start(["cmtime", "-s", address, "-c", "100"]).expect(0, 100)
+        text = at_client.start(["cmtime", "-s", address, "-c", "10"]).expect(0, 100)
         if "disconnect" not in text:
             raise Failure(text)
+
+
+def register_rcopy(serves):
+    @case("iwarp-ipv4", f"rcopy/{serves}-serves")
+    def run(lab):
+        copy_file(lab, serves, lambda side, process: lab.wait_port(side, process, 7427))
 
 
 def register_lost(serves):
@@ -109,18 +139,20 @@ def register_lost(serves):
     def run(lab):
         """TCP repeats what a network loses: 2 % each way."""
         lab.disturb("loss 2%", TCP)
-        run_program(lab, serves, PROGRAMS[1], seconds=200)
-        for command in ("ib_send_bw -s 70000", "ib_write_bw -s 70000", "ib_read_bw -s 70000"):
-            perftest_pair(lab, serves, command, 70000, 20)
+        for row in LOSSY:
+            run_program(lab, serves, row, seconds=200)
 
 
 for one_server in SERVERS:
     for one_row in PROGRAMS:
         for one_family in ("4", "6"):
-            register_program(one_family, one_server, one_row)
+            # rdma_establish() of a client fails on siw, as the kernel reports no CONNECT_RESPONSE
+            if (one_row[0], one_server) != ("rping-own-qp", "adverb"):
+                register_program(one_family, one_server, one_row)
     for one_test in PERFTEST:
         register_perftest(one_server, *one_test)
     for one_variant in VARIANTS:
         register_variant(one_server, *one_variant)
     register_cmtime(one_server)
+    register_rcopy(one_server)
     register_lost(one_server)

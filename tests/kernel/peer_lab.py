@@ -49,6 +49,7 @@ class PeerLab(Lab):
         self.disturbed = False
         self.faults = ""  # a fault plan of the programs on Adverb's side
         self.expect_packets = True
+        self.expect_data = True  # on the connections, besides their beginning and end
         self.harmless_in_log = ()  # words of lines of the kernel's log that the case causes
         self.messages_each_way = 0  # wanted number of SENDs, for programs that ignore their statuses
         self.adverb_side = Side("adverb", HOST, self.start)
@@ -125,18 +126,26 @@ class PeerLab(Lab):
             f"/sbin/tc qdisc add dev ifb0 root netem limit 20000 {netem} && "
             f"/sbin/tc qdisc add dev eth0 root netem limit 20000 {netem}")
 
-    def finish(self):
-        super().finish()
+    def undisturb(self):
+        """Ends what disturb() has begun."""
         if self.disturbed:
             self.guest.run("/sbin/tc qdisc del dev eth0 ingress; /sbin/tc qdisc del dev eth0 root; "
                            "/sbin/tc qdisc del dev ifb0 root", status=None)
+        self.disturbed = False
 
-    def tcp_pair(self, serves, server_argv, client_argv, port=18515, seconds=120):
-        """Runs a server that listens on a TCP port, and its client; returns their outputs."""
+    def finish(self):
+        super().finish()
+        self.undisturb()
+
+    def tcp_pair(self, serves, server_argv, client_argv, port=18515, seconds=120, harmless=()):
+        """Runs a server that listens on a TCP port, and its client; returns their outputs. harmless: lines of
+        the client that look like errors."""
         at_server, at_client = self.sides(serves)
         server = at_server.start(server_argv)
         self.wait_port(at_server, server, port)
-        return self.both_end(server, at_client.start(client_argv), seconds)
+        client = at_client.start(client_argv)
+        client.harmless = harmless
+        return self.both_end(server, client, seconds)
 
 
     def wait_ids(self, side, process, seconds=60, state="LISTEN"):

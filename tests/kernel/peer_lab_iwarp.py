@@ -27,6 +27,21 @@ class IwarpLab(peer_lab.PeerLab):
                                  for name, value in values.items()))
 
 
+    def delay_connections(self, port, seconds):
+        """Delays the requests for TCP connections to a port, both ways, until undisturb()."""
+        self.disturbed = True
+        syn = f"protocol ip u32 match ip protocol 6 0xff match ip dport {port} 0xffff match u8 0x02 0x12 at 33"
+        netem = f"netem delay {seconds}s"
+        self.guest.run(
+            "ip link show ifb0 >/dev/null 2>&1 || /sbin/ip link add ifb0 type ifb; ip link set ifb0 up; "
+            f"/sbin/tc qdisc add dev eth0 root handle 1: prio priomap {'0 ' * 16}&& "
+            f"/sbin/tc qdisc add dev eth0 parent 1:3 {netem} && "
+            f"/sbin/tc filter add dev eth0 parent 1: {syn} flowid 1:3 && "
+            "/sbin/tc qdisc add dev eth0 ingress && "
+            f"/sbin/tc filter add dev eth0 parent ffff: {syn} action mirred egress redirect dev ifb0 && "
+            f"/sbin/tc qdisc add dev ifb0 root {netem}")
+
+
 class Watch(peer_lab.Watch):
     """Capture and kernel log of one case. siw has no counters."""
 
@@ -43,11 +58,14 @@ class Watch(peer_lab.Watch):
     def packets(self):
         """Fails if tshark finds a start-up frame or an FPDU of either side wrong; returns the FPDUs' lines."""
         text = self.lab.run([self.tools["tshark"], "-n", "-r", self.path, "-o", "tcp.try_heuristic_first:TRUE",
+                             "--disable-heuristic", "rpcrdma_iwarp", "--disable-heuristic", "smb_direct_iwarp",
                              "-O", "iwarp_mpa,iwarp_ddp_rdmap", "-Y", "iwarp_mpa"], adverb=False, seconds=300)
         wrong = [line.strip() for line in text.splitlines() if WRONG.search(line)]
         if wrong:
             raise Failure("tshark says:\n" + "\n".join(wrong[:10]))
-        fpdus = re.findall(r"^iWARP Marker Protocol.*FPDU", text, re.MULTILINE)
+        fpdus = re.findall(r"^    FPDU$", text, re.MULTILINE)
         if self.lab.expect_packets and "ID Req frame" not in text:
             raise Failure("no start-up frame of iWARP went between the two sides")
+        if self.lab.expect_data and not fpdus:
+            raise Failure("no FPDU of iWARP went between the two sides")
         return fpdus

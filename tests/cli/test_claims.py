@@ -60,6 +60,30 @@ def stages(name, ends, **settings):
     return found
 
 
+def transfers(name, **settings):
+    """Returns the result, and the lines of its transfers.csv."""
+    with tempfile.TemporaryDirectory() as folder:
+        result = sim(name, folder, **settings)
+        with open(pathlib.Path(folder) / "transfers.csv", encoding="ascii") as f:
+            return result, list(csv.DictReader(f))
+
+
+def latencies(rows, flow=None, after_ms=0):
+    """Returns the durations, in us and in order, of the transfers that have ended."""
+    return sorted((int(t["end_ps"]) - int(t["start_ps"])) / 1e6 for t in rows
+                  if t["end_ps"] and flow in (None, int(t["flow"])) and int(t["start_ps"]) >= after_ms * 1e9)
+
+
+def slowdown(rows):
+    """Returns the mean of the transfers' durations, divided by those in an empty network."""
+    return statistics.mean((int(t["end_ps"]) - int(t["start_ps"])) / int(t["ideal_ps"])
+                           for t in rows if t["end_ps"])
+
+
+def percentile(values, p):
+    return values[int(len(values) * p / 100)]
+
+
 def fairness(rates):
     """Returns Jain's index: 1 if all rates are equal."""
     return sum(rates) ** 2 / len(rates) / sum(r * r for r in rates)
@@ -227,6 +251,41 @@ class Claims(unittest.TestCase):
         time, lost = slowest(priority_3__lossless="no", flow__timeout=3)
         self.assertLess(time, 5)
         self.assertGreater(lost, 500)
+
+    def test_irn(self):
+        """IRN, SIGCOMM 2018: without PFC it is 6 to 83 % better than RoCE with PFC (abstract); PFC does not
+        improve it (4.2.2); RoCE needs PFC (4.2.3)."""
+        roce = {"host__retransmission": "go-back-n", "host__bdp_window": "no"}
+        pfc = {"priority_3__lossless": "yes"}
+        irn, irn_rows = transfers("irn")
+        self.assertGreater(irn["lost"]["queue too long"], 0)
+        self.assertEqual(irn["flows"][0]["done"], irn["flows"][0]["transfers"])
+        with_pfc, with_pfc_rows = transfers("irn", **pfc)
+        self.assert_lossless(with_pfc)
+        self.assertAlmostEqual(slowdown(irn_rows) / slowdown(with_pfc_rows), 1, delta=0.05)
+        rows = transfers("irn", **pfc, **roce)[1]
+        gain = 1 - slowdown(irn_rows) / slowdown(rows)
+        self.assertTrue(0.06 < gain < 0.83, gain)
+        self.assertLess(statistics.mean(latencies(irn_rows)), statistics.mean(latencies(rows)))
+        self.assertGreater(slowdown(transfers("irn", **roce)[1]), 5 * slowdown(rows))
+
+    def test_hpcc_short_messages(self):
+        """HPCC, SIGCOMM 2019 (abstract): completion times up to 95 % shorter than with DCQCN; little
+        congestion."""
+        result, rows = transfers("long-short", host__congestion_control="hpcc")
+        hpcc = percentile(latencies(rows, flow=1), 99)
+        dcqcn = percentile(latencies(transfers("long-short")[1], flow=1), 99)
+        self.assertAlmostEqual(1 - hpcc / dcqcn, 0.95, delta=0.04)
+        self.assertEqual(result["pause_frames"], 0)
+        self.assertGreater(sum(result["rates"]), 0.95 * 0.95 * 100 * 1024 / (1106 + 42))
+
+    def test_swift_short_messages(self):
+        """Swift, SIGCOMM 2020 (abstract): less than 50 us for short RPCs at the tail, with a load of nearly
+        100 % of 100 Gb/s."""
+        result, rows = transfers("long-short", host__congestion_control="swift")
+        self.assertLess(percentile(latencies(rows, flow=1, after_ms=5), 99), 50)
+        self.assertGreater(sum(result["rates"]), 0.98 * 100 * 1024 / 1106)
+        self.assertEqual(result["pause_frames"], 0)
 
     def test_deadlock_and_rescue(self):
         """A cycle of buffers deadlocks. SONiC's watchdog breaks the deadlock and drops frames."""

@@ -22,7 +22,8 @@ from limits import PATIENCE
 RECORD = pathlib.Path(__file__).resolve().parent / "sim_digests.txt"
 CSV = "cables.csv", "connections.csv", "events.csv", "pauses.csv", "queues.csv", "slowdown.csv", "transfers.csv"
 # Virtual time of a run. It takes at most a second or two with AddressSanitizer.
-DURATIONS = {"allreduce.ini": "5ms", "clos-mix.ini": "5ms", "fat-tree.ini": "1ms", "pause-storm.ini": "3ms",
+DURATIONS = {"allreduce.ini": "5ms", "clos-mix.ini": "5ms", "fat-tree.ini": "1ms", "irn.ini": "1ms", "long-short.ini": "5ms",
+             "pause-storm.ini": "3ms",
              "slow-receiver.ini": "5ms", "storage.ini": "5ms"}
 DURATION = "20ms"
 

@@ -120,8 +120,10 @@ static void add_silence(struct findings *f, const struct adv_triage_facts *t)
 		    "is the peer's process stopped, frozen or gone? look at it there (ps, its "
 		    "log)");
 		add(f, ADV_BRANCH_SET_UP,
-		    "the queue pair number or the GID may be another queue pair's",
-		    "compare them at both ends: adverb res qp");
+		    "the queue pair number or the GID may be another queue pair's, or the P_Key "
+		    "of another partition",
+		    "compare them at both ends: adverb res qp, pkey_index; qp_pkey_violations "
+		    "of adverb stat there");
 	} else if (t->cm == ADV_PROBE_REFUSED || t->echo == ADV_PROBE_ANSWERED) {
 		add(f, ADV_BRANCH_FABRIC,
 		    "the peer's host can be reached, but UDP port 4791 does not get through",

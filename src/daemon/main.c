@@ -24,7 +24,6 @@
 
 #define LINGER_DEFAULT_MS 1000
 #define LINGER_MAX_S	  86400
-#define PKEYS_VARIABLE	  "ADVERB_PKEYS"
 #define LISTEN_FD	  3 /* SD_LISTEN_FDS_START of sd_listen_fds(3) */
 
 struct options {
@@ -257,13 +256,13 @@ static unsigned carried_most(const struct options *o)
 /* Reads the P_Key table of the environment, if no option has set one. 0 or EINVAL. */
 static int read_pkeys(struct adv_pkey_table *pkeys, char *why, size_t why_len)
 {
-	const char *text = getenv(PKEYS_VARIABLE);
+	const char *text = getenv(ADV_PKEYS_VARIABLE);
 	char reason[80];
 
 	if (pkeys->count || !text || !*text ||
 	    adv_pkey_table_parse(text, pkeys, reason, sizeof(reason)))
 		return 0;
-	snprintf(why, why_len, PKEYS_VARIABLE ": %s", reason);
+	snprintf(why, why_len, ADV_PKEYS_VARIABLE ": %s", reason);
 	return EINVAL;
 }
 

@@ -214,12 +214,14 @@ static uint16_t own_pkey(const struct adv_qp1 *q, uint16_t pkey)
 	return index < 0 ? 0 : q->gids.pkeys.pkey[index];
 }
 
-/* Logs a P_Key of no partition of this port, at most once a second: the sender learns nothing. */
+/* Counts a P_Key of no partition of this port, and logs it at most once a second: the sender learns
+ * nothing. */
 static void note_violation(struct adv_qp1 *q, const struct adv_rx_meta *meta, uint16_t pkey)
 {
 	uint64_t now = adv_clock_ns();
 	char from[ADV_GID_TEXT_LENGTH];
 
+	q->counters.bad_pkey++;
 	if (now < q->warn_at)
 		return;
 	q->warn_at = now + WARN_NS;

@@ -80,7 +80,8 @@ uint64_t adv_qp1_deadline(const struct adv_qp1 *q);
 struct adv_qp1_counters {
 	uint64_t rx; /* delivered MADs */
 	uint64_t tx;
-	uint64_t dropped; /* packets to slot 0 that were not for QP1 */
+	uint64_t dropped;  /* packets to slot 0 that were not for QP1, or of another partition */
+	uint64_t bad_pkey; /* of those, MADs of another partition */
 };
 
 const struct adv_qp1_counters *adv_qp1_counters(const struct adv_qp1 *q);

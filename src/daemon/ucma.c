@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -22,8 +23,10 @@
 #include "daemon/ucma_multicast.h"
 #include "daemon/ucma_resolve.h"
 #include "daemon/ucma_stream.h"
+#include "host/counters.h"
 
 /* One event for each client: no client waits for the next round. */
+#define BAD_PKEY	(offsetof(struct adv_counters, engine.rx_bad_pkey) / sizeof(uint64_t))
 #define EVENTS_A_ROUND	ADV_UCMA_CLIENTS
 #define PACKETS_A_ROUND 256
 #define MADS_A_ROUND	256
@@ -246,10 +249,12 @@ static void receive_mad(void *user, const struct adv_rx_meta *meta, const uint8_
 
 static void receive_mads(struct adv_ucma *u)
 {
-	uint64_t before = adv_qp1_counters(u->qp1)->dropped;
+	const struct adv_qp1_counters *now = adv_qp1_counters(u->qp1), before = *now;
+	struct adv_ledger *ledger = u->daemon->ledger;
 
 	adv_qp1_receive(u->qp1, PACKETS_A_ROUND, receive_mad, u);
-	u->daemon->ledger->qp1_dropped += adv_qp1_counters(u->qp1)->dropped - before;
+	ledger->qp1_dropped += now->dropped - before.dropped;
+	ledger->counted[BAD_PKEY] += now->bad_pkey - before.bad_pkey;
 }
 
 static void receive_after_bell(struct adv_ucma *u)

@@ -155,6 +155,8 @@ static int assemble(struct adv_device *d, char *why, size_t why_len)
 		snprintf(why, why_len, "%s", strerror(err));
 		return err;
 	}
+	if (d->first == d)
+		adv_device_check_pkeys(d);
 	err = adv_device_fault_start(d, why, why_len);
 	if (err)
 		return err;

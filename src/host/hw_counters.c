@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The names are from the Linux kernel's drivers/infiniband/hw/mlx5/counters.c, except
- * out_of_memory. */
+ * out_of_memory and qp_pkey_violations (P_KeyViolations of IBTA 14.2.5.6). */
 #include "host/hw_counters.h"
 
 #include <stddef.h>
@@ -28,6 +28,7 @@ static const struct counter counters[] = {
 	ENGINE(out_of_memory),
 	ENGINE(out_of_sequence),
 	ENGINE(packet_seq_err),
+	{"qp_pkey_violations", offsetof(struct adv_counters, engine.rx_bad_pkey)},
 	ENGINE(req_cqe_error),
 	ENGINE(req_remote_access_errors),
 	ENGINE(req_remote_invalid_request),

@@ -31,11 +31,6 @@ int adv_engine_set_pkeys(struct adv_engine *e, const struct adv_pkey_table *pkey
 	return 0;
 }
 
-const struct adv_pkey_violation *adv_engine_pkey_violation(const struct adv_engine *e)
-{
-	return &e->pkey_violation;
-}
-
 void adv_engine_set_senders(struct adv_engine *e, const _Atomic uint16_t *port,
 			    const _Atomic uint16_t *home)
 {

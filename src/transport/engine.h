@@ -187,17 +187,6 @@ int adv_engine_set_gids(struct adv_engine *e, const struct adv_engine_gid *gids,
  * their P_Keys. EINVAL: the table is empty or longer than ADV_PKEYS_MAX. */
 int adv_engine_set_pkeys(struct adv_engine *e, const struct adv_pkey_table *pkeys);
 
-/* The newest packet that was dropped because of its P_Key, see rx_bad_pkey. */
-struct adv_pkey_violation {
-	struct adv_gid sgid; /* its source */
-	uint32_t qpn;	     /* its destination QP */
-	uint16_t pkey;	     /* its P_Key */
-	uint16_t own;	     /* the P_Key of that QP */
-};
-
-/* Returns that packet. All 0: there was none. */
-const struct adv_pkey_violation *adv_engine_pkey_violation(const struct adv_engine *e);
-
 /*
  * Sets the tables of sending processes of this machine. Both tables have ADV_PREFIXES entries, by
  * the prefix of the sender's QP number (wire/slot.h). `port`: UDP port of the process that has the

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Receives packets: finds the queue pair of each packet and checks the sender. */
+#include "base/log.h"
 #include "base/probe.h"
 #include "transport/address.h"
 #include "transport/completer.h"
@@ -12,18 +13,25 @@
 #include "transport/unreliable.h"
 #include "transport/unusual.h"
 
-/* True if the packet's P_Key matches that of the QP. Else counts and notes the violation, and does
- * not change the QP. */
-static bool pkey_good(struct adv_qp *qp, const struct adv_bth *bth, const struct adv_rx_meta *meta)
-{
-	struct adv_engine *e = qp->engine;
+#define PKEY_WARN_NS 1000000000u
 
-	if (adv_pkeys_match(bth->pkey, qp->pkey))
-		return true;
+/* Counts a packet whose P_Key does not match that of the QP, and logs it at most once a second: the
+ * sender learns nothing. */
+static void refuse_pkey(struct adv_qp *qp, uint64_t now, const struct adv_bth *bth,
+			const struct adv_rx_meta *meta)
+{
+	bool limited = ((bth->pkey ^ qp->pkey) & ADV_PKEY_BASE) == 0;
+	struct adv_engine *e = qp->engine;
+	char from[ADV_GID_TEXT_LENGTH];
+
 	e->counters.rx_bad_pkey++;
-	e->pkey_violation = (struct adv_pkey_violation){
-		.sgid = meta->sgid, .qpn = qp->qpn, .pkey = bth->pkey, .own = qp->pkey};
-	return false;
+	if (now < e->pkey_warn_at)
+		return;
+	e->pkey_warn_at = now + PKEY_WARN_NS;
+	adv_warn("queue pair 0x%06x: dropped a packet of %s with P_Key 0x%04x: the queue pair has "
+		 "0x%04x, %s (IBTA 10.9.3)",
+		 qp->qpn, adv_gid_text(&meta->sgid, from), bth->pkey, qp->pkey,
+		 limited ? "and both are limited members" : "of another partition");
 }
 
 /* True if the destination of a UD packet is an address of the GID table or a multicast group. A
@@ -52,8 +60,10 @@ static void deliver_packet(struct adv_engine *e, struct adv_qp *qp, uint64_t now
 		c->rx_no_qp++;
 		return;
 	}
-	if (!pkey_good(qp, &in->h->bth, in->meta))
+	if (!adv_pkeys_match(in->h->bth.pkey, qp->pkey)) {
+		refuse_pkey(qp, now, &in->h->bth, in->meta);
 		return;
+	}
 	if (qp->type == IBV_QPT_UD) {
 		if (!is_our_address(e, in))
 			c->rx_bad_address++;

@@ -134,7 +134,7 @@ struct adv_engine {
 	struct adv_engine_gid *gids;
 	unsigned gid_count;
 	struct adv_pkey_table pkeys;
-	struct adv_pkey_violation pkey_violation;
+	uint64_t pkey_warn_at;		     /* earliest time of the next warning about a P_Key */
 	const _Atomic uint16_t *sender_port; /* by prefix, see adv_engine_set_senders(); or NULL */
 	const _Atomic uint16_t *sender_home;
 	const void *owner; /* owner of new objects */

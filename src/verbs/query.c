@@ -172,6 +172,23 @@ static void fill_port(const struct adv_gid_table *table, struct ibv_port_attr *a
 		       &attr->active_speed);
 }
 
+/* Counts the packets with a wrong P_Key or Q_Key that queue pairs of the device have dropped. 0 in
+ * a child of fork(). */
+static void fill_violations(struct adv_device *device, struct ibv_port_attr *attr)
+{
+	const struct adv_engine_counters *c;
+	struct adv_device *shard;
+
+	if (adv_device_is_foreign(device))
+		return;
+	for (unsigned i = 0; (shard = adv_device_shard(device, i)); i++) {
+		c = adv_engine_counters(adv_device_lock(shard));
+		attr->bad_pkey_cntr += (uint32_t)c->rx_bad_pkey;
+		attr->qkey_viol_cntr += (uint32_t)c->rx_bad_qkey;
+		adv_device_unlock(shard);
+	}
+}
+
 int adv_ibv_gids_of_port(struct ibv_context *context, uint32_t port_num, const char *call,
 			 struct adv_gid_table **table)
 {
@@ -194,6 +211,7 @@ int adv_ibv_query_port(struct ibv_context *context, uint8_t port_num, struct ibv
 	if (err)
 		return err;
 	fill_port(table, &full);
+	fill_violations(adv_ibv_context_of(context)->device, &full);
 	adv_ibv_kind()->limit_port(&full);
 	free(table);
 	if (attr_size > sizeof(full)) {

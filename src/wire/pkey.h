@@ -11,10 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ADV_PKEY_DEFAULT 0xffffu /* full member of the default partition */
-#define ADV_PKEY_FULL	 0x8000u
-#define ADV_PKEY_BASE	 0x7fffu
-#define ADV_PKEYS_MAX	 128 /* entries of a table */
+#define ADV_PKEY_DEFAULT   0xffffu /* full member of the default partition */
+#define ADV_PKEY_FULL	   0x8000u
+#define ADV_PKEY_BASE	   0x7fffu
+#define ADV_PKEYS_MAX	   128 /* entries of a table */
+
+#define ADV_PKEYS_VARIABLE "ADVERB_PKEYS" /* environment variable with the table of adverbd */
 
 /* The table of a port. It has no empty entries and no equal ones. It may have a partition twice,
  * with full and with limited membership. */

@@ -89,6 +89,36 @@ def connection_manager(lab):
     fabric.down()
 
 
+# Tenants of one fabric: partition 1 has hosts 0 and 2, partition 2 has hosts 1 and 3. Host 2 is a limited
+# member, and host 1 is a limited member of partition 1 as well.
+TENANTS = ("0x8001", "0x8002,0x0001", "0x0001", "0x8002")
+
+
+@case("fabric", "tenants")
+def tenants(lab):
+    """P_Keys keep the tenants of a fabric apart: a program reaches the hosts of its partition only."""
+    fabric = Fabric(lab, DUMBBELL)
+    on = [[*fabric.on(host), "env", f"ADVERB_PKEYS={pkeys}"] for host, pkeys in enumerate(TENANTS)]
+    for server, client in ((0, 2), (3, 1)):
+        _, text = cm_pair(lab, ["rping", "-s", "-a", address(server), "-C", "2"],
+                          ["rping", "-c", "-v", "-a", address(server), "-C", "2"],
+                          server_prefix=on[server], client_prefix=on[client])
+        demand(text, r"^ping data: rdma-ping-\d+: [A-z]", 2)
+    base = ["ib_write_bw", "-F", "-n", "20"]
+    # Another partition; two limited members; a full and a limited member of one partition.
+    for server, client, index, reaches in ((1, 0, 0, False), (2, 1, 1, False), (0, 1, 1, True)):
+        one = lab.start(base, prefix=on[server])
+        lab.wait_listening(one, 18515)
+        # Retries end soon where nothing arrives.
+        patience = [] if reaches else ["-u", "8"]
+        two = lab.start([*base, *patience, f"--pkey_index={index}", address(server)], prefix=on[client])
+        two.wait(60)
+        if ("Failed status 12" in two.output()) == reaches or (reaches and two.popen.returncode):
+            raise Failure(f"h{client} to h{server}:\n{two.describe()}\n{one.describe()}")
+        one.kill()
+    fabric.down()
+
+
 @case("fabric", "hosts-apart")
 def hosts_apart(lab):
     """Each host has its own name, addresses and ports; there is one fabric; errors are clear."""

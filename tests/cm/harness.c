@@ -21,8 +21,15 @@ struct adv_cm_addr addr_of(const struct adv_gid *ip, uint16_t port)
 
 void node_open(struct node *n, unsigned number, uint64_t seed)
 {
-	struct adv_cm_config config = {.seed = seed};
+	node_open_with(n, number, seed, "0xffff");
+}
 
+void node_open_with(struct node *n, unsigned number, uint64_t seed, const char *pkeys)
+{
+	struct adv_cm_config config = {.seed = seed};
+	char why[80];
+
+	assert_true(adv_pkey_table_parse(pkeys, &config.pkeys, why, sizeof(why)));
 	n->gid = ipv4(number);
 	n->guid = 0xad0b000000000000u + number;
 	config.node_guid = htobe64(n->guid);

@@ -36,6 +36,8 @@ struct pair {
 struct adv_gid ipv4(unsigned last);
 struct adv_cm_addr addr_of(const struct adv_gid *ip, uint16_t port);
 void node_open(struct node *n, unsigned number, uint64_t seed);
+/* As node_open(), with a P_Key table as adv_pkey_table_parse() reads it. */
+void node_open_with(struct node *n, unsigned number, uint64_t seed, const char *pkeys);
 void node_close(struct node *n);
 
 /* Setup for cmocka: *state is a struct pair. The teardown checks that all ended ids are freed. */

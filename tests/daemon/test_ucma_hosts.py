@@ -4,6 +4,7 @@
 
 import contextlib
 import errno
+import os
 import pathlib
 import signal
 import socket
@@ -46,8 +47,9 @@ def host_without_daemon(build):
 
 
 @contextlib.contextmanager
-def two_hosts(build, mtu=1500):
-    """Yields (host, daemon here, Cm here, daemon there, Cm there); this process is here."""
+def two_hosts(build, mtu=1500, options=((), ())):
+    """Yields (host, daemon here, Cm here, daemon there, Cm there); this process is here. `options` are those
+    of the daemon here and of the one there."""
     host = Host()
     with contextlib.ExitStack() as stack:
         stack.callback(host.close)
@@ -56,10 +58,10 @@ def two_hosts(build, mtu=1500):
         prepare("nt0", 0, mtu)
         with host:
             prepare("nt1", 1, mtu)
-            there = Daemon(build)
+            there = Daemon(build, *options[1])
             there.__enter__()
         stack.callback(there_end, host, there)
-        here = stack.enter_context(Daemon(build))
+        here = stack.enter_context(Daemon(build, *options[0]))
         with host:
             server = Cm()
         client = Cm()
@@ -100,6 +102,47 @@ def connects(build):
                 server.event(ucma.DISCONNECTED)
             _, port = client.listener("0.0.0.0")
             connect(server, client, LINKS[0][0], port)
+
+
+def expect_partitions(here, client, server):
+    """The tables: 0x0001 and 0x8003 here, 0x8002 and 0x8001 there."""
+    _, port = server.listener("0.0.0.0")
+    active, passive = connect(client, server, LINKS[0][1], port)
+    assert client.route(active).pkey == 0x0001, client.route(active).pkey
+    assert server.route(passive).pkey == 0x8001, server.route(passive).pkey
+    _, port = client.listener("0.0.0.0")
+    number = server.ready(LINKS[0][0], port)
+    assert server.route(number).pkey == 0x8002
+    refusal = "its P_Key 0x8002 matches none of this port"
+    before = here.said().count(refusal)
+    server.command(ucma.CONNECT, number)
+    wait_for(lambda: here.said().count(refusal) > before)
+    client.no_event()
+
+
+def partitions(build):
+    """Connections use the first P_Key of a side and the entry of the other one that matches. A message of
+    another partition is dropped and logged. A new worker has the same table."""
+    options = ["--pkeys", "0x0001,0x8003"], ["--pkeys", "0x8002,0x8001"]
+    with two_hosts(build, options=options) as (_, here, client, _, server):
+        expect_partitions(here, client, server)
+        with adverbd.Client() as control:
+            here.kill(control.status()["worker"])
+        with Cm() as another:
+            another.wait_for_address(LINKS[0][0])
+            expect_partitions(here, another, server)
+
+
+def option_of_pkeys(build):
+    """A P_Key table that cannot be is refused, also that of the environment."""
+    for text in "0x8000", "1,1", "0xfffff", "", "1;2", ",".join(map(str, range(1, 130))):
+        for options, env in ((["--pkeys", text], {}), ([], {"ADVERB_PKEYS": text})):
+            if not options and not text:
+                continue  # an empty variable is none
+            done = subprocess.run([build / "adverbd", "--foreground", *options], check=False, text=True,
+                                  env={**os.environ, **env}, stderr=subprocess.PIPE,
+                                  stdin=subprocess.DEVNULL, timeout=PATIENCE)
+            assert done.returncode and "P_Key" in done.stderr, done
 
 
 def mtu_of(cm, number):
@@ -325,5 +368,5 @@ def neighbour_found(build):
 
 
 if __name__ == "__main__":
-    adverbd.main([connects, mtu_differs, leaves_elsewhere, host_vanishes, nobody_there,
+    adverbd.main([connects, partitions, option_of_pkeys, mtu_differs, leaves_elsewhere, host_vanishes, nobody_there,
                   forged_icmp, signal_ends, last_words, kernel_asks, neighbour_found])

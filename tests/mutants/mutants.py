@@ -22,6 +22,7 @@ DCQCN = "src/transport/dcqcn.c"
 ENGINE_EVENTS = "src/transport/engine_events.c"
 ENGINE_RX = "src/transport/engine_rx.c"
 ENGINE_TX = "src/transport/engine_tx.c"
+PKEY = "src/wire/pkey.h"
 FAST_RECEIVE = "src/transport/fast_receive.c"
 FAST_SEND = "src/transport/fast_send.c"
 FLIGHT = "src/transport/flight.c"
@@ -566,6 +567,8 @@ MUTANTS = [
     ("datagram-pkey", "the P_Key of a datagram's first packet counts for all", FAST_RECEIVE,
      "(adv_get_be64(pkt->data) & TARGET_MASK) != e->rx_bth",
      "(adv_get_be64(pkt->data) & ADV_QPN_MASK) != (e->rx_bth & ADV_QPN_MASK)"),
+    ("pkey-limited", "two limited members of a partition reach each other", PKEY,
+     "((a | b) & ADV_PKEY_FULL)", "(a | b)"),
     ("datagram-state", "a queue pair that became unusual takes the rest of the datagram", FAST_RECEIVE,
      "deliver(e, qp->unusual & ADV_UNUSUAL_FOR_REQUEST ? NULL : qp, now, pkt);",
      "deliver(e, qp, now, pkt);"),

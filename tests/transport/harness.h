@@ -118,7 +118,8 @@ struct net {
 	unsigned region_count;
 	net_hook *hook;
 	void *arg;
-	uint64_t sent; /* number of sent packets */
+	uint64_t sent;	 /* number of sent packets */
+	bool partitions; /* QPs may send other P_Keys than ADV_PKEY_DEFAULT */
 	bool trace;
 	uint64_t order; /* packets that arrive at the same time keep the order of sending */
 	struct flight *flight;
@@ -180,6 +181,7 @@ struct options {
 	uint8_t max_dest_rd_atomic;
 	unsigned access;
 	uint32_t qkey;
+	uint16_t pkey_index;
 	bool sig_all;
 	bool ipv4;
 	struct ibv_qp_cap cap;

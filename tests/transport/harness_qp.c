@@ -105,6 +105,7 @@ int end_to_init(struct end *end, const struct options *o)
 {
 	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
 				.port_num = 1,
+				.pkey_index = o->pkey_index,
 				.qp_access_flags = o->access,
 				.qkey = o->qkey};
 	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;

@@ -315,17 +315,12 @@ void adv_selective_all_lost(struct adv_qp *qp, uint32_t psn)
 	s->lost_end = qp->req.max_psn;
 }
 
-/* After a timeout the oldest packet is lost, and so are all that were sent again. If no packet was
- * acknowledged since the last timeout, the responder may have dropped what it kept. */
+/* After a timeout the oldest packet is lost, and so are all that were sent again. */
 static void lost_by_timeout(struct adv_qp *qp)
 {
 	struct adv_selective *s = qp->selective;
 	uint32_t una = qp->req.una_psn;
 
-	if (s->timed_out) {
-		clear_notes(s);
-		s->highest = s->lost_end = una;
-	}
 	s->timed_out = true;
 	s->resent = una;
 	s->lost_end = later(s->lost_end, adv_psn_add(una, 1));

@@ -151,6 +151,43 @@ static void test_pauses(void **state)
 	run_close(&r);
 }
 
+/* The same for a switch whose peer has paused it. */
+static void test_pauses_of_a_switch(void **state)
+{
+	const struct adv_egress *e;
+	struct run r;
+
+	run_open(&r, "[network]\ntopology = incast\nsenders = 1\n" HOST
+		     "[flow]\nfrom = 0\nto = 1\nbytes = 5MB\n"
+		     "[storm]\nhost = 1\nfrom = 100us\nto = 300us\n"
+		     "[failure]\nlink = 1\nfrom = 200us\nto = 210us\n");
+	e = adv_switch_egress(adv_fabric_switch(r.f, 0), 1);
+	adv_fabric_run(r.f, 200 * US - 1);
+	assert_int_equal(e->paused, 1 << 3);
+	adv_fabric_run(r.f, 200 * US);
+	assert_int_equal(e->paused, 0);
+	run_to_end(&r);
+	net_all_done(&(struct net){.f = r.f}, 1);
+	run_close(&r);
+}
+
+/* A frame of 33.5 us at 1 Gb/s is lost if the cable fails while it is sent, and also if the cable
+ * works again while it is sent. */
+static void test_frames_that_are_being_sent(void **state)
+{
+	struct run r;
+
+	run_open(&r, "[network]\ntopology = pair\nspeed = 1Gb/s\n" HOST
+		     "[flow]\nfrom = 0\nto = 1\nbytes = 1MB\n"
+		     "[failure]\nlink = 0\nfrom = 10us\nto = 40us\n");
+	adv_fabric_run(r.f, 3 * 8000 * RUN_MIDDLE(4096) + 1 * US);
+	assert_int_equal(adv_fabric_lost(r.f), 2);
+	assert_int_equal(adv_fabric_received(r.f, 0), 4096);
+	run_to_end(&r);
+	net_all_done(&(struct net){.f = r.f}, 1);
+	run_close(&r);
+}
+
 /* Nothing is lost from the account of frames, and everything arrives, whatever fails when. */
 static void test_many_failures(void **state)
 {
@@ -275,6 +312,8 @@ int main(void)
 		cmocka_unit_test(test_routes_avoid_the_cable),
 		cmocka_unit_test(test_a_host_is_cut_off),
 		cmocka_unit_test(test_pauses),
+		cmocka_unit_test(test_pauses_of_a_switch),
+		cmocka_unit_test(test_frames_that_are_being_sent),
 		cmocka_unit_test(test_many_failures),
 		cmocka_unit_test(test_arguments),
 		cmocka_unit_test(test_route_without),

@@ -97,10 +97,16 @@ static void test_timely(void **state)
 	rtt_of(&f, 1000);
 	rate *= 1 - beta * 0.5;
 	near(f.cc.rate, rate);
-	/* Below T_low, 50 us: a step, also with a positive gradient. */
+	/* Below T_low, 50 us: a step. */
 	rtt_of(&f, 40);
 	rate += 10e3;
 	near(f.cc.rate, rate);
+	/* With a positive gradient too. */
+	start(&f, ADV_CC_TIMELY, 10000);
+	f.cc.rate = 5000000;
+	rtt_of(&f, 10);
+	rtt_of(&f, 40);
+	assert_int_equal(f.cc.rate, 5020000);
 	/* A fresh flow: from 100 to 120 us the gradient is 0.875 x 20 / 20. */
 	start(&f, ADV_CC_TIMELY, 10000);
 	rtt_of(&f, 100);

@@ -160,6 +160,67 @@ static void test_the_long_timer(void **state)
 	net_close(s.net);
 }
 
+/* A PSN a window later is another packet: nothing is known of it. */
+static void test_notes_do_not_remain(void **state)
+{
+	uint64_t at[2] = {0, 0}; /* times of the newest transmissions */
+	struct setup s;
+
+	set_up(&s, 0);
+	s.watch.lose[0] = 5;
+	s.watch.lose[1] = WINDOW + 10 + 1; /* PSN 5 was sent twice */
+	s.watch.lose[2] = WINDOW + 12 + 1;
+	write_packets(&s, 3 * WINDOW);
+	assert_int_equal(s.watch.requests, 3 * WINDOW + 3);
+	for (unsigned i = 0; i < s.watch.requests; i++)
+		if (s.watch.request[i] == psn(WINDOW + 10))
+			at[0] = s.watch.at[i];
+		else if (s.watch.request[i] == psn(WINDOW + 12))
+			at[1] = s.watch.at[i];
+	assert_in_range(at[1] - at[0], 0, NET_DELAY);
+	assert_int_equal(adv_engine_counters(s.net->node[0].e)->local_ack_timeout_err, 0);
+	net_close(s.net);
+}
+
+/* Reports that wait until the responder may send are all sent. */
+static void test_reports_wait(void **state)
+{
+	struct setup s;
+
+	set_up(&s, 0);
+	s.watch.lose[0] = 5;
+	adv_engine_hold(s.net->node[1].e, UINT64_MAX);
+	end_op(s.a, IBV_WR_RDMA_WRITE, 7, s.ra, 0, 30 * MTU, s.rb, 0);
+	net_run(s.net, 10 * US);
+	assert_int_equal(s.watch.naks, 0);
+	adv_engine_hold(s.net->node[1].e, 0);
+	net_run(s.net, SEC);
+	expect_send(s.a, 0, 7, IBV_WC_SUCCESS);
+	assert_int_equal(s.watch.naks, 24);
+	for (unsigned i = 0; i < 24; i++)
+		assert_int_equal(s.watch.kept[i], psn(6 + i));
+	assert_int_equal(s.watch.requests, 31);
+	net_close(s.net);
+}
+
+/* A packet a window after the expected one is not kept: its place is that of another PSN. */
+static void test_a_packet_too_far_ahead(void **state)
+{
+	struct adv_headers h = {.bth = {.opcode = ADV_SERVICE_RC | ADV_OP_WRITE_MIDDLE,
+					.pkey = ADV_PKEY_DEFAULT,
+					.psn = psn(WINDOW + 6)}};
+	struct setup s;
+
+	set_up(&s, 0);
+	h.bth.dest_qpn = adv_qp_num(s.b->qp);
+	net_inject_packet(s.net, 0, 1, &h, MTU);
+	net_run(s.net, 10 * US);
+	assert_int_equal(s.watch.naks, 0);
+	s.watch.lose[0] = 5;
+	write_packets(&s, 10);
+	net_close(s.net);
+}
+
 /* If all packets are lost, the timer sends the oldest one again. Its acknowledgement shows that the
  * others are lost too. */
 static void test_all_packets_are_lost(void **state)
@@ -316,6 +377,9 @@ int main(void)
 		cmocka_unit_test(test_only_lost_packets_are_sent_again),
 		cmocka_unit_test(test_the_short_timer),
 		cmocka_unit_test(test_the_long_timer),
+		cmocka_unit_test(test_notes_do_not_remain),
+		cmocka_unit_test(test_reports_wait),
+		cmocka_unit_test(test_a_packet_too_far_ahead),
 		cmocka_unit_test(test_all_packets_are_lost),
 		cmocka_unit_test(test_the_timer_becomes_long),
 		cmocka_unit_test(test_a_retransmission_is_lost),

@@ -90,12 +90,36 @@ static void check_addresses(struct adv_doctor *d, const struct adv_gid_table *t)
 			  first->ifname, first->if_mtu);
 }
 
+/* Says which P_Key connections use, if the table is not the default one. A port whose first entry
+ * is a limited membership cannot connect to itself: d->own is then not used. */
+static void check_partitions(struct adv_doctor *d, const struct adv_pkey_table *t)
+{
+	uint16_t first = t->pkey[0];
+
+	if (t->count == 1 && first == ADV_PKEY_DEFAULT)
+		return;
+	if (adv_pkey_match_index(t, first) >= 0) {
+		adv_doctor_report(d, ADV_GOOD, "partitions", NULL,
+				  "%u P_Keys; connections use 0x%04x", t->count, first);
+		return;
+	}
+	adv_doctor_report(d, ADV_GOOD, "partitions",
+			  "for other hosts: put a full membership (0x8000 | partition) first "
+			  "(adverbd --pkeys)",
+			  "%u P_Keys; connections use 0x%04x, a limited membership: they reach "
+			  "full members of the partition only, and not this machine",
+			  t->count, first);
+	d->own_len = 0;
+}
+
 void adv_doctor_check_network(struct adv_doctor *d)
 {
 	static struct adv_gid_table table;
 	struct adv_control *c = reach_daemon(d);
 
-	if (c && adv_cli_gids(c, &table))
+	if (c && adv_cli_gids(c, &table)) {
 		check_addresses(d, &table);
+		check_partitions(d, &table.pkeys);
+	}
 	adv_control_close(c);
 }

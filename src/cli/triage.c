@@ -122,8 +122,8 @@ static void add_silence(struct findings *f, const struct adv_triage_facts *t)
 		add(f, ADV_BRANCH_SET_UP,
 		    "the queue pair number or the GID may be another queue pair's, or the P_Key "
 		    "of another partition",
-		    "compare them at both ends: adverb res qp, pkey_index; qp_pkey_violations "
-		    "of adverb stat there");
+		    "compare them at both ends: adverb res qp; for the P_Key, look for "
+		    "qp_pkey_violations in adverb stat there");
 	} else if (t->cm == ADV_PROBE_REFUSED || t->echo == ADV_PROBE_ANSWERED) {
 		add(f, ADV_BRANCH_FABRIC,
 		    "the peer's host can be reached, but UDP port 4791 does not get through",

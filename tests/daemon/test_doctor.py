@@ -104,5 +104,19 @@ def another_daemon_program(build):
         assert "adverbd runs for" in found["daemon"]["finding"], found
 
 
+def partitions(build):
+    """A limited member cannot connect to itself: the doctor says so, and does not report a closed port."""
+    for table, first, itself in ("0xffff", None, True), ("0x8001,0x0002", "0x8001", True), \
+            ("0x0002,0x8001", "0x0002", False):
+        no_daemon()
+        with Daemon(build, "--pkeys", table):
+            status, found = doctor(build)
+            assert status == 0 and ("itself" in found) == itself, found
+            assert ("partitions" in found) == bool(first), found
+            if first:
+                assert f"connections use {first}" in found["partitions"]["finding"], found
+
+
 if __name__ == "__main__":
-    adverbd.main([a_machine_alone, a_peer_with_and_without_a_daemon, the_port_is_taken, another_daemon_program])
+    adverbd.main([a_machine_alone, a_peer_with_and_without_a_daemon, the_port_is_taken, another_daemon_program,
+                  partitions])

@@ -37,7 +37,7 @@ void adv_device_send_further_batches(struct adv_device *d, uint64_t now)
 void adv_device_end_hold(struct adv_device *d, uint64_t now)
 {
 	if (d->held)
-		adv_progress_held(&d->progress, now - d->held_since);
+		adv_progress_hold_ended(&d->progress.hold, now - d->held_since);
 	d->held = 0;
 	adv_device_send_packets(d, now);
 }

@@ -69,6 +69,25 @@ static unsigned drain_sockets(struct adv_device *d, bool *more)
 	return packets;
 }
 
+/* Looks for further packets before the thread sleeps. Releases the lock between two looks. */
+static void spin(struct adv_device *d, const struct adv_progress_wakeup *w, bool *more)
+{
+	unsigned packets;
+	uint64_t now;
+
+	if (*more || !adv_progress_spins(&d->progress, adv_clock_ns()))
+		return;
+	do {
+		adv_device_release(d);
+		adv_lock_pause();
+		adv_lock_take(&d->lock);
+		packets = drain_sockets(d, more);
+		now = adv_clock_ns();
+		if (packets)
+			adv_device_perform(d, adv_progress_received(&d->progress, now, packets, w));
+	} while (adv_progress_spins_on(&d->progress, now, packets) && !*more);
+}
+
 /* Plans the thread's sleep. Call it with the lock held; it releases the lock. */
 static void plan_sleep(struct adv_device *d, bool more)
 {
@@ -100,6 +119,7 @@ static void make_progress(struct adv_device *d, struct adv_progress_wakeup *w)
 
 		adv_device_perform(d,
 				   adv_progress_received(&d->progress, adv_clock_ns(), packets, w));
+		spin(d, w, &more);
 	}
 	plan_sleep(d, more);
 	if (w->sources & ADV_PROGRESS_BY_NOTICE)

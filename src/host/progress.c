@@ -54,9 +54,6 @@
 #define QUICK_POSTS_MAX (1u << 14)
 #define LINGER_LONGEST	(100 * US) /* two wake-ups, if the peer's posts do not linger */
 #define LINGER_VAIN	4	   /* useless lingering posts, until posts do not linger */
-#define HOLD_LONGEST	(50 * US)  /* longest hold of a request that is not too long */
-#define HOLD_COST	1024
-#define HOLD_COST_MAX	(1u << 20)
 
 /* ---- the table ---- */
 
@@ -209,6 +206,8 @@ void adv_progress_init(struct adv_progress *p, uint64_t deadline)
 		.idle = IDLE_FIRST,
 		.look_interval = LOOK_FIRST,
 		.quick_needed = QUICK_POSTS,
+		.hold.cost = ADV_PROGRESS_HOLD_COST,
+		.spin.signs = ADV_PROGRESS_SPIN_SIGNS,
 	};
 }
 
@@ -362,29 +361,9 @@ unsigned adv_progress_arms(struct adv_progress *p)
 	return follow_table(p, ARMS);
 }
 
-/*
- * A request must not be held for longer than the program needs to post the next ones, so only a
- * program that polls steadily may hold. If a request was held for too long, the program does
- * something else: the next HOLD_COST small requests are sent at once. Each further time this number
- * doubles.
- */
 bool adv_progress_may_hold(struct adv_progress *p)
 {
-	if (p->hold_off) {
-		p->hold_off--;
-		return false;
-	}
-	return adv_progress_state(p) == ADV_PROGRESS_POLLER;
-}
-
-void adv_progress_held(struct adv_progress *p, uint64_t ns)
-{
-	if (ns <= HOLD_LONGEST)
-		return;
-	p->hold_cost = p->hold_cost ? p->hold_cost : HOLD_COST;
-	p->hold_off = p->hold_cost;
-	if (p->hold_cost < HOLD_COST_MAX)
-		p->hold_cost *= 2;
+	return adv_progress_hold_permits(&p->hold) && adv_progress_state(p) == ADV_PROGRESS_POLLER;
 }
 
 /* ---- a polling program on a crowded processor ---- */
@@ -610,6 +589,8 @@ unsigned adv_progress_enters(struct adv_progress *p, uint64_t now, struct adv_pr
 	unsigned actions;
 
 	set_kick(p, ADV_PROGRESS_NO_KICK);
+	if (is_armed(state) && w->sources & ADV_PROGRESS_BY_PACKET)
+		adv_progress_spin_slept(&p->spin, now);
 	if (is_waiter(state)) /* the notification may be for the waiting thread */
 		return ADV_PROGRESS_WAKE_WAITER;
 	if (!is_armed(state) && state != ADV_PROGRESS_NOBODY &&
@@ -652,6 +633,25 @@ unsigned adv_progress_received(struct adv_progress *p, uint64_t now, unsigned pa
 	return p->useless >= p->useless_limit ? follow_table(p, USELESS) : 0;
 }
 
+/* True if the thread receives, and the program has made no call since. */
+static bool is_left_alone(const struct adv_progress *p)
+{
+	return adv_progress_state(p) == ADV_PROGRESS_THREAD && p->trial && !p->trial_polled;
+}
+
+bool adv_progress_spins(struct adv_progress *p, uint64_t now)
+{
+	return is_left_alone(p) && !adv_progress_is_crowded(p, now) &&
+	       adv_progress_spin_begins(&p->spin, now);
+}
+
+bool adv_progress_spins_on(struct adv_progress *p, uint64_t now, unsigned packets)
+{
+	if (!packets && now - p->spin.look > ADV_PROGRESS_PREEMPTED)
+		adv_progress_assume_crowded(p, now);
+	return adv_progress_spin_goes_on(&p->spin, now, packets, is_left_alone(p));
+}
+
 void adv_progress_sleeps(struct adv_progress *p, uint64_t now, const struct adv_progress_plan *plan)
 {
 	if (plan->activity != p->activity)
@@ -659,6 +659,7 @@ void adv_progress_sleeps(struct adv_progress *p, uint64_t now, const struct adv_
 	else if (p->wake_at && now >= p->wake_at && p->idle < IDLE_LONGEST)
 		p->idle *= 2;
 	p->activity = plan->activity;
+	p->spin.slept_at = now;
 	if (p->acks_wait)
 		p->idle = IDLE_ACKS;
 	p->acks_wait = false;

@@ -21,9 +21,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "host/progress_hold.h"
+#include "host/progress_spin.h"
+
 #define ADV_PROGRESS_NEVER UINT64_MAX
 #define ADV_PROGRESS_PAUSE 2000 /* ns between two polls: another process may have run */
-/* ns; a longer time between two polls of a loop shows that another process ran */
+/* ns between two polls of a loop; if it is longer, another process ran */
 #define ADV_PROGRESS_PREEMPTED	400000
 #define ADV_PROGRESS_SPINS	8     /* polls without a packet before a polling program sleeps */
 #define ADV_PROGRESS_WAKE_SLACK 50000 /* ns; a timer may be late by this time */
@@ -108,8 +111,7 @@ struct adv_progress {
 	unsigned vain;		      /* consecutive polls without a packet, and without a post */
 	uint64_t vain_since;	      /* time of the first of these polls */
 	uint64_t paused_at;	      /* time of the last poll that was late */
-	uint64_t crowded_till; /* until this time, other processes are assumed to need the processor
-				*/
+	uint64_t crowded_till;	      /* until then, other processes need the processor */
 	bool unchecked;	      /* the thread's long sleep is from before the polling program slept */
 	uint64_t crowded_for; /* duration of the last such assumption, ns */
 	bool lingers;	      /* posts linger, see adv_progress_lingers() */
@@ -118,8 +120,9 @@ struct adv_progress {
 	unsigned quick_needed; /* value of quick_posts from which on posts linger */
 	unsigned linger_vain;  /* consecutive lingering posts that were useless */
 	uint64_t lingered;     /* time when the last of them received a WRITE; 0: it did not */
-	unsigned hold_off;     /* number of next small requests that are sent at once */
-	unsigned hold_cost;    /* next value of hold_off if a request is held too long */
+	struct adv_progress_hold hold;
+
+	struct adv_progress_spin spin; /* of the thread */
 
 	/* Used by the background thread only. */
 	unsigned left;		/* consecutive wake-ups whose packets were left to the program */
@@ -152,6 +155,8 @@ static inline void adv_progress_polled(struct adv_progress *p, uint64_t now)
 
 /* Handles a late poll: a polling loop polls at `now`, long after its last poll at `last`. */
 void adv_progress_paused(struct adv_progress *p, uint64_t last, uint64_t now);
+/* Records that other processes need the processor: the program does not spin for some time. */
+void adv_progress_assume_crowded(struct adv_progress *p, uint64_t now);
 /* Records that the late poll at `now` found packets. */
 void adv_progress_found_after_pause(struct adv_progress *p, uint64_t now);
 
@@ -284,9 +289,6 @@ unsigned adv_progress_linger_ends(struct adv_progress *p, uint64_t before, uint6
 /* True if a small request may be held, so that one system call sends several. */
 bool adv_progress_may_hold(struct adv_progress *p);
 
-/* Records that held requests are sent, after a hold of `ns`. */
-void adv_progress_held(struct adv_progress *p, uint64_t ns);
-
 /* ---- the first of the program's threads that wait for an event ---- */
 
 /* Begins the wait of a thread. */
@@ -327,6 +329,11 @@ unsigned adv_progress_enters(struct adv_progress *p, uint64_t now, struct adv_pr
 unsigned adv_progress_received(struct adv_progress *p, uint64_t now, unsigned packets,
 			       const struct adv_progress_wakeup *w);
 
+/* True if the thread should look for further packets before it sleeps, and after a look, if another
+ * look should follow. The thread releases the lock between two looks. */
+bool adv_progress_spins(struct adv_progress *p, uint64_t now);
+bool adv_progress_spins_on(struct adv_progress *p, uint64_t now, unsigned packets);
+
 /* The state of the device before the background thread sleeps. */
 struct adv_progress_plan {
 	uint64_t deadline; /* the earliest deadline */
@@ -337,8 +344,7 @@ struct adv_progress_plan {
 /* Plans the next sleep of the background thread, which then releases the lock. */
 void adv_progress_sleeps(struct adv_progress *p, uint64_t now,
 			 const struct adv_progress_plan *plan);
-/* Returns the time at which the background thread's sleep ends unless an event wakes it earlier;
- * ADV_PROGRESS_NEVER: no such time. UNLOCKED */
+/* Returns when the background thread's sleep ends at the latest, or ADV_PROGRESS_NEVER. UNLOCKED */
 uint64_t adv_progress_sleep_until(const struct adv_progress *p, uint64_t now);
 
 #endif

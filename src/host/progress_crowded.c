@@ -24,7 +24,7 @@
  * For CROWDED_FIRST the loop then sleeps instead of spinning. After that it spins again as a test.
  * If the signs are still there, it sleeps for twice as long.
  */
-static void assume_crowded(struct adv_progress *p, uint64_t now)
+void adv_progress_assume_crowded(struct adv_progress *p, uint64_t now)
 {
 	if (now - p->crowded_till > p->crowded_for)
 		p->crowded_for = CROWDED_FIRST;
@@ -45,11 +45,11 @@ void adv_progress_paused(struct adv_progress *p, uint64_t last, uint64_t now)
 		return;
 	p->paused_at = now;
 	if (now - last > ADV_PROGRESS_PREEMPTED)
-		assume_crowded(p, now);
+		adv_progress_assume_crowded(p, now);
 }
 
 void adv_progress_found_after_pause(struct adv_progress *p, uint64_t now)
 {
 	if (now >= p->crowded_till)
-		assume_crowded(p, now);
+		adv_progress_assume_crowded(p, now);
 }

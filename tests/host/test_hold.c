@@ -112,7 +112,7 @@ static uint64_t sent_by_posting(struct pair *p, unsigned n)
 	uint64_t before;
 
 	adv_lock_take(&p->a.d->lock);
-	p->a.d->progress.hold_off = 0;
+	p->a.d->progress.hold.off = 0;
 	adv_lock_release(&p->a.d->lock);
 	poll_steadily(p, 0);
 	before = sent(p);
@@ -183,13 +183,13 @@ static void test_no_poll(void **state)
 	uint64_t before;
 
 	begin(&p);
-	while (!p.a.d->progress.hold_off && may_try(&p, 2)) {
+	while (!p.a.d->progress.hold.off && may_try(&p, 2)) {
 		sent_by_posting(&p, 2);
 		last = p.b.buffer + p.next - 1;
 		WAIT_UNTIL(__atomic_load_n(last, __ATOMIC_ACQUIRE) == 1);
 		poll_steadily(&p, 2);
 	}
-	assert_true(p.a.d->progress.hold_off);
+	assert_true(p.a.d->progress.hold.off);
 	before = sent(&p);
 	post(&p);
 	post(&p);

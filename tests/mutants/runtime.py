@@ -8,6 +8,7 @@ PAIRS = "src/daemon/pairs.c"
 PROGRESS = "src/host/progress.c"
 PROGRESS_H = "src/host/progress.h"
 CROWDED = "src/host/progress_crowded.c"
+SPIN = "src/host/progress_spin.c"
 CHOICE = "src/link/copy_choice.c"
 PULL = "src/link/pull.c"
 RING = "src/link/ring.c"
@@ -233,6 +234,22 @@ RUNTIME = [
     ("progress-found-post", "a completion found before a post counts as a poll at the thread's next wake-up",
      PROGRESS_H, "\t\tatomic_store_explicit(&p->found, false, memory_order_relaxed);\n\t\tadv_progress_polled(p, now);\n",
      "\t\tadv_progress_polled(p, now);\n"),
+    ("hold-forgives", "short holds do not make up for long ones", "src/host/progress_hold.c",
+     "\t\th->cost /= 2;", "\t\th->cost /= 1;"),
+    ("spin-signs", "long sleeps count as short ones", SPIN,
+     "<= SPIN_WORTH ? s->short_sleeps + 1 : 0", "<= SPIN_WORTH ? s->short_sleeps + 1 : s->short_sleeps"),
+    ("spin-vain", "spins in vain never end", SPIN,
+     "\ts->active = false;\n", ""),
+    ("spin-again", "spins in vain begin again as soon as before", SPIN,
+     "\t\ts->signs *= 2;", "\t\ts->signs *= 1;"),
+    ("spin-total", "a stream of packets keeps the thread from its notices", SPIN,
+     " && now - s->since < SPIN_TOTAL", ""),
+    ("spin-call", "the thread spins on after a call of the program", PROGRESS,
+     "ADV_PROGRESS_THREAD && p->trial && !p->trial_polled", "ADV_PROGRESS_THREAD && !p->trial_polled"),
+    ("spin-poll", "the thread spins on after a poll of the program", PROGRESS,
+     "ADV_PROGRESS_THREAD && p->trial && !p->trial_polled", "ADV_PROGRESS_THREAD && p->trial"),
+    ("spin-crowded", "the thread spins on a crowded processor", PROGRESS,
+     " && !adv_progress_is_crowded(p, now) &&\n\t       adv_progress_spin", " &&\n\t       adv_progress_spin"),
     ("linger-loop", "posts of a program that polls in a loop linger", PROGRESS,
      "took <= QUICK_POST && !adv_progress_looped(p)", "took <= QUICK_POST"),
     ("linger-late", "posts linger though the program reacts to WRITEs late", PROGRESS,

@@ -15,7 +15,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/log.h"
 #include "base/sys.h"
 #include "iwarp/fpdu.h"
 #include "iwarp/queue_pair.h"
@@ -81,6 +83,18 @@ static void close_stream(struct device_stream *s)
 	free(s);
 }
 
+/* The connection has ended. err: the errno of the call that found it; 0: the peer has ended it. */
+static void connection_ended(struct device_stream *s, uint64_t now, int err)
+{
+	if (err)
+		adv_info("queue pair 0x%06x: the connection has failed: %s", adv_qp_num(s->qp),
+			 strerror(err));
+	else
+		adv_debug("queue pair 0x%06x: the peer has ended the connection",
+			  adv_qp_num(s->qp));
+	adv_rdmap_ended(s->rdmap, now);
+}
+
 /* ---- sending ---- */
 
 /* Sends what the stream has, once. Returns the number of bytes; 0: there was nothing, or the socket
@@ -99,7 +113,7 @@ static size_t send_once(struct device_stream *s, uint64_t now)
 		total += iov[i].iov_len;
 	n = adv_sys_sendmsg(s->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
-		adv_rdmap_ended(s->rdmap, now);
+		connection_ended(s, now, errno);
 		return 0;
 	}
 	adv_rdmap_sent(s->rdmap, now, n < 0 ? 0 : (size_t)n);
@@ -168,7 +182,7 @@ static enum read_result receive_once(struct device_stream *s, uint64_t now)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return READ_NOTHING;
 	if (n <= 0) {
-		adv_rdmap_ended(s->rdmap, now);
+		connection_ended(s, now, n < 0 ? errno : 0);
 		return READ_ALL;
 	}
 	placed = (size_t)n < room ? (size_t)n : room;

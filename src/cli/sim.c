@@ -283,8 +283,8 @@ static const struct argp_option argp_options[] = {
 	 "run.seed=1..20\", and compare them",
 	 0},
 	{"trace", KEY_TRACE, "FLOWS", 0,
-	 "Add the transfers of a file: CSV with from,to,bytes,start_ps, ns-3 HPCC's flow.txt, or "
-	 "htsim's connection matrix",
+	 "Add the transfers of a file: CSV with from,to,bytes,start_ps, ns-3 HPCC's flow.txt, "
+	 "htsim's connection matrix, or a GOAL file of LogGOPSim",
 	 0},
 	{"topology", KEY_TOPOLOGY, "NETWORK", 0, "Read the network from ns-3 HPCC's topology.txt",
 	 0},

@@ -371,6 +371,9 @@ void adv_scenario_free(struct adv_scenario *s)
 	free(s->trace);
 	s->trace = NULL;
 	s->trace_count = 0;
+	free(s->goal.op);
+	free(s->goal.edge);
+	s->goal = (struct adv_scenario_goal){.ranks = 0};
 	for (unsigned i = 0; i < ADV_SCENARIO_LIST_COUNT; i++) {
 		free(s->list[i].item);
 		free(s->list[i].line);

@@ -76,6 +76,10 @@ int64_t adv_scenario_pair(struct adv_scenario_builder *b, const struct adv_scena
 bool adv_scenario_note(struct adv_scenario_builder *b, struct adv_scenario_flow *flow,
 		       uint64_t line, int64_t job);
 
+/* scenario_goal.c: reads a GOAL file, of adv_scenario_trace(); adds its operations to `flow`. */
+bool adv_scenario_goal(struct adv_scenario *s, const char *name, const char *text, size_t len,
+		       char *why);
+bool adv_scenario_build_goal(struct adv_scenario_builder *b, struct adv_scenario_flow *flow);
 /* scenario_trace.c: adds the transfers of the trace to `flow`. */
 bool adv_scenario_build_trace(struct adv_scenario_builder *b, struct adv_scenario_flow *flow);
 /* scenario_load.c: transfers to random hosts. */

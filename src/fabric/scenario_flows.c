@@ -185,10 +185,10 @@ bool adv_scenario_build_flows(struct adv_scenario_builder *b)
 {
 	const struct adv_scenario_list *l = &b->s->list[ADV_SCENARIO_FLOWS];
 
-	if (l->count == 0 && b->s->trace_count == 0 && !b->s->programs)
+	if (l->count == 0 && (b->s->trace_count == 0 && b->s->goal.ops == 0) && !b->s->programs)
 		return adv_scenario_fail(b, 0, "no section [flow]: nothing would be sent");
 	for (uint32_t i = 0; i < l->count; i++)
 		if (!add_flow(b, (struct adv_scenario_flow *)l->item + i, l->line[i]))
 			return false;
-	return b->s->trace_count == 0 || add_trace(b);
+	return (b->s->trace_count == 0 && b->s->goal.ops == 0) || add_trace(b);
 }

@@ -236,6 +236,24 @@ static bool read_line(struct parser *p, const char *at, size_t len, bool *first)
 	return read_htsim(p, line);
 }
 
+/* True if the first line that is not empty or a comment begins with "num_ranks". */
+static bool is_goal(const char *text, size_t len)
+{
+	static const char word[] = "num_ranks";
+	const char *end = text + len;
+
+	while (text < end) {
+		const char *eol;
+
+		if (*text != '#' && *text != '/' && !strchr(" \t\r\n", *text))
+			return (size_t)(end - text) > sizeof(word) &&
+			       memcmp(text, word, sizeof(word) - 1) == 0;
+		eol = memchr(text, '\n', (size_t)(end - text));
+		text = eol ? eol + 1 : end;
+	}
+	return false;
+}
+
 bool adv_scenario_trace(struct adv_scenario *s, const char *name, const char *text, size_t len,
 			char why[ADV_SCENARIO_WHY])
 {
@@ -244,6 +262,8 @@ bool adv_scenario_trace(struct adv_scenario *s, const char *name, const char *te
 	bool first = true;
 
 	snprintf(s->trace_name, sizeof(s->trace_name), "%s", name);
+	if (is_goal(text, len))
+		return adv_scenario_goal(s, name, text, len, why);
 	while (text < end) {
 		const char *eol = memchr(text, '\n', (size_t)(end - text));
 
@@ -291,6 +311,8 @@ bool adv_scenario_build_trace(struct adv_scenario_builder *b, struct adv_scenari
 {
 	const struct adv_scenario *s = b->s;
 
+	if (s->goal.ops)
+		return adv_scenario_build_goal(b, flow);
 	flow->jobs = flow->transfers = 0;
 	if (!adv_scenario_afford_flow(b, flow, 0, s->trace_count, s->trace_count))
 		return false;

@@ -241,6 +241,31 @@ enum adv_scenario_lists {
 	  sizeof(struct adv_scenario_host) + sizeof(struct adv_scenario_run)) /                    \
 	 sizeof(uint64_t))
 
+/* An operation of a GOAL file, see scenario_goal.c. */
+struct adv_scenario_goal_op {
+	enum { ADV_GOAL_CALC, ADV_GOAL_SEND, ADV_GOAL_RECV } kind;
+	uint32_t rank;
+	uint32_t peer;
+	uint32_t tag;
+	uint64_t amount; /* bytes, or ns of a computation */
+	uint32_t edges;	 /* list of what it waits for; UINT32_MAX: nothing */
+	uint64_t line;
+};
+
+struct adv_scenario_goal_edge {
+	uint32_t before; /* operation */
+	uint32_t next;	 /* of the same operation; UINT32_MAX: none */
+	bool of_start;	 /* its start is awaited, not its end */
+};
+
+struct adv_scenario_goal {
+	uint32_t ranks;
+	uint32_t ops;
+	uint32_t edges;
+	struct adv_scenario_goal_op *op;
+	struct adv_scenario_goal_edge *edge;
+};
+
 /* A transfer of a trace. */
 struct adv_scenario_transfer {
 	uint32_t from;
@@ -264,6 +289,7 @@ struct adv_scenario {
 	uint32_t nodes;
 	struct adv_scenario_transfer *trace;
 	uint32_t trace_count;
+	struct adv_scenario_goal goal; /* of the trace, if it is a GOAL file */
 	char trace_name[128];
 	bool programs; /* set by the caller before the build: programs send, so no flow is needed */
 };

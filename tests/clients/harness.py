@@ -46,7 +46,6 @@ class Process:
     def __init__(self, argv, log, env, cwd):
         self.argv = argv
         self.log = log
-        self.harmless = ()  # lines of output that look like errors
         with open(log, "wb") as out:
             self.popen = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out,
                                           stderr=subprocess.STDOUT, env=env, cwd=cwd)
@@ -90,7 +89,7 @@ class Process:
             raise Failure(f"exit status {self.popen.returncode}, not {status}:\n{self.describe()}")
         if status == 0 and not CHECKED:
             for line in self.output().splitlines():
-                if ERROR_LINE.search(line) and line.strip() not in self.harmless:
+                if ERROR_LINE.search(line):
                     raise Failure(f"a line of error, '{line.strip()}':\n{self.describe()}")
         return self.output()
 

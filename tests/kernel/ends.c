@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ends [-s] [-r] [-d] [-h] [-p port] address
+ * ends [-s] [-r] [-d] [-h] [-w] [-p port] address
  *
  * One connection; prints a line for each event. -s: the server. -r: the server rejects. -d: the
- * server disconnects (otherwise the client does). -h: the client does not disconnect. Exit status:
+ * server disconnects (otherwise the client does). -h: the client does not disconnect. -w: waits a
+ * second before it disconnects. Exit status:
  * 0 after the last event, whichever that is; 1 if a call failed.
  */
 #include <netdb.h>
@@ -26,7 +27,7 @@
 #define REFUSAL		 "not with me"
 
 struct options {
-	bool server, reject, disconnect, hold;
+	bool server, reject, disconnect, hold, wait;
 	const char *port;
 };
 
@@ -107,8 +108,11 @@ static bool handle(const struct rdma_cm_event *e, const struct options *o)
 		answer(e->id, o);
 		return o->reject;
 	case RDMA_CM_EVENT_ESTABLISHED:
-		if (o->server ? o->disconnect : !o->hold)
-			check(rdma_disconnect(e->id), "rdma_disconnect");
+		if (o->server ? !o->disconnect : o->hold)
+			return false;
+		if (o->wait)
+			sleep(1);
+		check(rdma_disconnect(e->id), "rdma_disconnect");
 		return false;
 	default:
 		return true;
@@ -159,18 +163,19 @@ int main(int argc, char **argv)
 	struct rdma_cm_id *id;
 	int c;
 
-	while ((c = getopt(argc, argv, "srdhp:")) != -1) {
+	while ((c = getopt(argc, argv, "srdhwp:")) != -1) {
 		o.server |= c == 's';
 		o.reject |= c == 'r';
 		o.disconnect |= c == 'd';
 		o.hold |= c == 'h';
+		o.wait |= c == 'w';
 		if (c == 'p')
 			o.port = optarg;
 		if (c == '?')
 			return 1;
 	}
 	if (optind != argc - 1) {
-		fprintf(stderr, "usage: ends [-s] [-r] [-d] [-h] [-p port] address\n");
+		fprintf(stderr, "usage: ends [-s] [-r] [-d] [-h] [-w] [-p port] address\n");
 		return 1;
 	}
 	alarm(GIVE_UP_SEC);

@@ -20,6 +20,8 @@ class Seen:
     reply: str
     rejected: str
     nobody: str
+    nobody_status: int = 0  # of the client where none listens
+    options: tuple = ()  # of the programs
 
 
 ROCE = Seen("RDMA_CM_EVENT_CONNECT_REQUEST status 0 resources 3 depth 5 data 'from the client'",
@@ -61,7 +63,7 @@ def register_both_agree(group, seen, serves, family):
         """Private data, responder resources and initiator depth of REQ and REP; DREQ, DREP."""
         at_server, at_client = lab.sides(serves)
         server = ends(lab, at_server, family=family)
-        client = ends(lab, at_client, family=family, server=at_server)
+        client = ends(lab, at_client, *seen.options, family=family, server=at_server)
         lab.both_end(server, client)
         demand(server, "listening", seen.request, "RDMA_CM_EVENT_ESTABLISHED", DISCONNECTED)
         demand(client, "RDMA_CM_EVENT_ADDR_RESOLVED", "RDMA_CM_EVENT_ROUTE_RESOLVED", seen.reply, DISCONNECTED)
@@ -71,7 +73,7 @@ def register_ends(group, seen, serves):
     @case(group, f"server-disconnects/{serves}-serves")
     def disconnects(lab):
         at_server, at_client = lab.sides(serves)
-        server = ends(lab, at_server, "-d")
+        server = ends(lab, at_server, "-d", *seen.options)
         client = ends(lab, at_client, "-h", server=at_server)
         lab.both_end(server, client)
         demand(client, seen.reply, DISCONNECTED)
@@ -91,7 +93,7 @@ def register_ends(group, seen, serves):
         at_server, at_client = lab.sides(serves)
         ends(lab, at_server)
         client = ends(lab, at_client, "-p", "7901", server=at_server)
-        client.expect(0, 60)
+        client.expect(seen.nobody_status, 60)
         demand(client, seen.nobody)
 
     @case(group, f"client-killed/{serves}-serves")

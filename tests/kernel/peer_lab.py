@@ -137,15 +137,12 @@ class PeerLab(Lab):
         super().finish()
         self.undisturb()
 
-    def tcp_pair(self, serves, server_argv, client_argv, port=18515, seconds=120, harmless=()):
-        """Runs a server that listens on a TCP port, and its client; returns their outputs. harmless: lines of
-        the client that look like errors."""
+    def tcp_pair(self, serves, server_argv, client_argv, port=18515, seconds=120):
+        """Runs a server that listens on a TCP port, and its client; returns their outputs."""
         at_server, at_client = self.sides(serves)
         server = at_server.start(server_argv)
         self.wait_port(at_server, server, port)
-        client = at_client.start(client_argv)
-        client.harmless = harmless
-        return self.both_end(server, client, seconds)
+        return self.both_end(server, at_client.start(client_argv), seconds)
 
 
     def wait_ids(self, side, process, seconds=60, state="LISTEN"):
@@ -188,6 +185,7 @@ class Watch:
 
     FILTER = "udp port 4791"
     DEVICE = "rxe"
+    LENGTH = "10000"  # bytes of a packet that are captured
 
     def __init__(self, lab, tools):
         lab.guest.use_device(self.DEVICE)
@@ -196,7 +194,7 @@ class Watch:
         self.path = str(lab.dir / "roce.pcap")
         self.before = self.counters()
         self.log_before = lab.guest.kernel_log()
-        self.process = lab.start([tools["tcpdump"], "-i", INTERFACE, "-s", "10000", "-B", "65536", "-Z", "root",
+        self.process = lab.start([tools["tcpdump"], "-i", INTERFACE, "-s", self.LENGTH, "-B", "65536", "-Z", "root",
                                   "--immediate-mode", "-U", "-w", self.path, self.FILTER], adverb=False)
         lab.wait_until(lambda: "listening on" in self.process.output(), 30, "tcpdump listens")
 

@@ -42,11 +42,15 @@ def _add_parameters(source):
              rf"\1\nmodule_param({REVISION}, byte, 0644);", 1)
 
 
+def path(scratch, version):
+    return pathlib.Path(scratch) / f"siw-{version}" / "siw.ko"
+
+
 def module(scratch, version, release=None):
     """Returns the file siw.ko for the kernel `version`, such as 6.1.0-56-amd64. Needs a compiler and make, and
     downloads 150 MB the first time."""
-    folder = scratch / f"siw-{version}"
-    done = folder / "siw.ko"
+    done = path(scratch, version)
+    folder = done.parent
     if done.exists():
         return done
     missing = [program for program in ("gcc", "make", "xz") if not shutil.which(program)]
@@ -67,4 +71,4 @@ def module(scratch, version, release=None):
     shutil.copy(source / "siw.ko", folder / "new.ko")
     shutil.rmtree(folder / "packages")
     os.rename(folder / "new.ko", done)
-    return pathlib.Path(done)
+    return done

@@ -60,9 +60,10 @@ def refused(lab):
 
 @case("iwarp", "rping")
 def rping(lab):
-    for address in ("127.0.0.1", "::1"):
-        server, client = iwarp_pair(lab, ["rping", "-s", "-a", address, "-v", "-C", "20"],
-                                    ["rping", "-c", "-a", address, "-v", "-V", "-C", "20"], 7174)
+    """With -q, the program has its own queue pairs, and calls rdma_establish()."""
+    for words in (["127.0.0.1"], ["::1"], ["127.0.0.1", "-q"]):
+        server, client = iwarp_pair(lab, ["rping", "-s", "-v", "-C", "20", "-a", *words],
+                                    ["rping", "-c", "-v", "-V", "-C", "20", "-a", *words], 7174)
         demand(server, r"^server ping data: rdma-ping-\d+: [A-z]", 20)
         demand(client, r"^ping data: rdma-ping-\d+: [A-z]", 20)
 

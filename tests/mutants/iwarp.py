@@ -6,6 +6,8 @@ FPDU = "src/iwarp/fpdu.c"
 MPA = "src/iwarp/mpa.c"
 RDMAP = "src/iwarp/rdmap.c"
 STREAM = "src/iwarp/stream.c"
+STREAM_FIRST = "src/iwarp/stream_first.c"
+STREAM_INTERNAL = "src/iwarp/stream_internal.h"
 STREAM_RX = "src/iwarp/stream_rx.c"
 STREAM_TX = "src/iwarp/stream_tx.c"
 
@@ -74,6 +76,12 @@ IWARP = [
      "if (s->generation == s->qp->engine->mr_generation)", "if (true)"),
     ("rdmap-still-open", "the end of the queue pair does not end the stream", STREAM_TX,
      "!adv_qp_can_receive(s->qp))\n\t\tadv_rdmap_finish(s);", "false)\n\t\tadv_rdmap_finish(s);"),
+    ("rdmap-first-once", "the ready-to-receive message is not repeated", STREAM_FIRST,
+     "\ts->first_due = s->config.first == ADV_RDMAP_FIRST_WRITE;\n", ""),
+    ("rdmap-first-heard", "the ready-to-receive message is repeated to a peer that answers", STREAM_INTERNAL,
+     "\tadv_timer_cancel(&s->first_timer);\n", ""),
+    ("rdmap-first-hoped", "a responder waits forever for an initiator that has nothing to send", STREAM_FIRST,
+     "if (s->config.first == ADV_RDMAP_FIRST_HOPED &&", "if (false &&"),
     # ---- the end ----
     ("rdmap-order", "a failed request completes before an earlier READ", STREAM,
      "wqe->failed && qp->sq.tail == qp->sq.next", "adv_send_wqe_at(qp, qp->sq.next)->failed"),

@@ -22,7 +22,7 @@ def bulk_rows():
     """Yields the bulk goals: the same four tests against the floor and against each other transport."""
     for test in ("write-64k", "write-1m", "send-64k", "send-1m"):
         size = test.split("-")[1]
-        yield Row(test, test, AT_LEAST, 0.8, "udp-bulk")
+        yield Row(test, test, AT_LEAST, 0.9, "udp-bulk")
         yield Row(f"{test}-iperf3", test, AT_LEAST, 1.0, "iperf3")
         yield Row(f"{test}-ucx", test, AT_LEAST, 1.0, f"ucx-tcp-{size}")
         yield Row(f"{test}-fabric", test, AT_LEAST, 1.0, f"fabric-tcp-{size}")
@@ -47,20 +47,20 @@ GROUPS = {
         Row("send-latency-events", "send-latency-events", AT_MOST, 1.2, "udp-blocking"),
     ],
     "bulk": list(bulk_rows()),
-    "bulk-1024": [Row(f"{test}-1024", f"{test}-1024", AT_LEAST, 0.8, "udp-bulk-1024")
+    "bulk-1024": [Row(f"{test}-1024", f"{test}-1024", AT_LEAST, 0.9, "udp-bulk-1024")
                   for test in ("write-64k", "write-1m", "send-64k", "send-1m")],
     "rate": [
-        Row("write-rate", "write-rate", AT_LEAST, 3.0, "udp-rate"),
-        Row("write-rate-2", "write-rate-2", AT_LEAST, 3.0, "udp-rate"),
-        Row("write-rate-8", "write-rate-8", AT_LEAST, 3.0, "udp-rate"),
+        Row("write-rate", "write-rate", AT_LEAST, 8.0, "udp-rate"),
+        Row("write-rate-2", "write-rate-2", AT_LEAST, 8.0, "udp-rate"),
+        Row("write-rate-8", "write-rate-8", AT_LEAST, 8.0, "udp-rate"),
     ],
     "veth-1500": list(veth_rows(1500)),
     "veth-9000": list(veth_rows(9000)),
     "shm": [
-        Row("shm-send-latency-ucx", "shm-send-latency", AT_MOST, 1.5, "ucx-posix-latency"),
+        Row("shm-send-latency-ucx", "shm-send-latency", AT_MOST, 1.1, "ucx-posix-latency"),
         Row("shm-send-latency", "shm-send-latency", AT_MOST, 6.0, "cache-line"),
         Row("shm-send-latency-events", "shm-send-latency-events", AT_MOST, 1.2, "udp-blocking"),
-        Row("shm-write-64k", "shm-write-64k", AT_LEAST, 0.7, "shm-ring"),
+        Row("shm-write-64k", "shm-write-64k", AT_LEAST, 0.9, "shm-ring"),
         Row("shm-write-64k-ucx", "shm-write-64k", AT_LEAST, 1.0, "ucx-posix-64k"),
         Row("shm-write-1m-ucx", "shm-write-1m", AT_LEAST, 1.0, "ucx-cma-1m"),
     ],
@@ -82,7 +82,7 @@ GROUPS = {
         Row("busy-stream", "four-loops/rstream-blocking", AT_MOST, 1.0, "four-loops/rstream-tcp"),
     ],
     "instructions": [
-        Row("poll-empty", "poll-empty", AT_MOST, 400),
+        Row("poll-empty", "poll-empty", AT_MOST, 120),
     ],
 }
 # Sources without a goal: they show what the machine does.

@@ -50,7 +50,8 @@ bool adv_scenario_import(struct adv_scenario *s, const char *name, const char *t
  * They are the flow after those of the file's sections. The first line tells the format: the head
  * of a CSV file with the columns from, to, bytes, start_ps, and maybe dscp (transfers.csv of
  * `adverb sim` is one); a number of flows (ns-3 HPCC's flow.txt); "Nodes" (htsim's connection
- * matrix); or "num_ranks" (GOAL, see scenario_goal.c). Call it after adv_scenario_read(), at most once. False: why[] has file, line and reason.
+ * matrix); or "num_ranks" (GOAL, see scenario_goal.c). Call it after adv_scenario_read(), at most
+ * once. False: why[] has file, line and reason.
  */
 bool adv_scenario_trace(struct adv_scenario *s, const char *name, const char *text, size_t len,
 			char why[ADV_SCENARIO_WHY]);

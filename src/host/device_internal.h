@@ -175,8 +175,7 @@ static inline bool adv_device_is_settled(const struct adv_device *d)
 					todo & ADV_TODO_ACK));
 }
 
-/* device.c. With the lock held: reports a call after which there is more to do than to release the
- * lock, and releases the lock. */
+/* device.c. As adv_device_end_call(), if there is more to do than to release the lock. */
 void adv_device_report_and_release(struct adv_device *d);
 
 /* With the lock held: ends a call that leaves nothing to send, and releases the lock. */
@@ -189,7 +188,6 @@ static inline void adv_device_end_call(struct adv_device *d)
 }
 
 #define DEVICE_COUNTED_LATE 1000000 /* ns until adverbd can read a counter's value, at most */
-
 /* With the lock held: counts packets, which the page of counters does not include yet. */
 static inline void adv_device_note_activity(struct adv_device *d, unsigned packets)
 {
@@ -198,7 +196,6 @@ static inline void adv_device_note_activity(struct adv_device *d, unsigned packe
 		d->counters_next = d->counters_at + DEVICE_COUNTED_LATE;
 }
 
-/* True if the link has room and the engine may have packets. */
 static inline bool adv_device_may_send(const struct adv_device *d)
 {
 	return !d->link_full && adv_engine_todo(d->engine) & ADV_TODO_TX;
@@ -213,23 +210,27 @@ static inline bool adv_device_send_batch(struct adv_device *d, uint64_t now)
 	d->link_full = !d->link->ops->send(d->link, &d->batch);
 	return true;
 }
-
 /* device.c. As adv_device_send_packets(), for the batches after the first. */
 void adv_device_send_further_batches(struct adv_device *d, uint64_t now);
 
-/* With the lock held: sends packets of the engine: at least one batch, and no further batch once 50
- * us have passed since `now`, when the call began. In that case it sets d->cut; the next call sends
- * the rest, or the thread that receives for this device. */
+/* As adv_device_send_packets(), if the device is not unusual and the engine may have packets. */
+static inline void adv_device_send_usually(struct adv_device *d, uint64_t now)
+{
+	if (adv_device_send_batch(d, now) && adv_device_may_send(d))
+		adv_device_send_further_batches(d, now);
+}
+
+/* With the lock held: sends packets of the engine, at least one batch. 50 us after `now`, when the
+ * call began, it sets d->cut and leaves the rest to the next call or to the receiving thread. */
 static inline void adv_device_send_packets(struct adv_device *d, uint64_t now)
 {
 	if (d->pumped)
 		return;
 	d->cut = false;
-	/* Mostly one batch has all packets. */
-	if (adv_device_may_send(d) && adv_device_send_batch(d, now) && adv_device_may_send(d))
-		adv_device_send_further_batches(d, now);
+	if (adv_device_may_send(d))
+		adv_device_send_usually(d, now);
 }
-/* With the lock held: sends held requests. */
+/* Sends held requests. */
 void adv_device_end_hold(struct adv_device *d, uint64_t now);
 
 /* Starts the background thread; 0 or errno. Needs the link and the control connection. */

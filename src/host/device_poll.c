@@ -61,11 +61,11 @@ static __attribute__((noinline)) int poll_again(struct poll *p)
 	return got;
 }
 
-/* Ends a poll that has more to do than to release the lock. */
-static __attribute__((noinline)) int finish_poll(struct poll *p, unsigned packets)
+/* Ends a poll that has received nothing, and has more to do than to release the lock. */
+static __attribute__((noinline)) int finish_vain_poll(struct poll *p)
 {
-	bool crowded = false;
-	int got = finish_turn(p, packets, &crowded);
+	bool crowded;
+	int got = finish_turn(p, 0, &crowded);
 
 	if (got)
 		return got;
@@ -77,6 +77,18 @@ static __attribute__((noinline)) int finish_poll(struct poll *p, unsigned packet
 	return adv_held_up(p->began) ? poll_again(p) : 0;
 }
 
+/* Ends a poll that has received packets: `packets` is not 0. */
+static __attribute__((noinline)) int finish_poll(struct poll *p, unsigned packets)
+{
+	bool crowded; /* not after a packet */
+	int got;
+
+	if (packets == 0) /* otherwise the compiler tests it twice */
+		__builtin_unreachable();
+	got = finish_turn(p, packets, &crowded);
+	return got || !adv_held_up(p->began) ? got : poll_again(p);
+}
+
 /* Polls an empty CQ: receives first. Call it with the lock held; it releases the lock. */
 static __attribute__((noinline)) int poll_empty_cq(struct adv_device *d, struct adv_cq *cq, int n,
 						   struct ibv_wc *wc)
@@ -84,10 +96,12 @@ static __attribute__((noinline)) int poll_empty_cq(struct adv_device *d, struct 
 	struct poll p = {{d, cq, (unsigned)n}, wc, adv_ticks()};
 	unsigned packets = adv_device_begin_turn(d, &p.receiving, true);
 
-	/* If nothing was received and nothing is to be done, the CQ is as empty as before. */
-	if (packets || !adv_device_is_quiet(d) || !adv_device_is_settled(d) ||
-	    p.receiving.cq->overrun || adv_progress_is_crowded(&d->progress, d->now))
+	if (packets)
 		return finish_poll(&p, packets);
+	/* If nothing was received and nothing is to be done, the CQ is as empty as before. */
+	if (!adv_device_is_quiet(d) || !adv_device_is_settled(d) || p.receiving.cq->overrun ||
+	    adv_progress_is_crowded(&d->progress, d->now))
+		return finish_vain_poll(&p);
 	(void)adv_progress_poll_ends(&d->progress, d->now, 0);
 	adv_lock_release(&d->lock);
 	return adv_held_up(p.began) ? poll_again(&p) : 0;

@@ -63,7 +63,7 @@ static inline void send_and_unlock(struct adv_device *d)
 		return;
 	}
 	if (adv_engine_todo(d->engine) & ADV_TODO_TX) {
-		adv_device_send_packets(d, d->now);
+		adv_device_send_usually(d, d->now);
 		adv_progress_posted(&d->progress, d->now);
 	}
 	adv_device_end_call(d);

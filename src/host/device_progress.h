@@ -56,10 +56,13 @@ static inline void adv_device_end_turn(struct adv_device *d, unsigned packets)
 	if (packets)
 		adv_device_note_activity(d, packets);
 	if (d->unusual || adv_engine_todo(d->engine) & ADV_TODO_ACK ||
-	    adv_engine_timers(d->engine) <= d->now || d->counters_next <= d->now)
+	    adv_engine_timers(d->engine) <= d->now || d->counters_next <= d->now) {
 		adv_device_handle_due(d);
-	if (d->cut || adv_engine_todo(d->engine) & ADV_TODO_TX)
-		adv_device_send_packets(d, d->now);
+		if (d->cut || adv_engine_todo(d->engine) & ADV_TODO_TX)
+			adv_device_send_packets(d, d->now);
+	} else if (adv_engine_todo(d->engine) & ADV_TODO_TX) {
+		adv_device_send_usually(d, d->now);
+	}
 }
 
 /* A whole turn. Returns the number of received packets. */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/copy.h"
 #include "base/list.h"
 
 #define LINE	 64u
@@ -151,7 +152,7 @@ static void write_packet(uint8_t *p, const struct adv_tx_packet *pkt)
 	for (unsigned i = 0; i < pkt->iov_count; i++) {
 		size_t n = pkt->iov[i].iov_len < left ? pkt->iov[i].iov_len : left;
 
-		memcpy(p, pkt->iov[i].iov_base, n);
+		adv_copy(p, pkt->iov[i].iov_base, n);
 		p += n;
 		left -= n;
 	}

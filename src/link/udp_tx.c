@@ -14,6 +14,7 @@
 #include <endian.h>
 #include <errno.h>
 
+#include "base/copy.h"
 #include "base/log.h"
 #include "base/sys.h"
 
@@ -129,7 +130,7 @@ static inline void copy_packet(uint8_t *p, const struct adv_tx_packet *pkt)
 	/* A copy of fixed length is faster. The bytes beyond the header are overwritten below. */
 	memcpy(p, pkt->header, ADV_HEADERS_MAX);
 	if (pkt->iov_count == 1 && !pkt->pad && pkt->iov->iov_len == pkt->payload_len)
-		memcpy(q, pkt->iov->iov_base, pkt->payload_len);
+		adv_copy(q, pkt->iov->iov_base, pkt->payload_len);
 	else if (pkt->payload_len)
 		gather_payload(q, pkt);
 }

@@ -35,9 +35,13 @@ struct adv_cq {
  * NULL: the CQ is full, or has overrun. Nothing has changed yet. */
 static inline struct adv_cqe *adv_cq_reserve(struct adv_cq *cq)
 {
+	struct adv_cqe *cqe = &cq->ring[cq->head & (cq->room - 1)];
+
 	if (cq->overrun || cq->head - cq->tail == cq->room)
 		return NULL;
-	return &cq->ring[cq->head & (cq->room - 1)];
+	if (!cqe) /* callers need no test for NULL after this one */
+		__builtin_unreachable();
+	return cqe;
 }
 
 /* Raises the event of an armed CQ after a completion was added. notable: the completion is

@@ -72,7 +72,7 @@ struct adv_engine_config {
 	/* First of at most ADV_ENGINES_SHARING engines that share regions (tpt.h), destroyed last;
 	 * NULL: the new engine shares none. Creation and destruction need all their locks. */
 	struct adv_engine *shares;
-	bool fixed_window;  /* simulated cards: losses do not reduce the window (window.c) */
+	bool fixed_window; /* simulated cards: losses do not reduce the window (window.c) */
 	/*
 	 * True: selective retransmission (selective.h), for simulations, in all engines of the
 	 * network. Losses do not reduce the window.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The receiving half of the fast path (fast.h): packets, and the completions that they cause. */
+#include "base/copy.h"
 #include "base/probe.h"
 #include "transport/address.h"
 #include "transport/completed.h"
@@ -129,7 +130,7 @@ INLINED bool receive_send(struct adv_qp *qp, struct arrival *a, uint64_t now)
 	if (start)
 		take_recv(qp);
 	if (a->payload_len)
-		memcpy(to, a->payload, a->payload_len);
+		adv_copy(to, a->payload, a->payload_len);
 	resp->offset = offset + a->payload_len;
 	resp->recv = last ? NULL : recv;
 	accept_packet(qp, a, ADV_MSG_SEND, now);
@@ -302,7 +303,10 @@ INLINED bool receive_ack(struct adv_qp *qp, const struct adv_rx_packet *pkt, uin
 /* True if the P_Key of the BTH that begins with these 8 bytes matches that of the QP. */
 INLINED bool is_in_partition(const struct adv_qp *qp, uint64_t bth)
 {
-	return adv_pkeys_match((uint16_t)(bth >> 32), qp->pkey);
+	const uint16_t pkey = (uint16_t)(bth >> 32);
+
+	/* Mostly both are full members, with equal P_Keys. */
+	return (pkey == qp->pkey && pkey > ADV_PKEY_FULL) || adv_pkeys_match(pkey, qp->pkey);
 }
 
 /* True if the QP's peer sent the packet to the QP. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The sending half of the fast path (fast.h): posts, and the turns of a queue pair. */
+#include "base/copy.h"
 #include "base/probe.h"
 #include "transport/fast_packet.h"
 #include "transport/fast_recv.h"
@@ -42,7 +43,7 @@ static inline bool post_send(struct adv_qp *qp, uint64_t now, const struct ibv_s
 		.posted = posted,
 	};
 	if (is_inline)
-		memcpy(wqe->sge, (const void *)(uintptr_t)sge->addr, sge->length);
+		adv_copy(wqe->sge, (const void *)(uintptr_t)sge->addr, sge->length);
 	else
 		wqe->sge[0] = *sge;
 	qp->sq.head++;

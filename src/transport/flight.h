@@ -16,7 +16,7 @@ void adv_flight_unstall(struct adv_engine *e);
 /* Schedules them if the window has room. */
 static inline void adv_flight_check_stalled(struct adv_engine *e)
 {
-	if (e->in_flight < e->total_window && !adv_list_empty(&e->stalled))
+	if (!adv_list_empty(&e->stalled) && e->in_flight < e->total_window)
 		adv_flight_unstall(e);
 }
 

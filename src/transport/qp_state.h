@@ -235,7 +235,7 @@ struct adv_qp {
 	struct adv_recv_queue rq;
 	struct adv_requester req;
 	struct adv_responder resp;
-	struct adv_flow *flow; /* see flow.h; NULL: no CE mark and no CNP has arrived */
+	struct adv_flow *flow;		 /* see flow.h; NULL: no CE mark and no CNP has arrived */
 	struct adv_selective *selective; /* see selective.h; NULL: go-back-N or go-back-0 */
 	/* Histograms of completed send requests, see completed.h: of this QP, modulo 2^32 (NULL: no
 	 * request has completed), and of all QPs of the engine. */

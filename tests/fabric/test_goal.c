@@ -48,10 +48,11 @@ static void test_request_and_answer(void **state)
 {
 	struct run r;
 
-	open_goal(&r, "// a comment\n" RANKS "rank 0 {\n l1: send 1000b to 1 tag 7 cpu 0\n"
-		      " l2: recv 2000b from 1\n l2 requires l1\n l3: calc 5000\n l3 requires l2\n}\n"
-		      "rank 1 {\n a: recv 1000b from 0 tag 7\n b: calc 3000\n"
-		      " c: send 2000b to 0\n b requires a\n c requires b\n}\n");
+	open_goal(&r,
+		  "// a comment\n" RANKS "rank 0 {\n l1: send 1000b to 1 tag 7 cpu 0\n"
+		  " l2: recv 2000b from 1\n l2 requires l1\n l3: calc 5000\n l3 requires l2\n}\n"
+		  "rank 1 {\n a: recv 1000b from 0 tag 7\n b: calc 3000\n"
+		  " c: send 2000b to 0\n b requires a\n c requires b\n}\n");
 	run_to_end(&r);
 	assert_int_equal(transfer(&r, 0)->start, 0);
 	assert_int_equal(transfer(&r, 1)->start, packet(1000) + 3000 * NS);

@@ -123,7 +123,7 @@ NVME = [
      "request->io.kind == ADV_NVME_IO_WRITE &&\n	       request->command.fuse == ADV_NVME_NOT_FUSED;",
      "request->io.kind == ADV_NVME_IO_WRITE;"),
     ("nvme-placed-mtu", "a block that comes in several packets is fetched into the namespace", WORKER_ACT,
-     "!adv_nvme_request_may_place(request) || io->block > c->mtu", "!adv_nvme_request_may_place(request)"),
+     "io->block > c->mtu)", "io->block > c->mtu + UINT16_MAX)"),
     ("nvme-extent-border", "a device writes beyond a registered extent", "src/nvme_rdma/backend_ram.c",
      "!b->extents || length > ADV_NVME_EXTENT - offset % ADV_NVME_EXTENT", "!b->extents"),
     ("nvme-extent-early", "an extent is registered with the first byte", "src/nvme_rdma/backend_ram.c",

@@ -271,7 +271,7 @@ RUNTIME = [
     ("linger-waiter", "a post receives although another thread waits and receives", PROGRESS,
      "\t    (state != ADV_PROGRESS_POLLER && !is_armed(state)))\n\t\treturn actions;", "\t    false)\n\t\treturn actions;"),
     ("progress-asked", "packets are left to a program that polls once before it sleeps", PROGRESS,
-     "CALLS_NOW) && !will_sleep(p);", "CALLS_NOW);"),
+     "CALLS_NOW) && !will_sleep(p);", "CALLS_NOW) && (!will_sleep(p) || now);"),
     ("progress-asked-forever", "a server that has requested an event shares its processor with the thread",
      PROGRESS, "\tif (left > 0) /* if it fails", "\tif (left > UINT16_MAX) /* if it fails"),
     ("progress-left-asked", "packets that were left to a program stay there while it sleeps", PROGRESS,

@@ -16,6 +16,7 @@
 #include "cli/report.h"
 #include "cli/sim_run.h"
 #include "emulator/emulator.h"
+#include "fabric/plan_dcbx.h"
 
 #define SETS	    64
 #define NETWORK	    "10.31.0.1"
@@ -213,6 +214,17 @@ static bool open_page(struct page *p, struct adv_sim *sim, struct adv_emulator_c
 	return true;
 }
 
+/* Derives what the switches advertise. False: no real port could have these settings. */
+static bool make_dcbx(const struct adv_sim *sim, struct adv_dcbx *dcbx)
+{
+	struct adv_plan_dcb plan;
+
+	if (adv_plan_dcb(&sim->scenario, &sim->topology, sim->fabric, &plan))
+		return false;
+	adv_plan_dcbx(&plan, dcbx);
+	return true;
+}
+
 /* In the emulator's process. Returns its exit status. */
 static int emulate(struct adv_sim *sim, const struct options *o, int ready)
 {
@@ -227,9 +239,12 @@ static int emulate(struct adv_sim *sim, const struct options *o, int ready)
 	struct sigaction action = {.sa_handler = on_signal};
 	char why[ADV_EMULATOR_WHY] = "no memory";
 	struct adv_emulator *e = NULL;
+	struct adv_dcbx dcbx;
 	struct page page;
 	int error;
 
+	if (make_dcbx(sim, &dcbx))
+		config.dcbx = &dcbx;
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);

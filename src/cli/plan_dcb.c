@@ -429,9 +429,10 @@ static int plan_scenario(const struct options *o, const char *text, size_t len)
 	struct adv_topology network;
 	struct adv_fabric *fabric;
 	int status = ADV_EXIT_USAGE;
+	bool good = adv_scenario_read(&scenario, o->file, text, len, why);
 
-	if (adv_scenario_read(&scenario, o->file, text, len, why) &&
-	    adv_scenario_build(&scenario, &network, &fabric, why)) {
+	scenario.programs = true; /* a plan needs no flows */
+	if (good && adv_scenario_build(&scenario, &network, &fabric, why)) {
 		struct plan p = {.o = o, .s = &scenario};
 		const char *wrong = adv_plan_dcb(&scenario, &network, fabric, &p.dcb);
 

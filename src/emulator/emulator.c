@@ -48,6 +48,17 @@ static uint32_t tx_size(uint32_t speed_mbps)
 	return size;
 }
 
+static void start_lldp(struct adv_emulator *e)
+{
+	int error = e->config.dcbx ? adv_lldp_open(&e->lldp, e->config.dcbx, e->place.hosts,
+						   adv_clock_ns())
+				   : 0;
+
+	e->config.dcbx = NULL;
+	if (error)
+		adv_warn("the switches do not send LLDP: %s", strerror(error));
+}
+
 static int set_up(struct adv_emulator *e, char why[ADV_EMULATOR_WHY])
 {
 	int error;
@@ -67,6 +78,8 @@ static int set_up(struct adv_emulator *e, char why[ADV_EMULATOR_WHY])
 		error = adv_network_open(&e->network, &e->place, e->config.mtu, why);
 	if (!error)
 		error = adv_emulator_listen(e, why);
+	if (!error)
+		start_lldp(e);
 	return error;
 }
 
@@ -90,6 +103,7 @@ struct adv_emulator *adv_emulator_create(const struct adv_emulator_config *confi
 	e->place.tx_size = tx_size(e->place.speed_mbps);
 	e->epoll = e->listener = e->report_fd = e->down_sock = -1;
 	e->network = (struct adv_network){.user = -1, .net = -1, .uts = -1};
+	e->lldp = (struct adv_lldp){.fd = -1, .at = UINT64_MAX};
 	adv_list_init(&e->tools);
 	if (e->place.hosts > ADV_EMULATOR_HOSTS) {
 		snprintf(why, ADV_EMULATOR_WHY, "more than %d hosts", ADV_EMULATOR_HOSTS);
@@ -107,6 +121,7 @@ void adv_emulator_destroy(struct adv_emulator *e)
 	if (!e)
 		return;
 	adv_emulator_close(e);
+	adv_lldp_close(&e->lldp);
 	adv_emulator_free_frames(e);
 	adv_network_close(&e->network);
 	free(e->host);
@@ -153,6 +168,8 @@ static void rest(struct adv_emulator *e, uint64_t now)
 {
 	uint64_t next = next_run(e);
 
+	if (e->lldp.at < next)
+		next = e->lldp.at;
 	if (next <= now + NEAR || now - e->active_at < RECENT)
 		return;
 	e->awake = false;
@@ -206,6 +223,8 @@ int adv_emulator_run(struct adv_emulator *e)
 			adv_emulator_serve(e, 0);
 			served = now;
 		}
+		if (now >= e->lldp.at)
+			adv_lldp_send(&e->lldp, now);
 		if (reached)
 			rest(e, now);
 	}

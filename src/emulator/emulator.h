@@ -19,6 +19,7 @@
 #include "fabric/external.h"
 #include "fabric/fabric.h"
 #include "fabric/pace.h"
+#include "wire/dcbx.h"
 
 #define ADV_EMULATOR_WHY   512
 #define ADV_EMULATOR_HOSTS 1024 /* at most */
@@ -32,6 +33,8 @@ struct adv_emulator_config {
 	uint32_t network;		   /* IPv4 address of the first host, host byte order */
 	const char *name;		   /* of the scenario, for status */
 	const volatile sig_atomic_t *stop; /* ends adv_emulator_run() if it is not 0 */
+	/* What the ports of switches advertise to hosts by DCBX; NULL: nothing. Copied. */
+	const struct adv_dcbx *dcbx;
 	/* Called at virtual time next(user) or later, as long as that is not UINT64_MAX; for
 	 * samples. NULL: none. */
 	uint64_t (*next)(void *user);

@@ -5,6 +5,7 @@
 
 #include "base/list.h"
 #include "emulator/emulator.h"
+#include "emulator/lldp.h"
 #include "emulator/network.h"
 #include "link/port.h"
 #include "link/ring.h"
@@ -65,6 +66,7 @@ struct adv_emulator {
 	struct adv_port_place place; /* that of host 0 */
 	struct adv_network network;
 	struct adv_pace pace;
+	struct adv_lldp lldp;
 	int epoll;
 	int listener; /* in the namespace in which the emulator was started */
 	bool down;

@@ -81,7 +81,7 @@ static int join_bridge(struct adv_network *n, const struct adv_port_place *place
 {
 	struct adv_interface_pair pair = {.there = NIC, .net = n->host[index].net, .mtu = n->mtu};
 
-	snprintf(pair.here, sizeof(pair.here), "h%u", index);
+	snprintf(pair.here, sizeof(pair.here), ADV_NETWORK_PORT, index);
 	adv_port_mac(index, pair.mac);
 	return adv_interface_make_pair(bridge, &pair, BRIDGE);
 }

@@ -13,6 +13,8 @@
 #include "link/port.h"
 
 #define ADV_NETWORK_WHY 256
+/* Name of the interface in the namespace of the bridge that leads to a host. */
+#define ADV_NETWORK_PORT "h%u"
 
 struct adv_network_host {
 	int net; /* descriptors of the namespaces */

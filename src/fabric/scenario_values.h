@@ -291,7 +291,7 @@ struct adv_scenario {
 	uint32_t trace_count;
 	struct adv_scenario_goal goal; /* of the trace, if it is a GOAL file */
 	char trace_name[128];
-	bool programs; /* set by the caller before the build: programs send, so no flow is needed */
+	bool programs; /* set by the caller before the build: no flow is needed */
 };
 
 #endif

@@ -119,6 +119,32 @@ def tenants(lab):
     fabric.down()
 
 
+@case("fabric", "dcbx")
+def dcbx(lab):
+    """The switches advertise their settings to the hosts by LLDP; another scenario's are found to differ."""
+    fabric = Fabric(lab, DUMBBELL)
+    captures = []
+    for host in 0, 3:
+        captures.append(lab.dir / f"lldp{host}.pcap")
+        lab.start([need_tool("tcpdump"), "-i", "eth0", "-c", "1", "-Z", "root", "-U", "-w", captures[-1],
+                   "ether proto 0x88cc"], prefix=fabric.on(host), adverb=False)
+    for process, capture in zip(lab.processes[-2:], captures):
+        process.expect(0, 60)
+        text = lab.run([need_tool("tshark"), "-V", "-r", capture], adverb=False)
+        if "Malformed" in text or "PFC for Priority 3: Enabled" not in text:
+            raise Failure(text)
+        plan = [lab.adverb, "plan", "dcb", "--compare", capture]
+        text = lab.run([*plan, lab.dir / "fabric.ini"], adverb=False)
+        if "As in the scenario." not in text:
+            raise Failure(text)
+        other = lab.dir / "other.ini"
+        other.write_text(DUMBBELL.replace("[priority 3]", "[priority 4]"))
+        text = lab.run([*plan, other], adverb=False, status=1)
+        if "Priority 4 has no PFC" not in text:
+            raise Failure(text)
+    fabric.down()
+
+
 @case("fabric", "hosts-apart")
 def hosts_apart(lab):
     """Each host has its own name, addresses and ports; there is one fabric; errors are clear."""

@@ -62,7 +62,8 @@ static void segment(unsigned i, uint8_t flags, const uint8_t *data, size_t len)
 	p = put32(p, flags & FLAG_ACK ? w.seq[!i] : 0);
 	p = put32(p, (uint32_t)TCP_LEN / 4 << 28 | (uint32_t)flags << 16 | 0xffff);
 	p = put32(p, 0);
-	memcpy(p, data, len);
+	if (len)
+		memcpy(p, data, len);
 	h.len = h.caplen;
 	h.ts.tv_usec = ++w.time;
 	pcap_dump((u_char *)w.file, &h, packet);

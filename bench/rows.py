@@ -64,6 +64,10 @@ GROUPS = {
         Row("shm-write-64k-ucx", "shm-write-64k", AT_LEAST, 1.0, "ucx-posix-64k"),
         Row("shm-write-1m-ucx", "shm-write-1m", AT_LEAST, 1.0, "ucx-cma-1m"),
     ],
+    "iwarp": [
+        Row("iwarp-write-1m", "iwarp-write-1m", AT_LEAST, 0.9, "iperf3"),
+        Row("iwarp-send-latency", "iwarp-send-latency", AT_MOST, 1.3, "tcp-pingpong"),
+    ],
     "stream": [
         Row("riostream", "riostream", AT_MOST, 3.0, "rstream"),
     ],

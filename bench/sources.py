@@ -111,7 +111,9 @@ class Bench:
     def perftest(self, column, link, *command):
         """Returns a column of perftest's report: bytes, iterations, then the measurements."""
         options = []
-        if self.has_shm():
+        if link == "iwarp":
+            options = ["--transport", "iwarp"]
+        elif self.has_shm():
             options = [] if link == "shm" else ["--no-shm"]
         elif link == "shm":
             raise Unavailable("this build has no shared-memory link")
@@ -209,7 +211,8 @@ def floor(name, unit, scale, key, *command):
 
 
 def perftest(name, unit, link, column, scale, *command):
-    source(name, unit, " ".join(command) + (", shared memory" if link == "shm" else ""))(
+    where = {"shm": ", shared memory", "iwarp": ", iWARP"}.get(link, "")
+    source(name, unit, " ".join(command) + where)(
         lambda b: b.perftest(column, link, *command) * scale)
 
 
@@ -284,6 +287,8 @@ perftest("shm-send-latency-short", "us", "shm", LATENCY, 1, "ib_send_lat", "-s",
 perftest("shm-send-latency-events-short", "us", "shm", LATENCY, 1, "ib_send_lat", "-s", "8", "-n", "1000", "-e")
 perftest("shm-write-64k-short", "Gb/s", "shm", BANDWIDTH, 1, "ib_write_bw", "-s", "65536", "-n", "1000",
          "--report_gbits")
+perftest("iwarp-write-1m", "Gb/s", "iwarp", BANDWIDTH, 1, *WRITE_1M, "-R")
+perftest("iwarp-send-latency", "us", "iwarp", LATENCY, 1, *SEND_LATENCY, "-R")
 for pairs in ("2", "8"):
     perftest(f"write-rate-{pairs}", "kmsg/s", "udp", RATE, 1e3, "ib_write_bw", "-s", "8", "-n", "100000", "-q", pairs)
 source("riostream", "us", "riostream -S 64 -C 1")(lambda b: b.stream("riostream", "-I", "1000"))

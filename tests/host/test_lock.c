@@ -18,7 +18,7 @@
 #define TURNS	 20000
 #define LOOKS	 100000000 /* never reached */
 #define SPINNERS 8
-#define WAYS	 20
+#define WAYS	 100 /* under load, the waiting thread does not run each time */
 
 struct bed {
 	struct adv_lock lock;

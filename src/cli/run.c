@@ -17,6 +17,7 @@
 #include "daemon/port_holder.h"
 #include "host/control_start.h"
 #include "host/identity.h"
+#include "host/iwarp_options.h"
 #include "wire/packet.h"
 
 #define EXIT_OURS      125 /* adverb run itself failed; env(1) uses the same number */
@@ -32,6 +33,7 @@ enum {
 	KEY_NO_LATENCY,
 	KEY_CC,
 	KEY_TRANSPORT,
+	KEY_IWARP,
 	KEY_HOST
 };
 
@@ -40,6 +42,7 @@ struct options {
 	const char *fault;
 	const char *cc;
 	const char *transport;
+	const char *iwarp;
 	const char *host;
 	bool no_sysfs;
 	bool no_shm;
@@ -60,6 +63,10 @@ static const struct argp_option argp_options[] = {
 	 0},
 	{"transport", KEY_TRANSPORT, "NAME", 0,
 	 "Set what the device speaks: roce, or iwarp (ADVERB_TRANSPORT); see " ADV_DOC_DIR
+	 "/iwarp.md",
+	 0},
+	{"iwarp", KEY_IWARP, "OPTIONS", 0,
+	 "Set what iWARP's streams have: 'crc=require markers=yes' (ADVERB_IWARP); see " ADV_DOC_DIR
 	 "/iwarp.md",
 	 0},
 	{"host", KEY_HOST, "NAME", 0,
@@ -83,6 +90,15 @@ static const struct argp_option argp_options[] = {
 	{0},
 };
 
+static void check_iwarp_options(const char *text, const struct argp_state *state)
+{
+	struct adv_iwarp_options options = {0};
+	char why[160];
+
+	if (!adv_iwarp_options_parse(text, &options, why, sizeof(why)))
+		argp_error(state, "--iwarp: %s", why);
+}
+
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct options *o = state->input;
@@ -104,6 +120,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--transport: '%s' is none of: " ADV_TRANSPORT_NAMES,
 				   arg);
 		o->transport = arg;
+		return 0;
+	case KEY_IWARP:
+		check_iwarp_options(arg, state);
+		o->iwarp = arg;
 		return 0;
 	case KEY_HOST:
 		o->host = arg;
@@ -156,6 +176,8 @@ static int set_environment(const struct options *o, const char *folder)
 	if (setenv("ADVERB_LOG", o->log ? o->log : "error", o->log != NULL) < 0)
 		return -1;
 	if (o->transport && setenv(ADV_TRANSPORT_VARIABLE, o->transport, 1) < 0)
+		return -1;
+	if (o->iwarp && setenv(ADV_IWARP_VARIABLE, o->iwarp, 1) < 0)
 		return -1;
 	if (o->no_shm && setenv("ADVERB_NO_SHM", "1", 1) < 0)
 		return -1;

@@ -117,7 +117,8 @@ int adv_ucma_create_id(struct adv_ucma_client *c, struct adv_ucma_message *m, in
 				  type, id);
 	error = id->cm ? 0 : errno;
 	if (!error && m->body.create.iwarp)
-		error = adv_ucma_stream_create(c->ucma, id);
+		error = adv_ucma_stream_create(c->ucma, id, m->body.create.crc,
+					       m->body.create.markers);
 	if (!error)
 		error = adv_handles_add(&c->ids, id, &id->handle);
 	if (!error) {

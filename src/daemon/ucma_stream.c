@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "daemon/mpa_socket.h"
 #include "daemon/tcp.h"
 #include "daemon/ucma_channel.h"
 #include "iwarp/negotiation.h"
@@ -54,8 +55,7 @@ struct adv_ucma_stream {
 	struct adv_mpa_wish wish;
 	struct adv_mpa_frame request;
 	struct adv_rdmap_config config;
-	uint16_t have; /* bytes of the peer's frame */
-	uint8_t bytes[ADV_MPA_FRAME_LEN + ADV_MPA_PRIVATE_MAX];
+	struct adv_mpa_received received; /* the peer's frame; before, private data for the peer */
 };
 
 /* ---- sockets ---- */
@@ -178,48 +178,6 @@ static void discard(struct adv_ucma_stream *s)
 		ended(s);
 }
 
-/* ---- start-up frames ---- */
-
-/* Reads the peer's frame, and no byte behind it. */
-static enum adv_mpa_status read_frame(struct adv_ucma_stream *s, enum adv_mpa_kind kind,
-				      struct adv_mpa_frame *f, int *error)
-{
-	*error = 0;
-	for (;;) {
-		size_t used, want = ADV_MPA_FRAME_LEN;
-		enum adv_mpa_status status = adv_mpa_decode(s->bytes, s->have, kind, f, &used);
-		ssize_t n;
-
-		if (status != ADV_MPA_MORE)
-			return status;
-		if (s->have >= ADV_MPA_FRAME_LEN)
-			want += (size_t)s->bytes[ADV_MPA_FRAME_LEN - 2] << 8 |
-				s->bytes[ADV_MPA_FRAME_LEN - 1];
-		if (want <= s->have || want > sizeof(s->bytes))
-			return ADV_MPA_BAD_LENGTH;
-		n = recv(s->fd, s->bytes + s->have, want - s->have, MSG_DONTWAIT);
-		if (n < 0 && (errno == EAGAIN || errno == EINTR))
-			return ADV_MPA_MORE;
-		if (n <= 0) {
-			*error = n < 0 ? errno : ECONNRESET;
-			return ADV_MPA_MORE;
-		}
-		s->have += (uint16_t)n;
-	}
-}
-
-/* Sends a frame; a new connection has room for it. */
-static int send_frame(struct adv_ucma_stream *s, const struct adv_mpa_frame *f)
-{
-	uint8_t out[ADV_MPA_FRAME_LEN + ADV_MPA_PRIVATE_MAX];
-	size_t len = adv_mpa_encode(f, out);
-
-	if (!len)
-		return EINVAL;
-	return send(s->fd, out, len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)len ? 0
-										  : ECONNABORTED;
-}
-
 static void fill_param(const struct adv_mpa_frame *f, struct adv_cm_conn_param *p)
 {
 	size_t len = f->private_len;
@@ -259,7 +217,7 @@ static void on_connected(struct adv_ucma_stream *s)
 	int error = adv_tcp_error(s->fd);
 
 	if (!error)
-		error = send_frame(s, &s->request);
+		error = adv_mpa_send(s->fd, &s->request);
 	if (error) {
 		report_failure(s, error, NULL);
 		return;
@@ -274,7 +232,8 @@ static void on_reply(struct adv_ucma_stream *s)
 	struct adv_ucma_event event = {.id = s->id, .type = RDMA_CM_EVENT_CONNECT_RESPONSE};
 	struct adv_mpa_frame f;
 	int error;
-	enum adv_mpa_status status = read_frame(s, ADV_MPA_REPLY, &f, &error);
+	enum adv_mpa_status status =
+		adv_mpa_receive(s->fd, &s->received, ADV_MPA_REPLY, &f, &error);
 
 	if (status == ADV_MPA_MORE && !error)
 		return;
@@ -292,13 +251,12 @@ static void on_reply(struct adv_ucma_stream *s)
 		       status == ADV_MPA_OK ? &f : NULL);
 }
 
-static struct adv_mpa_wish wish_of(const struct adv_cm_conn_param *param)
+/* Adds to the wish of the id what the program wants of this connection. */
+static void complete_wish(struct adv_ucma_stream *s, const struct adv_cm_conn_param *param)
 {
-	return (struct adv_mpa_wish){
-		.peer_to_peer = true,
-		.ird = param->responder_resources,
-		.ord = param->initiator_depth,
-	};
+	s->wish.peer_to_peer = true;
+	s->wish.ird = param->responder_resources;
+	s->wish.ord = param->initiator_depth;
 }
 
 int adv_ucma_stream_connect(struct adv_ucma_id *id, const struct adv_cm_conn_param *param)
@@ -309,11 +267,11 @@ int adv_ucma_stream_connect(struct adv_ucma_id *id, const struct adv_cm_conn_par
 
 	if (s->state != STREAM_NEW || s->fd < 0)
 		return EINVAL;
-	s->wish = wish_of(param);
+	complete_wish(s, param);
 	/* The private data is copied: its frame is sent later. */
-	memcpy(s->bytes, param->private_data, param->private_data_len);
+	memcpy(s->received.bytes, param->private_data, param->private_data_len);
 	apply_tos(s);
-	adv_mpa_make_request(&s->wish, s->bytes, param->private_data_len, &s->request);
+	adv_mpa_make_request(&s->wish, s->received.bytes, param->private_data_len, &s->request);
 	error = adv_tcp_connect(s->fd, remote);
 	if (error == ECONNREFUSED) {
 		report_failure(s, error, NULL);
@@ -361,6 +319,7 @@ static void accept_connections(struct adv_ucma_stream *listener)
 		s->ucma->streams.sockets++;
 		s->state = STREAM_REQUEST_AWAITED;
 		s->listener = listener;
+		s->wish = listener->wish;
 		adv_list_add_tail(&listener->children, &s->child);
 		watch(s, EPOLLIN | EPOLLRDHUP);
 		set_timer(s, REQUEST_MS);
@@ -386,16 +345,36 @@ static bool make_request_id(struct adv_ucma_stream *s)
 	return true;
 }
 
+/* Refuses a request that the program does not see. */
+static void refuse_awaited(struct adv_ucma_stream *s)
+{
+	struct adv_mpa_frame reply;
+
+	adv_mpa_refuse(&s->request, NULL, 0, &reply);
+	(void)adv_mpa_send(s->fd, &reply);
+	adv_list_del(&s->child);
+	s->listener = NULL;
+	begin_ending(s);
+	adv_list_add_tail(&s->ucma->streams.orphans, &s->child);
+}
+
 static void on_request(struct adv_ucma_stream *s)
 {
 	struct adv_ucma_event event = {.type = RDMA_CM_EVENT_CONNECT_REQUEST};
+	enum adv_mpa_verdict verdict = ADV_MPA_REVISION;
 	int error;
-	enum adv_mpa_status status = read_frame(s, ADV_MPA_REQUEST, &s->request, &error);
+	enum adv_mpa_status status =
+		adv_mpa_receive(s->fd, &s->received, ADV_MPA_REQUEST, &s->request, &error);
 
 	if (status == ADV_MPA_MORE && !error)
 		return;
-	if (status != ADV_MPA_OK || adv_mpa_check_request(&s->request) != ADV_MPA_AGREED ||
-	    !make_request_id(s)) {
+	if (status == ADV_MPA_OK)
+		verdict = adv_mpa_check_request(&s->wish, &s->request);
+	if (verdict == ADV_MPA_CRC) {
+		refuse_awaited(s);
+		return;
+	}
+	if (verdict != ADV_MPA_AGREED || !make_request_id(s)) {
 		free_stream(s);
 		return;
 	}
@@ -466,10 +445,10 @@ int adv_ucma_stream_accept(struct adv_ucma_id *id, const struct adv_cm_conn_para
 		return ECONNABORTED;
 	if (s->state != STREAM_REQUEST_RECEIVED)
 		return EINVAL;
-	s->wish = wish_of(param);
+	complete_wish(s, param);
 	adv_mpa_answer(&s->wish, &s->request, param->private_data, param->private_data_len, &reply,
 		       &s->config);
-	error = send_frame(s, &reply);
+	error = adv_mpa_send(s->fd, &reply);
 	if (!error)
 		error = hand_over(s, fd, out);
 	if (error)
@@ -490,7 +469,7 @@ int adv_ucma_stream_reject(struct adv_ucma_id *id, const uint8_t *private_data, 
 		return EINVAL;
 	if (s->state == STREAM_REQUEST_RECEIVED) {
 		adv_mpa_refuse(&s->request, private_data, len, &reply);
-		(void)send_frame(s, &reply);
+		(void)adv_mpa_send(s->fd, &reply);
 	}
 	begin_ending(s);
 	return 0;
@@ -528,12 +507,16 @@ int adv_ucma_stream_qp_attr(const struct adv_ucma_id *id, enum ibv_qp_state stat
 
 /* ---- creating and freeing ---- */
 
-int adv_ucma_stream_create(struct adv_ucma *u, struct adv_ucma_id *id)
+int adv_ucma_stream_create(struct adv_ucma *u, struct adv_ucma_id *id, uint32_t crc,
+			   uint32_t markers)
 {
+	if (crc >= ADV_MPA_CRC_WISHES || markers > 1)
+		return EINVAL;
 	id->stream = new_stream(u);
 	if (!id->stream)
 		return ENOMEM;
 	id->stream->id = id;
+	id->stream->wish = (struct adv_mpa_wish){.crc = crc, .markers = markers};
 	return 0;
 }
 
@@ -577,7 +560,7 @@ void adv_ucma_stream_close(struct adv_ucma_id *id)
 	s->id = NULL;
 	if (s->state == STREAM_REQUEST_RECEIVED) {
 		adv_mpa_refuse(&s->request, NULL, 0, &reply);
-		(void)send_frame(s, &reply);
+		(void)adv_mpa_send(s->fd, &reply);
 	}
 	if (s->state == STREAM_REQUEST_RECEIVED || s->state == STREAM_REPLY_RECEIVED ||
 	    s->state == STREAM_CONNECTED)

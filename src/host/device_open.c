@@ -11,6 +11,7 @@
 #include "host/device_port.h"
 #include "host/device_streams.h"
 #include "host/identity.h"
+#include "host/iwarp_options.h"
 #include "host/pages.h"
 
 /* Limit of packets in flight of a QP: four batches. At a time, one batch is built, one is sent, one
@@ -124,13 +125,14 @@ static int assemble(struct adv_device *d, char *why, size_t why_len)
 	struct adv_cc_config cc;
 	int err = adv_device_congestion_read(&cc, why, why_len);
 
+	if (!err && !adv_iwarp_options_check(why, why_len))
+		err = EINVAL;
 	if (!err && adv_transport() == ADV_TRANSPORT_UNKNOWN) {
 		snprintf(why, why_len,
 			 ADV_TRANSPORT_VARIABLE ": '%s' is none of " ADV_TRANSPORT_NAMES,
 			 getenv(ADV_TRANSPORT_VARIABLE));
 		err = EINVAL;
 	}
-
 	if (err)
 		return err;
 	d->control = adv_control_connect(true, why, why_len);

@@ -27,7 +27,7 @@
 #include "wire/packet.h"
 
 #define ADV_UCMA_PROTOCOL_MAGIC	  0x4144564du /* "ADVM" */
-#define ADV_UCMA_PROTOCOL_VERSION 2
+#define ADV_UCMA_PROTOCOL_VERSION 3
 #define ADV_UCMA_MESSAGE_LEN	  512
 #define ADV_UCMA_MESSAGE_PRIVATE  255
 
@@ -130,6 +130,8 @@ struct adv_ucma_message {
 			uint32_t port_space; /* enum rdma_port_space */
 			uint32_t qp_type;    /* enum ibv_qp_type */
 			uint32_t iwarp;	     /* 1: connections are those of iWARP */
+			uint32_t crc;	     /* of iWARP: enum adv_mpa_crc */
+			uint32_t markers;    /* of iWARP: 1: the peer is to send markers */
 		} create;
 		struct {
 			union adv_ucma_sockaddr local; /* family 0: any */

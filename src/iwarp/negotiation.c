@@ -15,7 +15,7 @@ void adv_mpa_make_request(const struct adv_mpa_wish *wish, const uint8_t *privat
 	*request = (struct adv_mpa_frame){
 		.kind = ADV_MPA_REQUEST,
 		.markers = wish->markers,
-		.crc = wish->crc,
+		.crc = wish->crc == ADV_MPA_CRC_REQUIRE,
 		.revision = REVISION_ENHANCED,
 		.enhanced = true,
 		.ird = (uint16_t)wish->ird,
@@ -33,7 +33,7 @@ static void agree(const struct adv_mpa_wish *wish, const struct adv_mpa_frame *p
 		  struct adv_rdmap_config *config)
 {
 	*config = (struct adv_rdmap_config){
-		.crc = wish->crc || peer->crc,
+		.crc = wish->crc == ADV_MPA_CRC_REQUIRE || peer->crc,
 		.rx_markers = wish->markers,
 		.tx_markers = peer->markers,
 		.ird = wish->ird,
@@ -41,6 +41,11 @@ static void agree(const struct adv_mpa_wish *wish, const struct adv_mpa_frame *p
 	};
 	if (peer->enhanced)
 		config->ord = smaller(wish->ord, peer->ird);
+}
+
+static bool refuses_crc(const struct adv_mpa_wish *wish, const struct adv_mpa_frame *peer)
+{
+	return wish->crc == ADV_MPA_CRC_REFUSE && peer->crc;
 }
 
 /* Sets the ready-to-receive message that the reply asks for. */
@@ -67,17 +72,20 @@ enum adv_mpa_verdict adv_mpa_take_reply(const struct adv_mpa_wish *wish,
 		return ADV_MPA_REJECTED;
 	if (reply->revision != REVISION_ENHANCED || !reply->enhanced)
 		return ADV_MPA_REVISION;
+	if (refuses_crc(wish, reply))
+		return ADV_MPA_CRC;
 	if (reply->ord > wish->ird)
 		return ADV_MPA_FEW_READS;
 	agree(wish, reply, config);
 	return choose_rtr(wish, reply, config);
 }
 
-enum adv_mpa_verdict adv_mpa_check_request(const struct adv_mpa_frame *request)
+enum adv_mpa_verdict adv_mpa_check_request(const struct adv_mpa_wish *wish,
+					   const struct adv_mpa_frame *request)
 {
-	return request->revision == REVISION_PLAIN || request->revision == REVISION_ENHANCED
-		       ? ADV_MPA_AGREED
-		       : ADV_MPA_REVISION;
+	if (request->revision != REVISION_PLAIN && request->revision != REVISION_ENHANCED)
+		return ADV_MPA_REVISION;
+	return refuses_crc(wish, request) ? ADV_MPA_CRC : ADV_MPA_AGREED;
 }
 
 void adv_mpa_answer(const struct adv_mpa_wish *wish, const struct adv_mpa_frame *request,

@@ -17,9 +17,17 @@
 #include "iwarp/agreement.h"
 #include "iwarp/mpa.h"
 
+/* What one end wants of CRCs. They are used in both directions, or in none. */
+enum adv_mpa_crc {
+	ADV_MPA_CRC_ACCEPT,  /* CRCs are used if the peer requires them */
+	ADV_MPA_CRC_REQUIRE, /* the C flag is set, so the peer must use them, too */
+	ADV_MPA_CRC_REFUSE,  /* there is no connection with a peer that requires them */
+	ADV_MPA_CRC_WISHES,
+};
+
 /* What one end wants. */
 struct adv_mpa_wish {
-	bool crc;	   /* require CRCs; the peer may require them, too */
+	enum adv_mpa_crc crc;
 	bool markers;	   /* receive markers */
 	bool peer_to_peer; /* initiator: offer to begin with a ready-to-receive message */
 	uint32_t ird;	   /* at most ADV_MPA_IRD_MAX, as ord */
@@ -33,6 +41,7 @@ enum adv_mpa_verdict {
 	ADV_MPA_REVISION,  /* a revision that does not exist, or not the one that was asked for */
 	ADV_MPA_FEW_READS, /* the peer wants more READs outstanding than this end serves */
 	ADV_MPA_NO_RTR,	   /* the peer has chosen a ready-to-receive message that was not offered */
+	ADV_MPA_CRC,	   /* the peer requires CRCs, which this end refuses */
 };
 
 /* Fills in the request of an initiator, revision 2. The private data is the caller's. */
@@ -45,9 +54,10 @@ enum adv_mpa_verdict adv_mpa_take_reply(const struct adv_mpa_wish *wish,
 					const struct adv_mpa_frame *reply,
 					struct adv_rdmap_config *config);
 
-/* Checks a request before the program sees it. ADV_MPA_AGREED, or ADV_MPA_REVISION: the caller
- * closes the connection. */
-enum adv_mpa_verdict adv_mpa_check_request(const struct adv_mpa_frame *request);
+/* Checks a request before the program sees it. ADV_MPA_AGREED; ADV_MPA_REVISION: the caller closes
+ * the connection; ADV_MPA_CRC: the caller answers with adv_mpa_refuse(). */
+enum adv_mpa_verdict adv_mpa_check_request(const struct adv_mpa_wish *wish,
+					   const struct adv_mpa_frame *request);
 
 /* Answers a request that adv_mpa_check_request() has accepted: fills in the reply, which the caller
  * sends, and the stream's configuration. The reply has the request's revision. */

@@ -11,11 +11,12 @@ from harness import Failure, case, need_tool
 IWARP = {"ADVERB_TRANSPORT": "iwarp"}
 
 
-def iwarp_pair(lab, server, client, port, seconds=60):
+def iwarp_pair(lab, server, client, port, seconds=60, env=None):
     """Runs both ends, which must succeed; returns their outputs. The listener is a TCP socket."""
-    one = lab.start(server, prefix=LINES, env=IWARP)
+    env = dict(IWARP, **(env or {}))
+    one = lab.start(server, prefix=LINES, env=env)
     lab.wait_until(lambda: not one.running() or is_listening(lab, port), 30, f"a listener at {port}")
-    two = lab.start(client, prefix=LINES, env=IWARP)
+    two = lab.start(client, prefix=LINES, env=env)
     try:
         client_out = two.expect(0, seconds)
         return one.expect(0, 30), client_out

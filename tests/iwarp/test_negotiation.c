@@ -32,33 +32,49 @@ static struct agreed negotiate(const struct adv_mpa_wish *a, const struct adv_mp
 
 	adv_mpa_make_request(a, (const uint8_t *)"private", 7, &f);
 	r.request = carry(&f);
-	assert_int_equal(adv_mpa_check_request(&r.request), ADV_MPA_AGREED);
-	adv_mpa_answer(b, &r.request, NULL, 0, &f, &r.responder);
+	if (adv_mpa_check_request(b, &r.request) == ADV_MPA_AGREED)
+		adv_mpa_answer(b, &r.request, NULL, 0, &f, &r.responder);
+	else
+		adv_mpa_refuse(&r.request, NULL, 0, &f);
 	r.reply = carry(&f);
 	r.verdict = adv_mpa_take_reply(a, &r.reply, &r.initiator);
 	return r;
 }
 
+static void check_markers(const struct agreed *r, bool a, bool b)
+{
+	assert_int_equal(r->initiator.rx_markers, a);
+	assert_int_equal(r->responder.tx_markers, a);
+	assert_int_equal(r->initiator.tx_markers, b);
+	assert_int_equal(r->responder.rx_markers, b);
+}
+
+/* Every combination of what the ends want. They agree if none requires what the other refuses. */
 static void test_crc_and_markers(void **state)
 {
 	unsigned i;
 
-	for (i = 0; i < 16; i++) {
+	for (i = 0; i < ADV_MPA_CRC_WISHES * ADV_MPA_CRC_WISHES * 4; i++) {
 		struct adv_mpa_wish a = wish, b = wish;
+		bool crc;
 		struct agreed r;
 
-		a.crc = i & 1;
-		b.crc = i & 2;
-		a.markers = i & 4;
-		b.markers = i & 8;
+		a.markers = i & 1;
+		b.markers = i & 2;
+		a.crc = i / 4 % ADV_MPA_CRC_WISHES;
+		b.crc = i / 4 / ADV_MPA_CRC_WISHES;
+		crc = a.crc == ADV_MPA_CRC_REQUIRE || b.crc == ADV_MPA_CRC_REQUIRE;
 		r = negotiate(&a, &b);
+		if (crc && a.crc + b.crc == ADV_MPA_CRC_REQUIRE + ADV_MPA_CRC_REFUSE &&
+		    a.crc != ADV_MPA_CRC_ACCEPT && b.crc != ADV_MPA_CRC_ACCEPT) {
+			assert_int_equal(r.verdict, a.crc == ADV_MPA_CRC_REFUSE ? ADV_MPA_CRC
+										: ADV_MPA_REJECTED);
+			continue;
+		}
 		assert_int_equal(r.verdict, ADV_MPA_AGREED);
-		assert_int_equal(r.initiator.crc, a.crc || b.crc);
-		assert_int_equal(r.responder.crc, a.crc || b.crc);
-		assert_int_equal(r.initiator.rx_markers, a.markers);
-		assert_int_equal(r.responder.tx_markers, a.markers);
-		assert_int_equal(r.initiator.tx_markers, b.markers);
-		assert_int_equal(r.responder.rx_markers, b.markers);
+		assert_int_equal(r.initiator.crc, crc);
+		assert_int_equal(r.responder.crc, crc);
+		check_markers(&r, a.markers, b.markers);
 	}
 }
 
@@ -118,9 +134,9 @@ static void test_revisions(void **state)
 	assert_int_equal(reply.revision, 2);
 	assert_int_equal(adv_mpa_take_reply(&wish, &reply, &c), ADV_MPA_REVISION);
 	request.revision = 3;
-	assert_int_equal(adv_mpa_check_request(&request), ADV_MPA_REVISION);
+	assert_int_equal(adv_mpa_check_request(&wish, &request), ADV_MPA_REVISION);
 	request.revision = 0;
-	assert_int_equal(adv_mpa_check_request(&request), ADV_MPA_REVISION);
+	assert_int_equal(adv_mpa_check_request(&wish, &request), ADV_MPA_REVISION);
 }
 
 static void test_refused(void **state)

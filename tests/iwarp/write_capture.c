@@ -102,7 +102,12 @@ static void frame(unsigned i, const struct adv_mpa_frame *f)
 static void start_up(bool crc, bool markers, struct adv_rdmap_config config[2])
 {
 	const struct adv_mpa_wish wish = {
-		.crc = crc, .markers = markers, .peer_to_peer = true, .ird = 4, .ord = 4};
+		.crc = crc ? ADV_MPA_CRC_REQUIRE : ADV_MPA_CRC_ACCEPT,
+		.markers = markers,
+		.peer_to_peer = true,
+		.ird = 4,
+		.ord = 4,
+	};
 	struct adv_mpa_frame request, reply;
 
 	w.seq[0] = w.seq[1] = FIRST_SEQ;

@@ -56,13 +56,22 @@ PERFTEST = [
     ("read-lat", "ib_read_lat -s 8", 8, 50),
 ]
 
-# What siw is set to, for cases of the start-up frames.
+# What siw and Adverb are set to, for cases of the start-up frames that refuse a connection.
+DISAGREE = [
+    ("markers", "markers=yes", {}),
+    ("crc-refused", "crc=refuse", {"mpa_crc_required": 1}),
+    ("crc-strictly-refused", "crc=require", {"mpa_crc_strict": 1}),
+]
+
+# What siw and Adverb are set to, for cases of the start-up frames.
 VARIANTS = [
-    ("crc", {"mpa_crc_required": 1}),
-    ("strictly-no-crc", {"mpa_crc_strict": 1}),
-    ("peer-to-peer", {"peer_to_peer": 1}),
-    ("crc-peer-to-peer", {"mpa_crc_required": 1, "peer_to_peer": 1}),
-    ("copied", {"zcopy_tx": 0}),
+    ("crc", {"mpa_crc_required": 1}, ""),
+    ("crc-by-adverb", {}, "crc=require"),
+    ("crc-by-both", {"mpa_crc_required": 1}, "crc=require"),
+    ("strictly-no-crc", {"mpa_crc_strict": 1}, "crc=refuse"),
+    ("peer-to-peer", {"peer_to_peer": 1}, ""),
+    ("crc-peer-to-peer", {"mpa_crc_required": 1, "peer_to_peer": 1}, ""),
+    ("copied", {"zcopy_tx": 0}, ""),
 ]
 
 
@@ -115,15 +124,38 @@ def register_perftest(serves, name, command, size, iterations):
         perftest_pair(lab, serves, command, size, iterations)
 
 
-def register_variant(serves, name, values):
+def register_variant(serves, name, values, options):
     @case("iwarp-start", f"{name}/{serves}-serves")
     def run(lab):
         """Start-up frames with other flags: CRCs on both streams, a ready-to-receive message."""
         lab.set_siw(**values)
+        lab.options = options
+        lab.crc = "mpa_crc_required" in values or "crc=require" in options
         for row in PROGRAMS[1:2]:
             run_program(lab, serves, row)
         for command in ("ib_send_bw -s 70000", "ib_write_bw -s 70000", "ib_read_bw -s 70000"):
             perftest_pair(lab, serves, command, 70000, 20)
+
+
+def register_disagreement(serves, name, options, values):
+    @case("iwarp-start", f"{name}/{serves}-serves")
+    def run(lab):
+        """One end asks for what the other one refuses: the client is rejected, and the server still listens."""
+        lab.set_siw(**values)
+        lab.options = options
+        lab.expect_data = False
+        at_server, at_client = lab.sides(serves)
+        address = at_server.address["4"]
+        server = at_server.start(["rping", "-s", "-P", "-a", address])
+        lab.wait_port(at_server, server, 7174)
+        for _ in range(2):
+            client = at_client.start(["rping", "-c", "-a", address, "-C", "1"])
+            client.wait(60)
+            if "RDMA_CM_EVENT_REJECTED" not in client.output():
+                raise Failure(f"not rejected:\n{client.describe()}\nserver:\n{server.describe()}")
+        if not server.running():
+            raise Failure(f"the server has ended:\n{server.describe()}")
+        server.kill()
 
 
 @case("iwarp-start", "revision-1/adverb-serves")
@@ -174,6 +206,8 @@ for one_server in SERVERS:
         register_perftest(one_server, *one_test)
     for one_variant in VARIANTS:
         register_variant(one_server, *one_variant)
+    for one_disagreement in DISAGREE:
+        register_disagreement(one_server, *one_disagreement)
     register_cmtime(one_server)
     register_rcopy(one_server)
     register_lost(one_server)

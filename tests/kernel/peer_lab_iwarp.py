@@ -18,8 +18,11 @@ def is_iwarp(case):
 class IwarpLab(peer_lab.PeerLab):
     """A PeerLab whose programs have iWARP devices."""
 
+    options = ""  # of Adverb's side
+    crc = None  # whether all FPDUs have a CRC, or none; None: not checked
+
     def environment(self, extra=None):
-        return super().environment({"ADVERB_TRANSPORT": "iwarp", **(extra or {})})
+        return super().environment({"ADVERB_TRANSPORT": "iwarp", "ADVERB_IWARP": self.options, **(extra or {})})
 
     def set_siw(self, **values):
         """Sets parameters of siw, until the end of the case."""
@@ -67,4 +70,7 @@ class Watch(peer_lab.Watch):
         fpdus = re.findall(r"^    FPDU$", text, re.MULTILINE)
         if self.lab.expect_data and ("ID Req frame" not in text or not fpdus):
             raise Failure("no start-up frame or no FPDU of iWARP went between the two sides")
+        good = len(re.findall(r"Good CRC32", text))
+        if self.lab.crc is not None and good != (len(fpdus) if self.lab.crc else 0):
+            raise Failure(f"{good} of {len(fpdus)} FPDUs have a CRC")
         return fpdus

@@ -4,6 +4,7 @@
 CRC32C = "src/iwarp/crc32c.c"
 FPDU = "src/iwarp/fpdu.c"
 MPA = "src/iwarp/mpa.c"
+NEGOTIATION = "src/iwarp/negotiation.c"
 RDMAP = "src/iwarp/rdmap.c"
 STREAM = "src/iwarp/stream.c"
 STREAM_FIRST = "src/iwarp/stream_first.c"
@@ -22,6 +23,13 @@ IWARP = [
     ("crc32c-order", "the CRC is sent with the most significant byte first", CRC32C, "8 * i)", "8 * (3 - i))"),
     ("terminate-siw", "siw's layout of Terminate is not recognized", RDMAP,
      "!(p[2] & FLAGS_RFC) && p[2] & FLAGS_SIW", "false"),
+    # ---- start-up ----
+    ("mpa-crc-one-side", "CRCs are used only if the peer requires them", NEGOTIATION,
+     ".crc = wish->crc == ADV_MPA_CRC_REQUIRE || peer->crc,", ".crc = peer->crc,"),
+    ("mpa-crc-refused", "an end that refuses CRCs accepts a peer that requires them", NEGOTIATION,
+     "wish->crc == ADV_MPA_CRC_REFUSE && peer->crc", "false"),
+    ("mpa-markers-swapped", "an end sends markers if it has asked for them", NEGOTIATION,
+     ".tx_markers = peer->markers,", ".tx_markers = wish->markers,"),
     # ---- FPDUs ----
     ("fpdu-padding", "the padding does not count the length field", FPDU,
      "-(ADV_FPDU_LENGTH_LEN + len) % 4", "-len % 4"),

@@ -22,7 +22,7 @@ SMB = [
     ("smbd-empty-fragment", "a fragment may be empty", CONNECTION,
      "if (t.length == 0 && t.remaining != 0)", "if (false)"),
     ("smbd-respond", "a requested response is not sent", CONNECTION,
-     "		c->respond = true;", "		;"),
+     "		c->respond = true;", "		c->respond = false;"),
     ("smbd-keepalive", "a peer that does not respond is kept", CONNECTION,
      "} else if (c->asked) {", "} else if (false) {"),
     ("smbd-send-size", "a SEND is longer than the peer receives", CONNECTION,

@@ -163,8 +163,8 @@ class Cm:
         self.tokens[number] = socket.socket(fileno=fds[0])
         return number
 
-    def new_id(self, ps=PS_TCP, qp_type=RC, channel=None, expect=0):
-        return self.ask(CREATE_ID, struct.pack("=II", ps, qp_type), expect=expect,
+    def new_id(self, ps=PS_TCP, qp_type=RC, channel=None, expect=0, iwarp=False, crc=0, markers=0):
+        return self.ask(CREATE_ID, struct.pack("=IIIII", ps, qp_type, iwarp, crc, markers), expect=expect,
                         channel=channel or self.channel)[1]
 
     def destroy(self, number, expect=0):
@@ -189,9 +189,9 @@ class Cm:
     def listen(self, number, backlog=0, expect=0):
         return Route(self.ask(LISTEN, number=number, value=backlog, expect=expect)[3])
 
-    def listener(self, text="127.0.0.1", port=0, ps=PS_TCP, backlog=0, scope=0):
+    def listener(self, text="127.0.0.1", port=0, ps=PS_TCP, backlog=0, scope=0, **create):
         """Returns (id, port)."""
-        number = self.new_id(ps)
+        number = self.new_id(ps, **create)
         self.bind(number, text, port, scope)
         return number, self.listen(number, backlog).local[1]
 
@@ -246,9 +246,9 @@ class Cm:
         assert not self.take_token(seconds=seconds)
         assert self.fetch() is None
 
-    def ready(self, remote, port, ps=PS_TCP, source=None, scope=0, channel=None):
+    def ready(self, remote, port, ps=PS_TCP, source=None, scope=0, channel=None, **create):
         """Returns an id whose route is resolved."""
-        number = self.new_id(ps, channel=channel)
+        number = self.new_id(ps, channel=channel, **create)
         self.resolve(number, remote, port, source, scope=scope)
         assert self.event(ADDR_RESOLVED, channel).id == number
         self.resolve_route(number)

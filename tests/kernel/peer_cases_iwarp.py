@@ -58,9 +58,9 @@ PERFTEST = [
 
 # What siw and Adverb are set to, for cases of the start-up frames that refuse a connection.
 DISAGREE = [
-    ("markers", "markers=yes", {}),
-    ("crc-refused", "crc=refuse", {"mpa_crc_required": 1}),
-    ("crc-strictly-refused", "crc=require", {"mpa_crc_strict": 1}),
+    ("markers", "markers=yes", {}, SERVERS),
+    ("crc-refused", "crc=refuse", {"mpa_crc_required": 1}, ("adverb",)),
+    ("crc-strictly-refused", "crc=require", {"mpa_crc_strict": 1}, SERVERS),
 ]
 
 # What siw and Adverb are set to, for cases of the start-up frames.
@@ -130,7 +130,8 @@ def register_variant(serves, name, values, options):
         """Start-up frames with other flags: CRCs on both streams, a ready-to-receive message."""
         lab.set_siw(**values)
         lab.options = options
-        lab.crc = "mpa_crc_required" in values or "crc=require" in options
+        # as a server, siw uses CRCs only if the client requires them
+        lab.crc = (serves == "adverb" and "mpa_crc_required" in values) or "crc=require" in options
         for row in PROGRAMS[1:2]:
             run_program(lab, serves, row)
         for command in ("ib_send_bw -s 70000", "ib_write_bw -s 70000", "ib_read_bw -s 70000"):
@@ -206,8 +207,9 @@ for one_server in SERVERS:
         register_perftest(one_server, *one_test)
     for one_variant in VARIANTS:
         register_variant(one_server, *one_variant)
-    for one_disagreement in DISAGREE:
-        register_disagreement(one_server, *one_disagreement)
+    for one_name, one_set, one_siw, one_servers in DISAGREE:
+        if one_server in one_servers:
+            register_disagreement(one_server, one_name, one_set, one_siw)
     register_cmtime(one_server)
     register_rcopy(one_server)
     register_lost(one_server)

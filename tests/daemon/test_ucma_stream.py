@@ -1,0 +1,375 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Connections of iWARP ids: start-up frames between adverbd and a peer that is a bare TCP socket, byte by byte."""
+
+import contextlib
+import errno
+import select
+import socket
+import struct
+import time
+
+import ucma
+from adverbd import Daemon, PATIENCE, main, wait_for
+from ucma import Cm
+
+HERE = "127.0.0.1"
+REQUEST_KEY, REPLY_KEY = b"MPA ID Req Frame", b"MPA ID Rep Frame"
+MARKERS, CRC, REJECT, ENHANCED = 0x80, 0x40, 0x20, 0x10
+ACCEPT_CRC, REQUIRE_CRC, REFUSE_CRC = range(3)
+PEER_TO_PEER, RTR_EMPTY, RTR_WRITE, RTR_READ = 0x80000000, 0x40000000, 0x8000, 0x4000
+PRIVATE_MAX = 224  # bytes that a program gets
+FIRST_WRITE, FIRST_OF_PEER, FIRST_HOPED = 1, 3, 4
+
+
+def frame(key, flags=ENHANCED, revision=2, reads=2 << 16 | 3, private=b"", length=None):
+    """reads: IRD and ORD with their flags, as one number."""
+    data = (struct.pack(">I", reads) if flags & ENHANCED and revision > 1 else b"") + private
+    return key + struct.pack(">BBH", flags, revision, len(data) if length is None else length) + data
+
+
+class Frame:
+    def __init__(self, data, key):
+        assert data[:16] == key, data
+        self.flags, self.revision, length = struct.unpack(">BBH", data[16:20])
+        assert len(data) == 20 + length, data
+        self.reads, self.private = 0, data[20:]
+        if self.flags & ENHANCED:
+            self.reads, = struct.unpack(">I", data[20:24])
+            self.private = data[24:]
+
+
+class Agreement:
+    def __init__(self, body):
+        self.ird, self.ord, self.first, self.crc, self.rx_markers, self.tx_markers = struct.unpack("=II4B", body[:12])
+
+
+def receive(sock, key):
+    data = b""
+    while len(data) < 20 or len(data) < 20 + int.from_bytes(data[18:20], "big"):
+        more = sock.recv(1 if len(data) < 20 else 20 + int.from_bytes(data[18:20], "big") - len(data))
+        assert more, f"ended after {data}"
+        data += more
+    return Frame(data, key)
+
+
+def expect_end(sock):
+    """The peer ends the connection in order or resets it, and sends nothing before."""
+    with contextlib.suppress(ConnectionResetError):
+        assert sock.recv(1) == b""
+
+
+def patient(sock):
+    sock.settimeout(PATIENCE)
+    return sock
+
+
+@contextlib.contextmanager
+def serving(build, **create):
+    """Yields (Cm, its listener, a function that connects a bare socket)."""
+    with Daemon(build, "--linger", "60"), Cm() as cm:
+        number, port = cm.listener(iwarp=True, **create)
+        with contextlib.ExitStack() as sockets:
+            def peer():
+                return sockets.enter_context(patient(socket.create_connection((HERE, port))))
+            yield cm, number, peer
+
+
+@contextlib.contextmanager
+def connecting(build, backlog=5):
+    """Yields (Cm, the listening bare socket, its port)."""
+    with (Daemon(build, "--linger", "60"), Cm() as cm,
+          patient(socket.create_server((HERE, 0), backlog=backlog)) as listener):
+        yield cm, listener, listener.getsockname()[1]
+
+
+def answer(cm, kind, number, **param):
+    """ACCEPT or ESTABLISH; returns (agreement, socket of the connection)."""
+    body = ucma.conn(**param) if kind == ucma.ACCEPT else b""
+    _, _, _, reply, fds = cm.ask(kind, body, number=number)
+    assert len(fds) == 1, fds
+    return Agreement(reply), patient(socket.socket(fileno=fds[0]))
+
+
+def accepts(build):
+    """A request in single bytes, with private data; the process gets the socket, and both ends the same agreement."""
+    with serving(build) as (cm, listener, connect):
+        peer = connect()
+        reads = PEER_TO_PEER | RTR_EMPTY | 5 << 16 | RTR_WRITE | 7
+        for byte in frame(REQUEST_KEY, reads=reads, private=b"of the client"):
+            peer.send(bytes([byte]))
+        event = cm.event(ucma.CONNECT_REQUEST)
+        assert (event.listen, event.conn.private) == (listener, b"of the client")
+        assert (event.conn.responder_resources, event.conn.initiator_depth) == (7, 5)
+        assert event.route.remote == peer.getsockname() and event.route.local == peer.getpeername()
+        agreed, stream = answer(cm, ucma.ACCEPT, event.id, private=b"of the server", depth=6)
+        assert cm.event(ucma.ESTABLISHED).id == event.id
+        reply = receive(peer, REPLY_KEY)
+        assert (reply.flags, reply.revision, reply.private) == (ENHANCED, 2, b"of the server")
+        assert reply.reads == PEER_TO_PEER | 6 << 16 | RTR_WRITE | 5, hex(reply.reads)
+        assert (agreed.ird, agreed.ord, agreed.first, agreed.crc) == (6, 5, FIRST_OF_PEER, 0)
+        peer.send(b"an FPDU")
+        assert stream.recv(100) == b"an FPDU"
+        stream.send(b"another one")
+        assert peer.recv(100) == b"another one"
+        stream.close()
+        peer.close()
+        assert cm.event(ucma.DISCONNECTED).id == event.id
+        cm.destroy(event.id)
+
+
+def frames_of_flags(build):
+    """CRCs and markers for each wish of the id, and each wish of the peer."""
+    for wish in (ACCEPT_CRC, REQUIRE_CRC, REFUSE_CRC):
+        for markers in (0, 1):
+            with serving(build, crc=wish, markers=markers) as (cm, _, connect):
+                for flags in (0, CRC, MARKERS, CRC | MARKERS):
+                    one_request(cm, connect(), wish, markers, flags)
+
+
+def one_request(cm, peer, wish, markers, flags):
+    peer.send(frame(REQUEST_KEY, ENHANCED | flags))
+    if wish == REFUSE_CRC and flags & CRC:
+        reply = receive(peer, REPLY_KEY)
+        assert reply.flags == REJECT | ENHANCED, hex(reply.flags)
+        expect_end(peer)
+        cm.no_event()
+        return
+    number = cm.event(ucma.CONNECT_REQUEST).id
+    agreed, stream = answer(cm, ucma.ACCEPT, number)
+    cm.event(ucma.ESTABLISHED)
+    crc = wish == REQUIRE_CRC or bool(flags & CRC)
+    assert (agreed.crc, agreed.rx_markers, agreed.tx_markers) == (crc, markers, bool(flags & MARKERS))
+    reply = receive(peer, REPLY_KEY)
+    assert reply.flags == ENHANCED | (CRC if crc else 0) | (MARKERS if markers else 0), hex(reply.flags)
+    stream.close()
+    cm.destroy(number)
+
+
+def other_revisions(build):
+    """Revision 1, and revision 2 without enhanced set-up, are answered in kind. Others are not answered."""
+    with serving(build) as (cm, _, connect):
+        for revision in (1, 2):
+            peer = connect()
+            peer.send(frame(REQUEST_KEY, 0, revision, private=b"old"))
+            event = cm.event(ucma.CONNECT_REQUEST)
+            assert event.conn.private == b"old"
+            agreed, stream = answer(cm, ucma.ACCEPT, event.id, depth=4)
+            cm.event(ucma.ESTABLISHED)
+            reply = receive(peer, REPLY_KEY)
+            assert (reply.flags, reply.revision) == (0, revision)
+            assert (agreed.ird, agreed.ord, agreed.first) == (4, 4, FIRST_HOPED)
+            stream.close()
+            cm.destroy(event.id)
+        for revision in (0, 3, 255):
+            peer = connect()
+            peer.send(frame(REQUEST_KEY, 0, revision))
+            expect_end(peer)
+        cm.no_event()
+
+
+def hostile_requests(build):
+    """What is no request ends the connection, and the program sees nothing."""
+    with serving(build) as (cm, _, connect):
+        for data in (b"GET / HTTP/1.1\r\n\r\n", frame(REPLY_KEY), frame(REQUEST_KEY, length=513),
+                     frame(REQUEST_KEY, length=65535), frame(REQUEST_KEY, length=3), b"MPA ID Req Frama"):
+            peer = connect()
+            peer.send(data)
+            expect_end(peer)
+        connect().close()
+        half = connect()
+        half.send(frame(REQUEST_KEY)[:19])
+        half.close()
+        silent, started = connect(), time.monotonic()
+        silent.send(REQUEST_KEY)
+        expect_end(silent)  # after some time
+        assert time.monotonic() - started >= 9.5
+        cm.no_event()
+        well = connect()
+        well.send(frame(REQUEST_KEY, private=b"x" * 508))
+        assert cm.event(ucma.CONNECT_REQUEST).conn.private == b"x" * PRIVATE_MAX
+
+
+def refuses(build):
+    """A reject by the program, with private data; an id that is destroyed; a listener that is destroyed."""
+    with serving(build) as (cm, listener, connect):
+        peer = connect()
+        peer.send(frame(REQUEST_KEY))
+        number = cm.event(ucma.CONNECT_REQUEST).id
+        cm.command(ucma.REJECT, number, private=b"not with me")
+        reply = receive(peer, REPLY_KEY)
+        assert (reply.flags, reply.private) == (REJECT | ENHANCED, b"not with me")
+        expect_end(peer)
+        cm.command(ucma.ACCEPT, number, expect=errno.EINVAL)
+        cm.destroy(number)
+        peer = connect()
+        peer.send(frame(REQUEST_KEY))
+        cm.destroy(cm.event(ucma.CONNECT_REQUEST).id)
+        assert receive(peer, REPLY_KEY).flags == REJECT | ENHANCED
+        unfetched, awaited = connect(), connect()
+        unfetched.send(frame(REQUEST_KEY))
+        assert cm.take_token()
+        cm.destroy(listener)
+        assert receive(unfetched, REPLY_KEY).flags == REJECT | ENHANCED
+        expect_end(awaited)
+
+
+def peer_gives_up(build):
+    """A peer that ends before the answer: the accept fails, and a reject does not."""
+    with serving(build) as (cm, _, connect):
+        for kind, result in ((ucma.ACCEPT, errno.ECONNABORTED), (ucma.REJECT, 0)):
+            peer = connect()
+            peer.send(frame(REQUEST_KEY))
+            number = cm.event(ucma.CONNECT_REQUEST).id
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            peer.close()
+            if kind == ucma.ACCEPT:
+                wait_for(lambda: cm.result(ucma.QP_ATTR, number=number, value=ucma.RTR) == errno.EINVAL)
+            cm.command(kind, number, expect=result)
+            cm.destroy(number)
+        cm.no_event()
+
+
+def backlog(build):
+    """Connections beyond the backlog are closed; those within it become requests."""
+    with Daemon(build, "--linger", "60"), Cm() as cm:
+        _, port = cm.listener(iwarp=True, backlog=2)
+        with contextlib.ExitStack() as stack:
+            peers = []
+            for _ in range(2):
+                peers.append(stack.enter_context(patient(socket.create_connection((HERE, port)))))
+                peers[-1].send(frame(REQUEST_KEY))
+                assert cm.take_token()
+            third = stack.enter_context(patient(socket.create_connection((HERE, port))))
+            expect_end(third)
+            for _ in peers:
+                assert cm.fetch().type == ucma.CONNECT_REQUEST
+
+
+def request(cm, port, **create):
+    number = cm.ready(HERE, port, iwarp=True, **create)
+    cm.command(ucma.CONNECT, number, private=b"of the client", depth=9)
+    return number
+
+
+def connects(build):
+    """The request, and each agreement that a reply makes."""
+    for wish, markers in ((ACCEPT_CRC, 0), (REQUIRE_CRC, 1), (REFUSE_CRC, 0)):
+        with connecting(build) as (cm, listener, port):
+            number = request(cm, port, crc=wish, markers=markers)
+            peer, _ = listener.accept()
+            with patient(peer):
+                seen = receive(peer, REQUEST_KEY)
+                assert seen.flags == ENHANCED | (CRC if wish == REQUIRE_CRC else 0) | (MARKERS if markers else 0)
+                assert (seen.revision, seen.private) == (2, b"of the client")
+                assert seen.reads == PEER_TO_PEER | RTR_EMPTY | 9 << 16 | RTR_WRITE | 9, hex(seen.reads)
+                cm.command(ucma.ESTABLISH, number, expect=errno.EINVAL)
+                for byte in frame(REPLY_KEY, ENHANCED | MARKERS, private=b"of the server",
+                                  reads=PEER_TO_PEER | RTR_WRITE | 3 << 16 | 2) + b"FPDU":
+                    peer.send(bytes([byte]))
+                event = cm.event(ucma.CONNECT_RESPONSE)
+                assert (event.id, event.conn.private) == (number, b"of the server")
+                agreed, stream = answer(cm, ucma.ESTABLISH, number)
+                cm.command(ucma.ESTABLISH, number, expect=errno.EISCONN)
+                assert (agreed.ird, agreed.ord, agreed.first) == (9, 3, FIRST_WRITE)
+                assert (agreed.crc, agreed.rx_markers, agreed.tx_markers) == (wish == REQUIRE_CRC, markers, 1)
+                assert b"".join(stream.recv(1) for _ in range(4)) == b"FPDU"
+                stream.close()
+                cm.command(ucma.DISCONNECT, number)
+                expect_end(peer)
+            assert cm.event(ucma.DISCONNECTED).id == number
+            cm.destroy(number)
+
+
+def refused_replies(build):
+    """Replies that end in REJECTED: each ends the connection, too."""
+    replies = [
+        frame(REPLY_KEY, REJECT | ENHANCED, private=b"no"), frame(REPLY_KEY, 0, 1), frame(REPLY_KEY, 0),
+        frame(REPLY_KEY, revision=3), frame(REPLY_KEY, reads=1 << 16 | 10), frame(REPLY_KEY, ENHANCED | CRC),
+        frame(REPLY_KEY, reads=PEER_TO_PEER | RTR_READ), frame(REQUEST_KEY), frame(REPLY_KEY, length=600),
+        frame(REPLY_KEY, length=2), b"HTTP/1.1 400 Bad", b""]
+    with connecting(build) as (cm, listener, port):
+        for reply in replies:
+            number = request(cm, port, crc=REFUSE_CRC)
+            peer, _ = listener.accept()
+            with patient(peer):
+                receive(peer, REQUEST_KEY)
+                peer.send(reply)
+                if not reply:
+                    peer.shutdown(socket.SHUT_WR)
+                event = cm.event(ucma.REJECTED)
+                assert (event.id, event.status) == (number, -errno.ECONNRESET), (reply, event.status)
+                assert event.conn.private == (b"no" if b"no" in reply else b""), reply
+                expect_end(peer)
+            cm.command(ucma.ESTABLISH, number, expect=errno.ECONNRESET)
+            cm.destroy(number)
+
+
+def nobody_listens(build):
+    with connecting(build) as (cm, listener, port):
+        listener.close()
+        event = cm.event(ucma.REJECTED) if request(cm, port) else None
+        assert event.status == -errno.ECONNREFUSED
+
+
+def last_bytes(build):
+    """A process that ends: what its socket has taken still reaches the peer, and then the end does."""
+    with serving(build) as (cm, _, connect):
+        peer = connect()
+        peer.send(frame(REQUEST_KEY))
+        number = cm.event(ucma.CONNECT_REQUEST).id
+        _, stream = answer(cm, ucma.ACCEPT, number)
+        cm.event(ucma.ESTABLISHED)
+        receive(peer, REPLY_KEY)
+        stream.send(b"z" * 100000)
+        stream.close()
+        cm.close()
+        time.sleep(0.2)
+        data = b""
+        while more := peer.recv(65536):
+            data += more
+        assert data == b"z" * 100000, len(data)
+
+
+def wrong_ids(build):
+    """Wishes that do not exist; a port that is in use; a second listener."""
+    with Daemon(build, "--linger", "60"), Cm() as cm:
+        cm.new_id(iwarp=True, crc=3, expect=errno.EINVAL)
+        cm.new_id(iwarp=True, markers=2, expect=errno.EINVAL)
+        cm.new_id(iwarp=True, crc=1 << 31, expect=errno.EINVAL)
+        unbound = cm.new_id(iwarp=True)
+        for kind in (ucma.ACCEPT, ucma.DISCONNECT, ucma.ESTABLISH, ucma.REJECT):
+            assert cm.result(kind, ucma.conn(), number=unbound) == errno.EINVAL
+        with socket.create_server((HERE, 0)) as taken:
+            number = cm.new_id(iwarp=True)
+            results = {cm.result(ucma.BIND, ucma.sockaddr(HERE, taken.getsockname()[1]), number=number),
+                       cm.result(ucma.LISTEN, number=number, value=5)}
+            assert errno.EADDRINUSE in results, results
+
+
+def readable(sock):
+    return bool(select.select([sock], [], [], 0)[0])
+
+
+def end_is_waited_for(build):
+    """After a disconnect, the event comes when the peer ends the connection, or after 4 s."""
+    with serving(build) as (cm, _, connect):
+        peer = connect()
+        peer.send(frame(REQUEST_KEY))
+        number = cm.event(ucma.CONNECT_REQUEST).id
+        _, stream = answer(cm, ucma.ACCEPT, number)
+        cm.event(ucma.ESTABLISHED)
+        receive(peer, REPLY_KEY)
+        stream.close()
+        started = time.monotonic()
+        cm.command(ucma.DISCONNECT, number)
+        expect_end(peer)
+        peer.send(b"late")
+        cm.event(ucma.DISCONNECTED)
+        assert time.monotonic() - started >= 3.9
+        assert readable(peer)
+
+
+if __name__ == "__main__":
+    main([accepts, frames_of_flags, other_revisions, hostile_requests, refuses, peer_gives_up, backlog, connects,
+          refused_replies, nobody_listens, last_bytes, wrong_ids, end_is_waited_for])

@@ -11,8 +11,7 @@
 #include "host/change.h"
 #include "host/control.h"
 #include "host/device.h"
-#include "host/lock.h"
-#include "host/progress.h"
+#include "host/idle.h"
 #include "host/shards.h"
 #include "link/fault_link.h"
 #include "link/udp.h"
@@ -139,7 +138,8 @@ struct adv_device {
 		};
 		uint64_t unusual; /* not 0: any of these is not 0 */
 	};
-	bool pumped;	     /* `cut` was set since the lock was acquired */
+	bool pumped; /* `cut` was set since the lock was acquired */
+	struct adv_idle idle;
 	uint64_t held_since; /* time when the first held request was posted */
 	unsigned activity;   /* counts packets in both directions */
 	bool dead;	     /* the fault plan killed the device, and DEVICE_FATAL was delivered */

@@ -89,9 +89,40 @@ static __attribute__((noinline)) int finish_poll(struct poll *p, unsigned packet
 	return got || !adv_held_up(p->began) ? got : poll_again(p);
 }
 
-/* Polls an empty CQ: receives first. Call it with the lock held; it releases the lock. */
-static __attribute__((noinline)) int poll_empty_cq(struct adv_device *d, struct adv_cq *cq, int n,
-						   struct ibv_wc *wc)
+/* Returns the time of the first timer. */
+static inline uint64_t next_timer(const struct adv_device *d)
+{
+	uint64_t timers = adv_engine_timers(d->engine);
+
+	return timers < d->counters_next ? timers : d->counters_next;
+}
+
+/*
+ * Polls an empty CQ if d->idle lasts: the most frequent poll of a program that spins. All that
+ * poll_busy() finds out about the device is as it was, except for the time.
+ */
+static __attribute__((noinline)) int poll_idle(struct adv_device *d, struct adv_cq *cq, int n,
+					       struct ibv_wc *wc)
+{
+	struct poll p = {{d, cq, (unsigned)n}, wc, adv_ticks()};
+	unsigned packets;
+
+	d->now = adv_clock_ns();
+	adv_progress_poll_begins(&d->progress, d->now);
+	packets = adv_device_receive_packets(d, &p.receiving);
+	if (packets)
+		return finish_poll(&p, packets);
+	if (d->now >= d->idle.until || adv_progress_is_crowded(&d->progress, d->now))
+		return finish_vain_poll(&p);
+	d->progress.vain++;
+	adv_idle_continues(&d->idle);
+	adv_lock_release(&d->lock);
+	return adv_held_up(p.began) ? poll_again(&p) : 0;
+}
+
+/* Polls an empty CQ in any state of the device. */
+static __attribute__((noinline)) int poll_busy(struct adv_device *d, struct adv_cq *cq, int n,
+					       struct ibv_wc *wc)
 {
 	struct poll p = {{d, cq, (unsigned)n}, wc, adv_ticks()};
 	unsigned packets = adv_device_begin_turn(d, &p.receiving, true);
@@ -103,8 +134,18 @@ static __attribute__((noinline)) int poll_empty_cq(struct adv_device *d, struct 
 	    adv_progress_is_crowded(&d->progress, d->now))
 		return finish_vain_poll(&p);
 	(void)adv_progress_poll_ends(&d->progress, d->now, 0);
+	adv_idle_begin(&d->idle, &d->lock, &d->progress, next_timer(d));
 	adv_lock_release(&d->lock);
 	return adv_held_up(p.began) ? poll_again(&p) : 0;
+}
+
+/* Polls an empty CQ: receives first. Call it with the lock held; it releases the lock. */
+static __attribute__((noinline)) int poll_empty_cq(struct adv_device *d, struct adv_cq *cq, int n,
+						   struct ibv_wc *wc)
+{
+	if (adv_idle_lasts(&d->idle, &d->lock, &d->progress) && !cq->overrun)
+		return poll_idle(d, cq, n, wc);
+	return poll_busy(d, cq, n, wc);
 }
 
 /* Takes completions. Call it with the lock held; it releases the lock. */

@@ -32,6 +32,13 @@ static inline bool adv_device_is_quiet(const struct adv_device *d)
 	       adv_engine_timers(d->engine) > d->now && d->counters_next > d->now;
 }
 
+/* Receives packets in a turn. Returns their number. */
+static inline __attribute__((always_inline)) unsigned
+adv_device_receive_packets(struct adv_device *d, struct device_receiving *r)
+{
+	return d->link->ops->receive(d->link, DEVICE_RECEIVE_BUDGET, adv_device_take_packet, r);
+}
+
 /* Begins a turn: receives packets. Returns their number. adv_device_end_turn() ends the turn; it is
  * not needed if no packet was received and adv_device_is_quiet(). */
 static inline __attribute__((always_inline)) unsigned
@@ -47,7 +54,7 @@ adv_device_begin_turn(struct adv_device *d, struct device_receiving *r, bool pol
 	d->pumped = false;
 	if (d->unusual)
 		adv_device_handle_rest(d);
-	return link->ops->receive(link, DEVICE_RECEIVE_BUDGET, adv_device_take_packet, r);
+	return adv_device_receive_packets(d, r);
 }
 
 /* Ends a turn that has received `packets` packets: runs timers and sends. */

@@ -113,6 +113,7 @@ static void sleep_for_lock(struct adv_lock *l)
 			spin_until_open(l);
 		}
 	}
+	l->uses++;
 	if (starving)
 		stop_starving(l);
 }

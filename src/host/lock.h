@@ -27,6 +27,7 @@ enum adv_lock_state {
 struct adv_lock {
 	_Atomic uint32_t state; /* enum adv_lock_state; a futex */
 	atomic_uint starving;	/* threads that have waited for ADV_LOCK_STARVES */
+	uint32_t uses;		/* counts acquisitions; for the holder of the lock only */
 };
 
 #define ADV_LOCK_SPINS	     200      /* a few us; a preempted holder takes longer in any case */
@@ -47,8 +48,11 @@ static inline bool adv_lock_try(struct adv_lock *l)
 {
 	uint32_t free_state = ADV_LOCK_FREE;
 
-	return atomic_compare_exchange_strong_explicit(&l->state, &free_state, ADV_LOCK_TAKEN,
-						       memory_order_acquire, memory_order_relaxed);
+	if (!atomic_compare_exchange_strong_explicit(&l->state, &free_state, ADV_LOCK_TAKEN,
+						     memory_order_acquire, memory_order_relaxed))
+		return false;
+	l->uses++;
+	return true;
 }
 
 /* True if a thread holds the lock, or the lock is being handed over to a thread. */

@@ -198,6 +198,7 @@ static void test_starving_thread_has_left(void **state)
 	assert_false(adv_lock_try(&b.lock));
 	adv_lock_take(&b.lock);
 	assert_int_equal(b.lock.starving, 0);
+	assert_int_equal(b.lock.uses, 1);
 	adv_lock_release(&b.lock);
 	assert_false(adv_lock_is_taken(&b.lock));
 }

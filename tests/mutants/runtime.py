@@ -4,6 +4,8 @@
 EVENTS = "src/host/device_events.c"
 GROUP = "src/daemon/group.c"
 LOCK = "src/host/lock.c"
+POLL = "src/host/device_poll.c"
+IDLE = "src/host/idle.h"
 PAIRS = "src/daemon/pairs.c"
 PROGRESS = "src/host/progress.c"
 PROGRESS_H = "src/host/progress.h"
@@ -295,6 +297,19 @@ RUNTIME = [
     ("lock-starves", "a thread that waits long for the lock does not reserve it", LOCK,
      "if (!starving && adv_clock_ns() - begin > ADV_LOCK_STARVES) {",
      "if (!starving && begin == 0) {"),
+    ("lock-uses", "an acquisition after a sleep is not counted", LOCK, "\tl->uses++;\n", ""),
+    ("idle-timer", "polls that follow each other do not run timers", POLL,
+     "if (d->now >= d->idle.until || ", "if ("),
+    ("idle-crowded", "polls that follow each other never let another process run", POLL,
+     "if (d->now >= d->idle.until || adv_progress_is_crowded(&d->progress, d->now))",
+     "if (d->now >= d->idle.until)"),
+    ("idle-calls", "a poll relies on what an earlier poll found, though another call came in between", IDLE,
+     "return lock->uses == idle->next && ", "return idle->next && "),
+    ("idle-thread", "a poll does not see that the thread has left without the lock", IDLE,
+     "lock->uses == idle->next && adv_progress_state(progress) == idle->state;",
+     "lock->uses == idle->next;"),
+    ("idle-overrun", "polls that follow each other do not report that the CQ has overrun", POLL,
+     "&d->progress) && !cq->overrun)", "&d->progress))"),
     ("device-wakes", "one of several threads to be woken is forgotten", EVENTS,
      "\tfor (unsigned i = 0; i < n; i++)\n\t\tsignal_eventfd(wakes",
      "\tfor (unsigned i = 1; i < n; i++)\n\t\tsignal_eventfd(wakes"),

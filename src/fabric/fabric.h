@@ -164,7 +164,8 @@ uint64_t adv_fabric_received(const struct adv_fabric *f, uint32_t connection);
 
 /* Returns the time of a transfer of `bytes` on this connection in an empty network, ps, from its
  * beginning until the initiator has the last ACK or response; 0: there is no route, or the transfer
- * never ends. It assumes that the window and the depth do not limit. */
+ * never ends. It assumes that the window and the depth do not limit, and that ACKs of other packets
+ * do not delay the last one. */
 uint64_t adv_fabric_ideal(const struct adv_fabric *f, uint32_t connection, uint64_t bytes);
 
 /* Returns the rate limit of congestion control for the data of a connection, Mb/s; 0: none. */

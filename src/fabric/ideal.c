@@ -16,7 +16,8 @@
 struct way {
 	uint64_t delay;	      /* ps */
 	uint64_t ps_per_byte; /* sum */
-	uint64_t slowest;     /* ps per byte */
+	unsigned hops;
+	uint64_t ps[HOPS_MAX]; /* per byte, of each cable */
 };
 
 /* Follows the first of the routes. False: there is none. */
@@ -25,7 +26,7 @@ static bool follow(const struct adv_fabric *f, uint32_t from, uint32_t to, struc
 	const struct adv_topology *t = f->config.topology;
 	uint32_t wire = f->host[from].wire;
 
-	*way = (struct way){0, 0, 0};
+	*way = (struct way){.delay = 0};
 	for (unsigned hop = 0; hop < HOPS_MAX; hop++) {
 		const struct adv_wire *w = &f->wire[wire];
 		const struct adv_route_table *routes;
@@ -33,8 +34,7 @@ static bool follow(const struct adv_fabric *f, uint32_t from, uint32_t to, struc
 
 		way->delay += w->delay;
 		way->ps_per_byte += w->ps_per_byte;
-		if (w->ps_per_byte > way->slowest)
-			way->slowest = w->ps_per_byte;
+		way->ps[way->hops++] = w->ps_per_byte;
 		if (w->to.node < t->hosts)
 			return w->to.node == to;
 		routes = &t->routes[w->to.node - t->hosts];
@@ -58,32 +58,103 @@ static uint64_t divide_up(uint64_t n, uint64_t by)
 	return (n + by - 1) / by;
 }
 
-/* Bytes of headers of a message's packets. */
-static uint64_t header_bytes(enum adv_fabric_operation operation, uint64_t packets)
-{
-	uint64_t bytes = packets * BASE_BYTES;
+/* The times at which each cable has sent what it has got until now, without the cables' delays. */
+struct line {
+	const struct way *way;
+	uint64_t busy[HOPS_MAX];
+};
 
-	if (operation == ADV_FABRIC_WRITE)
-		return bytes + RETH_BYTES;
-	if (operation == ADV_FABRIC_READ)
-		return bytes + (packets > 1 ? 2 * AETH_BYTES : AETH_BYTES);
-	return bytes;
+/* Sends packets of `bytes` each. A cable starts a packet when it has sent those before, and the
+ * cable before has sent all of this one. Of several packets, the slowest of the cables that they
+ * pass delays all but one. */
+static void send_packets(struct line *l, uint64_t bytes, uint64_t count)
+{
+	const struct way *way = l->way;
+
+	if (count == 0)
+		return;
+	if (bytes < LEAST_BYTES)
+		bytes = LEAST_BYTES;
+	for (unsigned h = way->hops; h-- > 0;) {
+		uint64_t sum = 0, slowest = 0, last = 0;
+
+		for (unsigned from = h + 1; from-- > 0;) {
+			uint64_t end;
+
+			sum += way->ps[from];
+			slowest = way->ps[from] > slowest ? way->ps[from] : slowest;
+			end = l->busy[from] + bytes * (sum + (count - 1) * slowest);
+			last = end > last ? end : last;
+		}
+		l->busy[h] = last;
+	}
 }
 
-/* Time of the data: the slowest cable carries all of it, the others are a packet behind. */
+/* Sends a message. The first packet of a WRITE and of a READ's responses has a further header, and
+ * the last one of a READ's. */
+static void send_message(const struct adv_fabric *f, enum adv_fabric_operation operation,
+			 struct line *l, uint64_t bytes)
+{
+	uint64_t mtu = f->config.mtu, packets = divide_up(bytes, mtu), last, first = BASE_BYTES;
+
+	first += operation == ADV_FABRIC_WRITE ? RETH_BYTES : 0;
+	first += operation == ADV_FABRIC_READ ? AETH_BYTES : 0;
+	bytes = divide_up(bytes, 4) * 4; /* pad bytes of the BTH */
+	if (packets <= 1) {
+		send_packets(l, first + bytes, 1);
+		return;
+	}
+	send_packets(l, first + mtu, 1);
+	send_packets(l, BASE_BYTES + mtu, packets - 2);
+	last = BASE_BYTES + bytes - (packets - 1) * mtu;
+	send_packets(l, last + (operation == ADV_FABRIC_READ ? AETH_BYTES : 0), 1);
+}
+
+/* Bytes on the wire of a whole message. */
+static uint64_t message_bytes(const struct adv_fabric *f, const struct adv_fabric_connection *c)
+{
+	struct way one_byte = {.hops = 1, .ps = {1}};
+	struct line l = {.way = &one_byte};
+
+	send_message(f, c->operation, &l, c->message);
+	return l.busy[0];
+}
+
+/* Sends messages whose packets need no look of their own: the slowest cable delays all bytes. */
+static void send_bytes(struct line *l, uint64_t bytes)
+{
+	for (unsigned h = l->way->hops; h-- > 0;) {
+		uint64_t slowest = 0, last = 0;
+
+		for (unsigned from = h + 1; from-- > 0;) {
+			uint64_t end;
+
+			slowest = l->way->ps[from] > slowest ? l->way->ps[from] : slowest;
+			end = l->busy[from] + bytes * slowest;
+			last = end > last ? end : last;
+		}
+		l->busy[h] = last;
+	}
+}
+
+/* Time of the data. Only the first and the last two of many whole messages are looked at packet by
+ * packet: the longest sequence of packets that wait for each other gets to another cable there. */
 static uint64_t data_time(const struct adv_fabric *f, const struct adv_fabric_connection *c,
 			  const struct way *way, uint64_t bytes)
 {
-	uint64_t mtu = f->config.mtu, whole = bytes / c->message, rest = bytes % c->message;
-	uint64_t all = bytes, behind;
+	uint64_t whole = bytes / c->message, rest = bytes % c->message;
+	struct line l = {.way = way};
 
-	all += whole * header_bytes(c->operation, divide_up(c->message, mtu));
-	if (rest)
-		all += header_bytes(c->operation, divide_up(rest, mtu));
-	behind = bytes > mtu ? mtu + BASE_BYTES : all;
-	if (behind < LEAST_BYTES)
-		behind = all = LEAST_BYTES;
-	return (all - behind) * way->slowest + behind * way->ps_per_byte + way->delay;
+	for (uint64_t i = 0; i < whole; i++) {
+		if (i == 1 && whole > 3) {
+			send_bytes(&l, (whole - 3) * message_bytes(f, c));
+			i = whole - 2;
+		}
+		send_message(f, c->operation, &l, c->message);
+	}
+	if (rest || whole == 0)
+		send_message(f, c->operation, &l, rest);
+	return l.busy[way->hops - 1] + way->delay;
 }
 
 uint64_t adv_fabric_ideal(const struct adv_fabric *f, uint32_t connection, uint64_t bytes)

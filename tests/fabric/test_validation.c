@@ -82,6 +82,39 @@ static void test_store_and_forward(void **state)
 	}
 }
 
+/* The time in an empty network is that of the only transfer in one: over equal and different
+ * cables, with a short last packet, and of many messages. (The ACK before the last one can delay
+ * that one, if the last packet is shorter than an ACK. This is not part of the time.) */
+static void test_ideal(void **state)
+{
+	static const unsigned gbps[][4] = {
+		{100, 100, 100, 100}, {100, 400, 100, 25}, {25, 100, 40, 400}, {40, 50, 40, 40}};
+	static const unsigned sizes[] = {1, 4096, 4097, 8192, 40000, 100000, 262544};
+	static const unsigned messages[] = {1, 4, 5, 64, 1024}; /* KiB */
+
+	for (unsigned i = 0; i < 4 * 7 * 5 * 3; i++) {
+		const unsigned *speed = gbps[i / 105];
+		unsigned size = sizes[i / 15 % 7], message = messages[i / 3 % 5];
+		struct run r;
+
+		run_open(&r,
+			 "[network]\ntopology = links\nhosts = 2\nswitches = 3\n"
+			 "[link]\nfrom = h0\nto = s0\nspeed = %uGb/s\n"
+			 "[link]\nfrom = s0\nto = s1\nspeed = %uGb/s\n"
+			 "[link]\nfrom = s1\nto = s2\nspeed = %uGb/s\n"
+			 "[link]\nfrom = s2\nto = h1\nspeed = %uGb/s\n"
+			 "[host]\nmtu = 1024B\n"
+			 "[flow]\nfrom = 0\nto = 1\nbytes = %uB\noperation = %s\nmessage = %uB\n"
+			 "depth = 512\n",
+			 speed[0], speed[1], speed[2], speed[3], size, operations[i % 3],
+			 message * 1024);
+		run_to_end(&r);
+		assert_int_equal(adv_fabric_ideal(r.f, 0, size),
+				 adv_fabric_get_transfer(r.f, 0)->end);
+		run_close(&r);
+	}
+}
+
 /* The cable to the receiver of an incast is never idle: it starts when the first frames are at the
  * switch, and then sends all of them. */
 static void test_incast(void **state)
@@ -295,6 +328,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_completion_times),
 		cmocka_unit_test(test_store_and_forward),
+		cmocka_unit_test(test_ideal),
 		cmocka_unit_test(test_incast),
 		cmocka_unit_test(test_ets),
 		cmocka_unit_test(test_parking_lot),

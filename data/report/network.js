@@ -6,6 +6,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const EACH_HOST = 40; /* if there are more hosts, all hosts of a switch are drawn as one node */
 const MOST_SWITCHES = 256;
 const NARROW = 480, WIDE = 960, ROW_HEIGHT = 92, MARGIN = 26, CROWDED = 16;
+const PHONE = 544; /* on a narrower screen, a wide picture is drawn taller and as a whole */
 const CLASSES = 5;
 
 function svgElement(tag, attributes, ...children) {
@@ -33,6 +34,12 @@ class Topology {
 		this.eachHost = this.hosts <= EACH_HOST;
 		this.width = (this.eachHost ? this.hosts : 0) > 18 || this.switches > 10 ? WIDE : NARROW;
 		this.gap = WIDE;
+		this.nameRoom = 90; /* half of the width of the bottleneck's name */
+		this.rowHeight = ROW_HEIGHT;
+		if (this.width === WIDE && innerWidth < PHONE) {
+			this.rowHeight *= 2.2;
+			this.nameRoom *= 2.6;
+		}
 		for (const [a, , b] of this.links)
 			for (const [node, peer] of [[a, b], [b, a]])
 				if (node < this.hosts) {
@@ -111,7 +118,7 @@ class Topology {
 	}
 
 	placeLevels() {
-		const bottom = this.switches ? MARGIN + this.ranks * ROW_HEIGHT : 2 * MARGIN;
+		const bottom = this.switches ? MARGIN + this.ranks * this.rowHeight : 2 * MARGIN;
 
 		this.height = bottom + MARGIN;
 		this.placeLowest(bottom);
@@ -121,7 +128,7 @@ class Topology {
 			if (row.length)
 				this.noteGap((this.width - 2 * MARGIN) / row.length);
 			row.forEach((n, i) => {
-				this.nodes[n].y = bottom - (r + 1) * ROW_HEIGHT;
+				this.nodes[n].y = bottom - (r + 1) * this.rowHeight;
 				if (r > 0 && !this.nodes[n].hosts)
 					this.nodes[n].x = MARGIN + (this.width - 2 * MARGIN) * (i + 0.5) / row.length;
 			});
@@ -204,7 +211,7 @@ function drawBottleneck(svg, t, b) {
 	const from = t.hosts + b.switch, a = t.nodes[from], z = t.nodes[b.peer], up = a.y <= z.y ? a : z;
 
 	svg.append(svgElement("path", {class: "bottleneck", d: t.path(from, b.peer)}));
-	return svgElement("text", {class: "bottleneck-name", x: Math.max(90, Math.min(up.x, t.width - 90)), y: Math.max(13, up.y - 15),
+	return svgElement("text", {class: "bottleneck-name", x: Math.max(t.nameRoom, Math.min(up.x, t.width - t.nameRoom)), y: Math.max(13, up.y - 15),
 		"text-anchor": "middle"}, `bottleneck: ${nodeName(from, t.hosts)} → ${nodeName(b.peer, t.hosts)}`);
 }
 
@@ -239,13 +246,26 @@ function networkLegend(t, deadlock) {
 	return list;
 }
 
+/* Returns a button that only phones show: it makes the names of a wide picture readable, which then scrolls. */
+function enlargeButton(figure) {
+	const button = element("button", {type: "button", class: "enlarge"}, "Enlarge");
+
+	button.addEventListener("click", () => {
+		button.textContent = figure.classList.toggle("enlarged") ? "Whole network" : "Enlarge";
+	});
+	return button;
+}
+
 function addNetwork(parent, data) {
 	const t = new Topology(data), deadlock = data.result.deadlock, b = data.bottleneck;
 	const svg = svgElement("svg", {class: t.gap < CROWDED ? "net crowded" : "net", viewBox: `0 0 ${t.width} ${t.height}`, role: "img"},
 		svgElement("title", {}, "The topology, with the use of its cables"), arrowHead());
-	const figure = element("figure", {class: t.width > NARROW ? "wide" : "", "data-plot": "network"},
-		element("div", {class: "heading"}, element("h3", {}, "Network")),
-		element("div", {class: t.width > NARROW ? "scroll" : ""}, svg));
+	const wide = t.width > NARROW, heading = element("div", {class: "heading"}, element("h3", {}, "Network"));
+	const figure = element("figure", {class: wide ? "wide" : "", "data-plot": "network"},
+		heading, element("div", {class: wide ? "scroll" : ""}, svg));
+
+	if (wide)
+		heading.append(enlargeButton(figure));
 
 	drawLinks(svg, t, figure);
 	const name = b ? [drawBottleneck(svg, t, b)] : [];

@@ -115,6 +115,7 @@ const plots = []; /* all plots of the page */
 
 /* Zooms every plot over time to the same part of the run. null: the whole run. */
 function zoomTime(range) {
+	document.getElementById("begin")?.toggleAttribute("hidden", range === null);
 	for (const plot of plots)
 		if (plot.options.time) {
 			plot.graph.updateOptions({dateWindow: range, valueRange: plot.options.valueRange || null});

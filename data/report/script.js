@@ -239,6 +239,33 @@ function addParameters(parent) {
 		element("details", {open: ""}, element("summary", {}, "Keys and values"), element("div", {class: "table"}, table)));
 }
 
+/* ---- where the plots begin ---- */
+
+const RISE = 0.02; /* of its longest length: a queue that has begun to grow */
+const WORTH = 0.2; /* of the run: less is not left out */
+
+/* Returns the time at which the plots begin: where the bottleneck's queue begins to grow, with some time before. 0: the
+ * beginning of the run. */
+function burstBegin(queue) {
+	const first = queue ? queue.most.findIndex((bytes) => bytes > RISE * queue.peak) : -1;
+	const at = first > 0 ? begins[first] : 0;
+
+	return at < WORTH * data.end_ps ? 0 : Math.max(0, at - 0.05 * (data.end_ps - at));
+}
+
+/* Zooms to where the burst begins, and says so. */
+function beginAtBurst(parent, queue) {
+	const at = burstBegin(queue);
+
+	if (!at)
+		return;
+	const button = element("button", {type: "button"}, "Whole run");
+	button.addEventListener("click", () => zoomTime(null));
+	parent.after(element("p", {class: "dim", id: "begin"},
+		`The plots begin at ${format("time", at)}, shortly before the bottleneck's queue begins to grow. `, button));
+	zoomTime([at, data.end_ps]);
+}
+
 /* ---- the page ---- */
 
 function build() {
@@ -264,6 +291,9 @@ function build() {
 	addTimes(parent);
 	addCounters(parent);
 	addParameters(document.getElementById("parameters"));
+	for (const plot of plots) /* a plot was drawn before the next one took a part of its width */
+		plot.graph.resize();
+	beginAtBurst(first, queue);
 }
 
 build();

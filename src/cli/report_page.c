@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "base/version.h"
 #include "cli/report_bottleneck.h"
+#include "cli/report_why.h"
 #include "fabric/calendar.h"
 
 #define FLOWS 60 /* rows of the table of transfers */
@@ -75,8 +76,10 @@ static bool write_findings(const struct adv_report_part *p)
 		fprintf(p->out, "; K_max is %s",
 			adv_units_print(ADV_UNIT_BYTES, sim->scenario.priority[b.priority].ecn_max,
 					kmax));
-	fprintf(p->out, ". The cable was in use for %u.%u %% of the run.</p>\n", b.busy / 10000,
+	fprintf(p->out, ". The cable was in use for %u.%u %% of the run.", b.busy / 10000,
 		b.busy / 1000 % 10);
+	adv_report_why(p->out, sim, p->record, &b);
+	fprintf(p->out, "</p>\n");
 	return true;
 }
 

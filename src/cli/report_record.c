@@ -230,6 +230,7 @@ static void sample_pause(struct adv_record *r, const struct adv_egress *e, uint6
 		if (!*p)
 			return;
 		**p = where;
+		(*p)->first = now;
 	}
 	paused = adv_egress_paused_for(e, where.priority, now);
 	(*p)->time[r->columns] = paused - (*p)->before;

@@ -31,6 +31,7 @@ struct adv_record_pause {
 	uint16_t port;
 	uint8_t priority;
 	uint64_t before; /* paused time until the last sample, ps */
+	uint64_t first;	 /* time of the sample that found the first pause, ps */
 	uint64_t count;	 /* number of pauses */
 	uint64_t time[ADV_RECORD_COLUMNS];
 };

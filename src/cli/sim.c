@@ -124,6 +124,8 @@ static void on_event(void *user, const struct adv_fabric_event *e)
 		on_sample(sim, e);
 		adv_sim_write_cables(sim, sim->cables);
 	}
+	if (e->kind == ADV_FABRIC_SWITCH && e->what == ADV_SWITCH_XOFF && !sim->first_pause.found)
+		sim->first_pause = (struct adv_sim_pause){true, e->node, e->port, e->at};
 	if (e->kind == ADV_FABRIC_SWITCH && sim->pauses)
 		fprintf(sim->pauses, "%llu,%u,%u,%u,%s,%llu\n", (unsigned long long)e->at, e->node,
 			e->port, e->priority, names[e->what], (unsigned long long)e->value);
@@ -187,7 +189,7 @@ static int run_and_report(struct adv_sim *sim, const struct options *o)
 		return ADV_EXIT_FAILED;
 	if (o->csv && !adv_sim_csv_open(sim, o->csv))
 		return ADV_EXIT_FAILED;
-	if (o->csv)
+	if (o->csv || o->report)
 		adv_fabric_watch(sim->fabric, on_event, sim);
 	if (sim->scenario.run.sample && adv_fabric_sample(sim->fabric, sim->scenario.run.sample))
 		good = false;

@@ -7,6 +7,14 @@
 
 #include "fabric/scenario.h"
 
+/* The first pause that a switch has sent. */
+struct adv_sim_pause {
+	bool found;
+	uint32_t sw;
+	uint16_t port;
+	uint64_t at; /* ps */
+};
+
 struct adv_sim {
 	const char *file;
 	struct adv_scenario scenario;
@@ -18,8 +26,9 @@ struct adv_sim {
 	FILE *pauses; /* CSV file, or NULL */
 	FILE *queues;
 	FILE *cables;
-	uint64_t *sent;		   /* bytes by cable and end at the last row of cables.csv */
-	struct adv_report *report; /* or NULL */
+	uint64_t *sent;			  /* bytes by cable and end at the last row of cables.csv */
+	struct adv_report *report;	  /* or NULL */
+	struct adv_sim_pause first_pause; /* set if there are CSV files or a report */
 };
 
 /* The sums of a flow's transfers. Times are those of successful transfers. */

@@ -165,6 +165,37 @@ def check_bottlenecks(folder):
             assert any(q["peak"] > b["peak"] for q in page.data["queues"])
 
 
+def rows(path):
+    with open(path, encoding="ascii") as f:
+        return list(csv.DictReader(f))
+
+
+def check_why(folder):
+    """The page says what the tables say: who paused whom first, who was paused longest, which transfer suffered most."""
+    for args in (), ("--set", "host.congestion-control=none"), ("--set", "flow.operation=read"):
+        page, _ = report(folder, SCENARIOS / "incast.ini", "--csv", folder / "why", *args)
+        why = page.find("p", id="bottleneck")[0][2]
+        first = next((r for r in rows(folder / "why" / "events.csv") if r["event"] == "xoff"), None)
+        if first:
+            found = re.search(r"First s0 paused h(\d+), at ([\d.]+) us\.", why)
+            assert found.group(1) == first["port"] and abs(float(found.group(2)) - int(first["time_ps"]) / 1e6) < 0.001
+            longest = max(rows(folder / "why" / "pauses.csv"), key=lambda r: int(r["paused_ps"]))
+            assert f"{longest['paused']} was paused longest" in why, (why, longest)
+        else:
+            assert "No sender was paused." in why
+        most = max(rows(folder / "why" / "transfers.csv"),
+                   key=lambda r: (int(r["end_ps"]) - int(r["start_ps"])) / int(r["ideal_ps"]))
+        ends = (most["to"], most["from"]) if "flow.operation=read" in args else (most["from"], most["to"])
+        times = (int(most["end_ps"]) - int(most["start_ps"])) / int(most["ideal_ps"])
+        assert f"one from h{ends[0]} to h{ends[1]} suffered most" in why and f", {times:.1f} times" in why, (why, most)
+    page, _ = report(folder, SCENARIOS / "pause-storm.ini", "--set", "run.duration=3ms", "--set", "storm.from=0us")
+    assert "First h0 paused s0, before " in page.find("p", id="bottleneck")[0][2]
+    page, _ = report(folder, SCENARIOS / "victim.ini", "--set", "run.duration=5ms")
+    least = min(page.data["flows"], key=lambda f: f["total"])
+    assert least["name"].split(": ")[1] in \
+        re.search(r"The connection from (h\d+ to h\d+) received the least", page.find("p", id="bottleneck")[0][2]).group(1)
+
+
 def check_pauses(folder):
     """The paused senders and their times agree with the switches' xoff and xon events."""
     page, result = report(folder, SCENARIOS / "incast.ini", "--set",
@@ -318,7 +349,7 @@ def check_interrupted(folder):
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        for check in (check_incast, check_bottlenecks, check_pauses, check_deadlock, check_same, check_hostile,
+        for check in (check_incast, check_why, check_bottlenecks, check_pauses, check_deadlock, check_same, check_hostile,
                       check_alone, check_bounded, check_rates, check_edges, check_interrupted):
             check(folder)
             print(check.__name__, "good")

@@ -24,9 +24,10 @@ PLOTS = {"incast": ["queue", "rates", "rate", "times", "marks", "cnps"],
 DARK = "ring-deadlock"
 
 
-def make_page(folder, scenario):
+def make_page(folder, scenario, *sets):
     page = folder / f"{scenario}.html"
-    subprocess.run([ADVERB, "sim", SCENARIOS / f"{scenario}.ini", "--report", page, "--set", "run.duration=20ms"],
+    subprocess.run([ADVERB, "sim", SCENARIOS / f"{scenario}.ini", "--report", page,
+                    *(word for s in sets or ("run.duration=20ms",) for word in ("--set", s))],
                    stdout=subprocess.DEVNULL, check=True, timeout=PATIENCE)
     return page
 
@@ -156,6 +157,7 @@ def check_page(browser, page, scenario, width):
     where = (scenario, width)
     browser.load(page, width, dark=scenario == DARK)
     check_fits(browser, where)
+    check_plots_apart(browser, where)
     for kind in PLOTS[scenario]:
         assert is_drawn(browser, kind), (where, kind)
         check_hover(browser, kind, where)
@@ -167,6 +169,52 @@ def check_page(browser, page, scenario, width):
         check_lines_of_flows(browser, where)
         assert is_drawn(browser, "pauses"), where
     assert not browser.complaints(), (where, browser.complaints())
+
+
+def check_late_burst(browser, folder):
+    """Plots of a run whose burst is late begin where it begins. A click shows the whole run."""
+    page = make_page(folder, "incast", "run.duration=40ms", "flow.start=20ms")
+    for width in WIDTHS:
+        browser.load(page, width)
+        least, most = range_of(browser, "queue")
+        assert 19e9 < least < 20e9 and 20e9 < most, (width, least, most)
+        assert range_of(browser, "rate") == [least, most], width
+        assert "begin at 19.8" in browser.evaluate("document.querySelector('#begin').innerText"), width
+        x, y, button_width, height = box(browser, "#begin button")
+        browser.click(x + button_width / 2, y + height / 2)
+        assert range_of(browser, "queue")[0] == range_of(browser, "rate")[0] == 0, width
+        assert browser.evaluate("document.querySelector('#begin').hidden"), width
+        check_plots_apart(browser, width)
+
+
+def check_plots_apart(browser, where):
+    """No plot is wider than its figure."""
+    wide = browser.evaluate("""plots.filter((p) => p.graph.width_ > p.box.getBoundingClientRect().width + 0.5)
+        .map((p) => p.options.kind)""")
+    assert not wide, (where, wide)
+
+
+def check_phone(browser, folder):
+    """A phone shows the whole network; a button enlarges it, so that it scrolls."""
+    browser.load(make_page(folder, "fat-tree", "run.duration=300us"), WIDTHS[1])
+    inside = """(() => {
+        const right = document.documentElement.clientWidth;
+        return [...document.querySelectorAll("svg.net .node, svg.net .bottleneck-name")].every((e) => {
+            const r = e.getBoundingClientRect();
+            return r.left >= 0 && r.right <= right && r.width > 0;
+        });
+    })()"""
+    assert browser.evaluate(inside) is True
+    x, y, width, height = box(browser, "[data-plot=network] .enlarge")
+    browser.click(x + width / 2, y + height / 2)
+    assert browser.evaluate(inside) is False
+    check_fits(browser, "enlarged")
+    x, y, width, height = box(browser, "[data-plot=network] .enlarge")
+    browser.click(x + width / 2, y + height / 2)
+    assert browser.evaluate(inside) is True
+    browser.load(make_page(folder, "fat-tree", "run.duration=300us"), WIDTHS[0])
+    assert browser.evaluate(inside) is True
+    assert browser.evaluate("getComputedStyle(document.querySelector('.enlarge')).display") == "none"
 
 
 def check_without_scripts(browser, page):
@@ -195,6 +243,10 @@ def main():
                 for width in WIDTHS:
                     check_page(browser, page, scenario, width)
                     print(scenario, width, "good")
+            check_late_burst(browser, folder)
+            check_phone(browser, folder)
+            print("late burst and phone good")
+            pages["incast"] = make_page(folder, "incast")
             check_without_scripts(browser, pages["incast"])
             print("without scripts good")
     return 0

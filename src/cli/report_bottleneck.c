@@ -14,14 +14,18 @@ const char *adv_report_node(const struct adv_sim *sim, uint32_t node, char text[
 	return text;
 }
 
-uint32_t adv_report_busy(const struct adv_sim *sim, struct adv_link_end end, uint32_t ps_per_byte)
+const struct adv_egress *adv_report_egress(const struct adv_sim *sim, struct adv_link_end end)
 {
 	uint32_t hosts = sim->topology.hosts;
-	const struct adv_egress *e =
-		end.node < hosts
-			? adv_fabric_egress(sim->fabric, end.node)
-			: adv_switch_egress(adv_fabric_switch(sim->fabric, end.node - hosts),
-					    end.port);
+
+	if (end.node < hosts)
+		return adv_fabric_egress(sim->fabric, end.node);
+	return adv_switch_egress(adv_fabric_switch(sim->fabric, end.node - hosts), end.port);
+}
+
+uint32_t adv_report_busy(const struct adv_sim *sim, struct adv_link_end end, uint32_t ps_per_byte)
+{
+	const struct adv_egress *e = adv_report_egress(sim, end);
 	uint64_t bytes = 0, now = adv_fabric_now(sim->fabric), share;
 
 	for (unsigned i = 0; i < ADV_PRIORITIES; i++)

@@ -21,6 +21,9 @@ struct adv_report_bottleneck {
 struct adv_report_bottleneck adv_report_find_bottleneck(const struct adv_sim *sim,
 							const struct adv_record *record);
 
+/* Returns the sending side of one end of a cable. */
+const struct adv_egress *adv_report_egress(const struct adv_sim *sim, struct adv_link_end end);
+
 /* Returns the part of the run for which a cable was in use in the direction from `end`, in
  * millionths. */
 uint32_t adv_report_busy(const struct adv_sim *sim, struct adv_link_end end, uint32_t ps_per_byte);

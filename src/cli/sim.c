@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/json.h"
 #include "cli/report.h"
+#include "cli/sim_series.h"
 #include "cli/sim_sweep.h"
 #include "fabric/calendar.h"
 #include "fabric/egress.h"
@@ -33,6 +34,7 @@ struct options {
 	const char *sweep;
 	const char *trace;
 	const char *topology;
+	const char *series;
 	unsigned jobs;
 	bool json;
 };
@@ -86,29 +88,16 @@ static bool prepare_run(struct adv_sim *sim, const struct options *o)
 		good = adv_scenario_set(&sim->scenario, o->set[i], why);
 	if (good)
 		good = adv_scenario_build(&sim->scenario, &sim->topology, &sim->fabric, why);
+	if (good && o->series && !sim->scenario.run.sample) {
+		snprintf(why, sizeof(why), "--series needs [run] sample");
+		good = false;
+	}
 	if (!good)
 		fprintf(stderr, "adverb sim: %s\n", why);
 	return good;
 }
 
 /* ---- the run ---- */
-
-static void on_sample(struct adv_sim *sim, const struct adv_fabric_event *e)
-{
-	for (uint32_t s = 0; s < sim->topology.switches; s++) {
-		const struct adv_switch *sw = adv_fabric_switch(sim->fabric, s);
-
-		for (unsigned port = 0; port < adv_switch_ports(sw); port++)
-			for (unsigned p = 0; p < ADV_PRIORITIES; p++) {
-				uint64_t bytes = adv_switch_egress(sw, port)->queue[p].bytes;
-
-				if (bytes)
-					fprintf(sim->queues, "%llu,%u,%u,%u,%llu\n",
-						(unsigned long long)e->at, s, port, p,
-						(unsigned long long)bytes);
-			}
-	}
-}
 
 static void on_event(void *user, const struct adv_fabric_event *e)
 {
@@ -120,10 +109,8 @@ static void on_event(void *user, const struct adv_fabric_event *e)
 	};
 	struct adv_sim *sim = user;
 
-	if (e->kind == ADV_FABRIC_SAMPLE && sim->queues) {
-		on_sample(sim, e);
-		adv_sim_write_cables(sim, sim->cables);
-	}
+	if (e->kind == ADV_FABRIC_SAMPLE && sim->series)
+		adv_sim_series_sample(sim);
 	if (e->kind == ADV_FABRIC_SWITCH && e->what == ADV_SWITCH_XOFF && !sim->first_pause.found)
 		sim->first_pause = (struct adv_sim_pause){true, e->node, e->port, e->at};
 	if (e->kind == ADV_FABRIC_SWITCH && sim->pauses)
@@ -189,7 +176,9 @@ static int run_and_report(struct adv_sim *sim, const struct options *o)
 		return ADV_EXIT_FAILED;
 	if (o->csv && !adv_sim_csv_open(sim, o->csv))
 		return ADV_EXIT_FAILED;
-	if (o->csv || o->report)
+	if ((o->csv || o->series) && !adv_sim_series_open(sim, o->series))
+		return ADV_EXIT_FAILED;
+	if (o->csv || o->series || o->report)
 		adv_fabric_watch(sim->fabric, on_event, sim);
 	if (sim->scenario.run.sample && adv_fabric_sample(sim->fabric, sim->scenario.run.sample))
 		good = false;
@@ -203,6 +192,8 @@ static int run_and_report(struct adv_sim *sim, const struct options *o)
 		fprintf(stderr, "adverb sim: no memory\n");
 		return ADV_EXIT_FAILED;
 	}
+	if (sim->series && !adv_sim_series_close(sim))
+		return ADV_EXIT_FAILED;
 	if (o->csv && !adv_sim_csv_close(sim, o->csv))
 		return ADV_EXIT_FAILED;
 	if (o->report && !adv_report_close(sim->report, sim))
@@ -269,7 +260,16 @@ static int run_sweep(struct options *o)
 
 /* ---- the command ---- */
 
-enum { KEY_SEED = 256, KEY_CSV, KEY_REPORT, KEY_SWEEP, KEY_JOBS, KEY_TRACE, KEY_TOPOLOGY };
+enum {
+	KEY_SEED = 256,
+	KEY_CSV,
+	KEY_REPORT,
+	KEY_SWEEP,
+	KEY_JOBS,
+	KEY_TRACE,
+	KEY_TOPOLOGY,
+	KEY_SERIES
+};
 
 static const struct argp_option argp_options[] = {
 	{"set", 's', "KEY=VALUE", 0,
@@ -278,6 +278,8 @@ static const struct argp_option argp_options[] = {
 	{"json", 'j', NULL, 0, "Write JSON", 0},
 	{"csv", KEY_CSV, "FOLDER", 0,
 	 "Write transfers, events of switches and samples of queues as CSV", 0},
+	{"series", KEY_SERIES, "FILE", 0,
+	 "Write samples of cables and queues, at every `sample` of [run], as JSON", 0},
 	{"report", KEY_REPORT, "FILE", 0,
 	 "Write an HTML page with plots, which needs no other file", 0},
 	{"sweep", KEY_SWEEP, "KEY=VALUES;...", 0,
@@ -324,6 +326,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_CSV:
 		o->csv = arg;
 		return 0;
+	case KEY_SERIES:
+		o->series = arg;
+		return 0;
 	case KEY_REPORT:
 		o->report = arg;
 		return 0;
@@ -342,6 +347,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (o->jobs && !o->sweep)
 			argp_error(state, "--jobs is for --sweep");
+		if (o->series && o->sweep)
+			argp_error(state, "--series is for a single run");
 		if (o->sweep && o->file && strcmp(o->file, "-") == 0)
 			argp_error(state, "--sweep needs a file: standard input can be read once");
 		return 0;
@@ -385,6 +392,7 @@ int adv_sim_main(int argc, char **argv)
 	if (prepare_run(&sim, &o))
 		status = run_and_report(&sim, &o);
 	adv_report_discard(sim.report);
+	adv_sim_series_discard(&sim);
 	adv_fabric_destroy(sim.fabric);
 	adv_topology_free(&sim.topology);
 	adv_scenario_free(&sim.scenario);

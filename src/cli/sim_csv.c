@@ -35,11 +35,8 @@ bool adv_sim_csv_open(struct adv_sim *sim, const char *folder)
 	sim->queues = open_csv(folder, "queues.csv", "time_ps,switch,port,priority,bytes\n");
 	sim->cables = open_csv(folder, "cables.csv",
 			       "time_ps,cable,from,to,bytes,frames_in_all,waiting_bytes\n");
-	sim->sent = calloc(2ul * sim->topology.links, sizeof(*sim->sent));
-	if (sim->pauses && sim->queues && sim->cables && sim->sent)
+	if (sim->pauses && sim->queues && sim->cables)
 		return true;
-	if (!sim->sent)
-		fprintf(stderr, "adverb sim: no memory\n");
 	if (sim->pauses)
 		fclose(sim->pauses);
 	if (sim->queues)
@@ -124,11 +121,8 @@ bool adv_sim_csv_close(struct adv_sim *sim, const char *folder)
 	good &= write_csv(sim, folder, "pauses.csv", "cable,paused,by,priority,pauses,paused_ps\n",
 			  adv_sim_write_pauses);
 	good &= write_slowdown(sim, folder);
-	adv_sim_write_cables(sim, sim->cables);
 	good &= close_csv(sim->cables, folder);
 	good &= close_csv(sim->pauses, folder);
 	good &= close_csv(sim->queues, folder);
-	free(sim->sent);
-	sim->sent = NULL;
 	return good;
 }

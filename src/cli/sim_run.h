@@ -26,8 +26,9 @@ struct adv_sim {
 	FILE *pauses; /* CSV file, or NULL */
 	FILE *queues;
 	FILE *cables;
-	uint64_t *sent;			  /* bytes by cable and end at the last row of cables.csv */
-	struct adv_report *report;	  /* or NULL */
+	struct adv_sim_series
+		*series;	   /* if there are CSV files or a JSON file of series; or NULL */
+	struct adv_report *report; /* or NULL */
 	struct adv_sim_pause first_pause; /* set if there are CSV files or a report */
 };
 
@@ -94,11 +95,9 @@ bool adv_sim_csv_open(struct adv_sim *sim, const char *folder);
  * error and returns false. */
 bool adv_sim_csv_close(struct adv_sim *sim, const char *folder);
 
-/* sim_tables.c: write the rows of a CSV file. Cables: those whose bytes have changed since the last
- * call, or that have frames waiting. */
+/* sim_tables.c: write the rows of a CSV file. */
 void adv_sim_write_connections(const struct adv_sim *sim, FILE *f);
 void adv_sim_write_pauses(const struct adv_sim *sim, FILE *f);
-void adv_sim_write_cables(struct adv_sim *sim, FILE *f);
 void adv_sim_write_slowdown(const struct adv_sim_bucket bucket[ADV_SIM_BUCKETS], FILE *f);
 
 #endif

@@ -330,10 +330,39 @@ def check_names(folder):
         assert os.fsencode(json.loads(r.stdout.decode("utf-8"))["file"]) == path, (name, r.stdout)
 
 
+def rows(path):
+    with open(path, encoding="ascii") as f:
+        return list(csv.DictReader(f))
+
+
+def check_series(folder):
+    """--series has the same samples as --csv, as arrays that pandas reads."""
+    sim(SCENARIOS / "incast.ini", "--csv", folder / "s", "--series", folder / "s.json")
+    data = json.loads((folder / "s.json").read_text())
+    assert data["sample_ps"] == 5_000_000 and data["seed"] == 1
+    found = sorted((q["switch"], q["port"], q["priority"], t, b) for q in data["queues"]
+                   for t, b in zip(q["time_ps"], q["bytes"], strict=True))
+    assert len(found) > 100 and found == sorted(
+        tuple(int(r[k]) for k in ("switch", "port", "priority", "time_ps", "bytes"))
+        for r in rows(folder / "s" / "queues.csv"))
+    found = sorted((c["cable"], c["from"], c["to"], *row) for c in data["cables"]
+                   for row in zip(c["time_ps"], c["bytes"], c["waiting_bytes"], strict=True))
+    assert len(found) > 1000 and found == sorted(
+        (int(r["cable"]), r["from"], r["to"], int(r["time_ps"]), int(r["bytes"]), int(r["waiting_bytes"]))
+        for r in rows(folder / "s" / "cables.csv"))
+    sim(SCENARIOS / "incast.ini", "--series", folder / "alone.json")
+    assert json.loads((folder / "alone.json").read_text()) == data
+    assert "needs [run] sample" in sim(SCENARIOS / "irn.ini", "--series", folder / "x", status=2)
+    assert "/proc/nowhere" in sim(SCENARIOS / "incast.ini", "--series", "/proc/nowhere/x", status=1)
+    assert "No space" in sim(SCENARIOS / "incast.ini", "--series", "/dev/full", status=1)
+    assert "single run" in sim(SCENARIOS / "incast.ini", "--series", "x", "--sweep", "run.seed=1", status=2)
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         check_tables(folder)
+        check_series(folder)
         check_sweep(folder)
         check_trace(folder)
         check_topology(folder)

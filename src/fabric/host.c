@@ -45,7 +45,7 @@ int adv_fabric_host_open(struct adv_fabric *f, uint32_t index)
 	struct adv_fabric_host *h = &f->host[index];
 	struct adv_engine_config config = f->config.engine;
 	struct adv_cc_config cc;
-	struct adv_engine_gid gid = {adv_fabric_gid(index), 4096};
+	struct adv_engine_gid gid = {.gid = adv_fabric_gid(index), .mtu = 4096};
 	uint8_t weight[ADV_PRIORITIES];
 
 	h->index = index;

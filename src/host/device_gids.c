@@ -40,6 +40,7 @@ int adv_device_load_gids(struct adv_device *d)
 	for (unsigned i = 0; i < t.count; i++) {
 		gids[i].gid = t.entry[i].gid;
 		gids[i].mtu = t.entry[i].path_mtu;
+		gids[i].v1 = t.entry[i].type == ADV_GID_ROCE_V1;
 		addresses[i].gid = t.entry[i].gid;
 		addresses[i].ifindex = t.entry[i].ifindex;
 	}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The interface of a link: a way for packets. The link of udp.h sends packets by UDP sockets. Three
+ * The interface of a link: a way for packets. The link of udp.h sends packets by UDP sockets. These
  * links wrap another link:
  * - shm.h: processes of this machine exchange packets in shared memory;
+ * - raw.h: packets of RoCE v1 paths leave as Ethernet frames;
  * - fault_link.h: a fault plan applies to the packets;
  * - tap.h: captures get a copy of the packets.
  * All calls on one link are made under the lock of its owner.
@@ -38,8 +39,9 @@ struct adv_link;
 
 /* How a link sends a packet. */
 struct adv_link_way {
-	bool memory;	/* through shared memory; otherwise by UDP */
-	uint16_t sport; /* UDP source port */
+	bool memory;	/* through shared memory */
+	bool v1;	/* as a RoCE v1 frame */
+	uint16_t sport; /* UDP source port; not of a frame */
 };
 
 struct adv_link_ops {

@@ -109,9 +109,11 @@ static void fail_datagram(struct adv_qp *qp, struct adv_recv_wqe *recv, enum ibv
 }
 
 /* Returns the low bits of wc.sl, which name the kind of the 40 bytes before the message, as with
- * mlx5: 1 for an IPv6 header, 2 for an IPv4 header. */
+ * mlx5: 0 for a GRH (RoCE v1), 1 for an IPv6 header, 2 for an IPv4 header. */
 static uint8_t grh_kind(const struct adv_rx_meta *meta)
 {
+	if (adv_rx_is_v1(meta))
+		return 0;
 	return adv_gid_is_ipv4(&meta->dgid) ? 2 : 1;
 }
 
@@ -121,8 +123,12 @@ static bool place_datagram(struct adv_qp *qp, struct adv_recv_wqe *recv,
 	size_t transport_len = in->info->length + in->payload_len + in->h->bth.pad + ADV_ICRC_LEN;
 	uint8_t grh[ADV_GRH_LEN];
 
-	adv_grh_for_ud(grh, in->meta->sgid.raw, in->meta->dgid.raw, in->meta->tclass,
-		       in->meta->hop_limit, 0, transport_len);
+	if (adv_rx_is_v1(in->meta))
+		adv_grh_of_v1(grh, in->meta->sgid.raw, in->meta->dgid.raw, in->meta->tclass,
+			      in->meta->hop_limit, in->meta->flow_label, transport_len);
+	else
+		adv_grh_for_ud(grh, in->meta->sgid.raw, in->meta->dgid.raw, in->meta->tclass,
+			       in->meta->hop_limit, 0, transport_len);
 	return adv_payload_scatter(qp, recv->sge, recv->num_sge, 0, grh, sizeof(grh), why) &&
 	       adv_payload_scatter(qp, recv->sge, recv->num_sge, sizeof(grh), in->payload,
 				   in->payload_len, why);

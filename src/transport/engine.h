@@ -178,6 +178,7 @@ bool adv_engine_has_qpn(const struct adv_engine *e, uint32_t qpn);
 struct adv_engine_gid {
 	struct adv_gid gid;
 	uint32_t mtu;
+	bool v1; /* of RoCE v1: paths from it are, too. Needs no_fast_path */
 };
 
 /* Replaces the GID table by a copy of gids[]. Existing QPs and AHs keep their addresses. */

@@ -41,6 +41,15 @@ static bool is_our_address(const struct adv_engine *e, const struct adv_incoming
 	return in->h->bth.dest_qpn == ADV_QPN_MULTICAST || adv_address_in_table(e, &in->meta->dgid);
 }
 
+/* True if the packet has the addresses and the protocol of the QP's path. RoCE v1 is used on the
+ * wire only: within this machine, packets of both versions take the same ways. */
+static bool is_on_path(const struct adv_qp *qp, const struct adv_rx_meta *meta)
+{
+	return adv_gid_equal(&meta->sgid, &qp->path.dgid) &&
+	       adv_gid_equal(&meta->dgid, &qp->path.sgid) &&
+	       adv_rx_is_v1(meta) == (qp->path.v1 && !qp->peer_is_here);
+}
+
 static void report_established(struct adv_qp *qp)
 {
 	if (qp->state != IBV_QPS_RTR || qp->resp.commed)
@@ -76,8 +85,7 @@ static void deliver_packet(struct adv_engine *e, struct adv_qp *qp, uint64_t now
 			adv_datagram_rx(qp, now, in);
 		return;
 	}
-	if (!adv_gid_equal(&in->meta->sgid, &qp->path.dgid) ||
-	    !adv_gid_equal(&in->meta->dgid, &qp->path.sgid)) {
+	if (!is_on_path(qp, in->meta)) {
 		c->rx_bad_address++;
 		return;
 	}
@@ -163,8 +171,7 @@ static uint64_t *wrong_sender(struct adv_engine *e, const struct adv_qp *qp,
 		return &c->rx_no_qp;
 	if (!adv_pkeys_match(bth->pkey, qp->pkey))
 		return &c->rx_bad_pkey;
-	if (!adv_gid_equal(&meta->sgid, &qp->path.dgid) ||
-	    !adv_gid_equal(&meta->dgid, &qp->path.sgid))
+	if (!is_on_path(qp, meta))
 		return &c->rx_bad_address;
 	if (qp->peer_is_here && e->sender_port &&
 	    !adv_address_is_of_qpn(e, qp->attr.dest_qp_num, meta))

@@ -43,5 +43,6 @@ int adv_path_from_attr(struct adv_engine *e, const struct ibv_ah_attr *attr, uin
 	path->hop_limit = grh->hop_limit ? grh->hop_limit : DEFAULT_HOP_LIMIT;
 	path->sl = attr->sl;
 	path->sport = adv_udp_sport(path->flow_label, lqpn, rqpn);
+	path->v1 = e->gids[grh->sgid_index].v1;
 	return 0;
 }

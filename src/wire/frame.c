@@ -345,3 +345,13 @@ void adv_grh_for_ud(uint8_t out[40], const uint8_t sgid[16], const uint8_t dgid[
 		put_ipv6(out, &f, PROTO_UDP, UDP_LEN + payload_len);
 	}
 }
+
+void adv_grh_of_v1(uint8_t out[40], const uint8_t sgid[16], const uint8_t dgid[16], uint8_t tclass,
+		   uint8_t hop_limit, uint32_t flow_label, size_t payload_len)
+{
+	struct adv_frame f = {.tclass = tclass, .hop_limit = hop_limit, .flow_label = flow_label};
+
+	memcpy(f.saddr, sgid, 16);
+	memcpy(f.daddr, dgid, 16);
+	put_ipv6(out, &f, PROTO_IBA, payload_len);
+}

@@ -73,4 +73,9 @@ uint16_t adv_udp_sport(uint32_t flow_label, uint32_t lqpn, uint32_t rqpn);
 void adv_grh_for_ud(uint8_t out[40], const uint8_t sgid[16], const uint8_t dgid[16], uint8_t tclass,
 		    uint8_t hop_limit, uint32_t flow_label, size_t payload_len);
 
+/* Writes the GRH of a RoCE v1 frame (IBTA 8.3, annex A16.4). payload_len: from the BTH to the end
+ * of the ICRC. flow_label: 20 bits. Addresses are GIDs. */
+void adv_grh_of_v1(uint8_t out[40], const uint8_t sgid[16], const uint8_t dgid[16], uint8_t tclass,
+		   uint8_t hop_limit, uint32_t flow_label, size_t payload_len);
+
 #endif

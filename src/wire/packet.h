@@ -23,7 +23,9 @@ struct adv_path {
 	uint8_t hop_limit;
 	uint8_t sgid_index;
 	uint8_t sl;
+	bool v1; /* RoCE v1: packets that leave this machine are Ethernet frames with a GRH */
 	uint32_t link_hint; /* cache of the link: where it finds the flow of this path; any value */
+	uint8_t dmac[6];    /* v1: MAC address of the next hop, for a unicast dgid */
 };
 
 /* ECN field of the IP header (RFC 3168). */
@@ -38,9 +40,19 @@ struct adv_rx_meta {
 	uint8_t tclass;	     /* DSCP << 2 | ECN */
 	uint8_t hop_limit;   /* 0: unknown */
 	uint16_t pkey; /* MADs: the entry of the own P_Key table that the packet matched; else 0 */
-	uint16_t slot; /* 0: received from a socket; else 1 + the slot of the process that
+	uint16_t slot; /* 0: received by UDP; ADV_RX_V1; else 1 + the slot of the process that
 			* shares the memory */
+	uint32_t flow_label; /* v1; else 0 */
 };
+
+/* In adv_rx_meta.slot: the packet was a RoCE v1 frame. It is of another machine: packets within the
+ * machine are no frames. */
+#define ADV_RX_V1 0xffffu
+
+static inline bool adv_rx_is_v1(const struct adv_rx_meta *meta)
+{
+	return meta->slot == ADV_RX_V1;
+}
 
 /*
  * Long packets: on a way that loses nothing, a reliable QP may send one packet in place of up to

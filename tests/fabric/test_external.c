@@ -113,7 +113,7 @@ static void start_program(uint32_t host)
 {
 	struct program *p = world.program[host] = calloc(1, sizeof(*p));
 	struct adv_engine_config config = world.net.config.engine;
-	struct adv_engine_gid gid = {gid_of(host), 4096};
+	struct adv_engine_gid gid = {.gid = gid_of(host), .mtu = 4096};
 
 	assert_non_null(p);
 	config.seed[0] = host + 1;

@@ -206,10 +206,10 @@ static void set_gids(struct host *h)
 
 	for (unsigned i = 0; i < 2; i++) {
 		h->gid[i] = gid_of(h->index, i);
-		gids[count++] = (struct adv_engine_gid){h->gid[i], 4096};
+		gids[count++] = (struct adv_engine_gid){h->gid[i], 4096, false};
 	}
 	for (unsigned i = 0; s->longs && i < 2 * s->host_count; i++)
-		gids[count++] = (struct adv_engine_gid){gid_of(i / 2, i % 2), 4096};
+		gids[count++] = (struct adv_engine_gid){gid_of(i / 2, i % 2), 4096, false};
 	REQUIRE(s, adv_engine_set_gids(h->e, gids, count) == 0, "no GIDs");
 }
 

@@ -21,7 +21,7 @@ struct flight {
 
 static void make_gids(struct node *node)
 {
-	struct adv_engine_gid gids[2];
+	struct adv_engine_gid gids[2] = {{.mtu = 0}};
 	uint8_t last = (uint8_t)(node->index + 1);
 	uint8_t v6[16] = {0xfd, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last};
 	uint8_t v4[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, last};

@@ -112,7 +112,7 @@ static void make_neighbours(struct net *net)
 	struct adv_engine_gid gids[4];
 
 	for (unsigned i = 0; i < 4; i++)
-		gids[i] = (struct adv_engine_gid){net->node[i / 2].gid[i % 2], 4096};
+		gids[i] = (struct adv_engine_gid){net->node[i / 2].gid[i % 2], 4096, false};
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(adv_engine_set_gids(net->node[i].e, gids, 4), 0);
 }

@@ -285,7 +285,7 @@ static void test_qkeys(void **state)
  * greater. */
 static void test_mtu_of_the_interface(void **state)
 {
-	struct adv_engine_gid gids[2];
+	struct adv_engine_gid gids[2] = {{.mtu = 0}};
 	struct bed bed;
 
 	bed_open(&bed, false);
@@ -306,7 +306,7 @@ static void test_mtu_of_the_interface(void **state)
 /* A packet that is longer than the port's MTU violates the protocol and uses no receive request. */
 static void test_longer_than_the_port(void **state)
 {
-	struct adv_engine_gid gids[1];
+	struct adv_engine_gid gids[1] = {{.mtu = 0}};
 	struct adv_headers h = {
 		.bth = {.opcode = ADV_SERVICE_UD | ADV_OP_SEND_ONLY, .pkey = 0xffff},
 		.deth = {.qkey = QKEY}};

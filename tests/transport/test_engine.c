@@ -311,7 +311,8 @@ static void test_senders(void **state)
 		bed_open(&bed, types[t]);
 		adv_engine_set_senders(bed.net->node[1].e, port, home);
 		for (unsigned i = 0; i < 4; i++)
-			gids[i] = (struct adv_engine_gid){bed.net->node[i / 2].gid[i % 2], 4096};
+			gids[i] = (struct adv_engine_gid){bed.net->node[i / 2].gid[i % 2], 4096,
+							  false};
 		assert_int_equal(adv_engine_set_gids(bed.net->node[1].e, gids, 4), 0);
 		len = build(&bed, services[t] | ADV_OP_SEND_ONLY, data);
 		port[0] = 50000; /* all QP numbers of this test belong to slot 0 */

@@ -186,7 +186,7 @@ static void test_forged_cnps(void **state)
 	static _Atomic uint16_t port[ADV_PREFIXES];
 	static _Atomic uint16_t home[ADV_PREFIXES];
 	const struct adv_engine_counters *c;
-	struct adv_engine_gid gids[4];
+	struct adv_engine_gid gids[4] = {{.mtu = 0}};
 	uint8_t data[64] = {0};
 	struct adv_rx_meta meta;
 	struct adv_rx_packet pkt = {.meta = &meta, .data = data, .len = 28};

@@ -344,7 +344,8 @@ static void test_mtu_of_the_interface(void **state)
 {
 	struct net *net = net_open(2, 1);
 	struct end *end = open_end(net, IBV_QPT_UC);
-	struct adv_engine_gid gids[2] = {{net->node[0].gid[0], 1024}, {net->node[0].gid[1], 4096}};
+	struct adv_engine_gid gids[2] = {{net->node[0].gid[0], 1024, false},
+					 {net->node[0].gid[1], 4096, false}};
 	struct ibv_qp_attr a;
 	int mask = IBV_QP_STATE | AV | MTU | DEST | RQPSN;
 
@@ -376,7 +377,8 @@ static void test_mtu_within_the_machine(void **state)
 {
 	struct net *net = net_open(2, 1);
 	struct end *end = open_end(net, IBV_QPT_UC);
-	struct adv_engine_gid gids[2] = {{net->node[0].gid[0], 1024}, {net->node[0].gid[1], 256}};
+	struct adv_engine_gid gids[2] = {{net->node[0].gid[0], 1024, false},
+					 {net->node[0].gid[1], 256, false}};
 	const int mask = IBV_QP_STATE | AV | MTU | DEST | RQPSN;
 	struct ibv_qp_attr a;
 

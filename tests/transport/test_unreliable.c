@@ -72,7 +72,7 @@ static struct net *open_net(bool local, struct watch *watch)
 				      .local_credit = true,
 				      .qpn_first = ADV_SLOT_QPNS};
 	struct net *net = net_open_config(2, &c);
-	struct adv_engine_gid gids[4];
+	struct adv_engine_gid gids[4] = {{.mtu = 0}};
 
 	memset(watch, 0, sizeof(*watch));
 	net->hook = hook;

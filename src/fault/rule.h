@@ -39,6 +39,10 @@ enum adv_fault_action {
 #define ADV_FAULT_OF_DEVICE                                                                        \
 	(1u << ADV_FAULT_PORT_DOWN | 1u << ADV_FAULT_DEVICE_FATAL | 1u << ADV_FAULT_EVENT)
 
+/* The actions that do not need packets of RoCE: those that an iWARP device has. */
+#define ADV_FAULT_OF_STREAMS                                                                       \
+	(1u << ADV_FAULT_POST | 1u << ADV_FAULT_COMPLETE | 1u << ADV_FAULT_EVENT)
+
 #define ADV_FAULT_TEAR_MAX 100000000 /* ns: the device does nothing else meanwhile */
 
 /* The queue to which a work request is posted. */

@@ -53,9 +53,12 @@ bool adv_capture_answer(int fd, struct adv_tap taps[ADV_CAPTURE_PLACES], uint32_
 		return false;
 	m.size = size_for(m.size, most);
 	m.slot = slot;
-	m.result = m.place < ADV_CAPTURE_PLACES
-			   ? adv_tap_attach(&taps[m.place], m.size, m.limit, fd, &memory_fd)
-			   : EINVAL;
+	if (!taps)
+		m.result = EOPNOTSUPP;
+	else if (m.place < ADV_CAPTURE_PLACES)
+		m.result = adv_tap_attach(&taps[m.place], m.size, m.limit, fd, &memory_fd);
+	else
+		m.result = EINVAL;
 	/* If this fails, the tool has ended, or it waits in vain and ends. The tap finds that. */
 	(void)adv_capture_send(fd, &m, memory_fd);
 	if (memory_fd >= 0)

@@ -7,6 +7,7 @@
 #include "host/device_internal.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <sys/random.h>
 
 #include "base/clock.h"
@@ -58,6 +59,15 @@ static bool injects_errors(const struct adv_fault_plan *plan)
 		if (1u << plan->rule[i].action & ADV_FAULT_OF_WORK)
 			return true;
 	return false;
+}
+
+/* False if a rule needs packets that the device does not have. */
+static bool can_follow(const struct adv_device *d, const struct adv_fault_plan *plan)
+{
+	for (unsigned i = 0; d->streams && i < plan->count; i++)
+		if (!(1u << plan->rule[i].action & ADV_FAULT_OF_STREAMS))
+			return false;
+	return true;
 }
 
 /* Updates the engine's injector after the plan in force has changed or ended. */
@@ -117,8 +127,13 @@ int adv_device_fault_start(struct adv_device *d, char *why, size_t why_len)
 		return errno;
 	if (link == d->link)
 		return 0;
-	d->link = d->fault = link;
+	d->fault = link;
 	d->faulty = true;
+	adv_device_stack_links(d);
+	if (!can_follow(d, &state_of(d)->plan)) {
+		snprintf(why, why_len, "ADVERB_FAULT: " ADV_FAULT_NOT_IWARP);
+		return EOPNOTSUPP;
+	}
 	follow_plan(d);
 	/* Rules without a time apply before the program can query the port. */
 	adv_lock_take(&d->lock);
@@ -138,6 +153,8 @@ static int set_plan(void *user, const struct adv_fault_plan *plan)
 {
 	struct adv_device *d = user;
 
+	if (!can_follow(d, plan))
+		return EOPNOTSUPP;
 	if (d->fault)
 		adv_fault_link_set_plan(d->fault, plan);
 	else

@@ -55,6 +55,16 @@ struct device_stream {
 
 /* ---- streams ---- */
 
+/* The engine of an iWARP device counts FPDUs as packets, and nothing else. */
+static void count_packets(struct device_streams *all)
+{
+	const struct adv_engine_counters *engine = adv_engine_counters(all->device->engine);
+
+	all->link.counters.tx_packets = engine->tx_packets;
+	all->link.counters.rx_packets = engine->rx_packets;
+	all->link.counters.rx_malformed = engine->rx_malformed;
+}
+
 static int watch(struct device_stream *s, int op)
 {
 	struct epoll_event e = {.events = EPOLLIN | (s->wants_room ? EPOLLOUT : 0), .data.ptr = s};
@@ -117,6 +127,7 @@ static size_t send_once(struct device_stream *s, uint64_t now)
 		return 0;
 	}
 	adv_rdmap_sent(s->rdmap, now, n < 0 ? 0 : (size_t)n);
+	s->streams->link.counters.tx_bytes += n < 0 ? 0 : (uint64_t)n;
 	if (n == (ssize_t)total)
 		return total;
 	set_wants_room(s, true);
@@ -138,6 +149,7 @@ static void take_turn(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batc
 		set_wants_room(s, true); /* the next turn of receiving continues */
 	if (sent)
 		adv_device_note_activity(s->streams->device, 1);
+	count_packets(s->streams);
 	if (adv_rdmap_phase(s->rdmap) == ADV_RDMAP_ENDED)
 		close_stream(s);
 }
@@ -185,6 +197,7 @@ static enum read_result receive_once(struct device_stream *s, uint64_t now)
 		connection_ended(s, now, n < 0 ? errno : 0);
 		return READ_ALL;
 	}
+	all->link.counters.rx_bytes += (uint64_t)n;
 	placed = (size_t)n < room ? (size_t)n : room;
 	if (placed)
 		adv_rdmap_rx_placed(s->rdmap, iov, placed);
@@ -197,6 +210,7 @@ static enum read_result receive_once(struct device_stream *s, uint64_t now)
  * of the connection; the stream may have ended and been freed then. */
 static unsigned receive_stream(struct device_stream *s, uint64_t now)
 {
+	struct device_streams *all = s->streams;
 	enum read_result result = READ_PART;
 	unsigned reads = 0;
 
@@ -208,6 +222,8 @@ static unsigned receive_stream(struct device_stream *s, uint64_t now)
 		close_stream(s);
 	else if (reads)
 		adv_qp_schedule(s->qp); /* answers to READs; what waited for the peer */
+	if (reads)
+		count_packets(all);
 	return reads;
 }
 

@@ -32,7 +32,7 @@ void adv_device_stack_links(struct adv_device *d)
 
 bool adv_device_capture_serve(struct adv_device *d, int fd)
 {
-	if (!adv_capture_answer(fd, d->tap, d->slot.number, ADV_TAP_SIZE_MAX))
+	if (!adv_capture_answer(fd, d->streams ? NULL : d->tap, d->slot.number, ADV_TAP_SIZE_MAX))
 		return false;
 	(void)adv_device_watch(d, EPOLL_CTL_ADD, fd, EPOLLRDHUP, DEVICE_SOURCE_CAPTURE);
 	adv_device_stack_links(d);

@@ -56,7 +56,9 @@ static void set_requested_plan(struct adv_fault_exchange_message *m,
 	}
 	m->result = f->set(user, &plan);
 	if (m->result)
-		set_answer_text(m, m->result, strerror(m->result));
+		set_answer_text(m, m->result,
+				m->result == EOPNOTSUPP ? ADV_FAULT_NOT_IWARP
+							: strerror(m->result));
 }
 
 static void put_plan_state(struct adv_fault_exchange_message *m, const struct adv_fault_state *s)

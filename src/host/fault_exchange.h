@@ -23,6 +23,11 @@
 
 _Static_assert(ADV_FAULT_ACTIONS <= ADV_FAULT_EXCHANGE_LOST, "room in the message");
 
+/* Why a plan with other rules than those of ADV_FAULT_OF_STREAMS is refused. */
+#define ADV_FAULT_NOT_IWARP                                                                        \
+	"an iWARP device has only the faults post, complete and event; for its packets use tc "    \
+	"netem"
+
 enum adv_fault_command { ADV_FAULT_SHOW = 1, ADV_FAULT_SET, ADV_FAULT_CLEAR };
 
 /* Request and answer. Bytes after text[text_len - 1] are not sent. */
@@ -51,7 +56,8 @@ int adv_fault_exchange_receive(int fd, struct adv_fault_exchange_message *m);
 struct adv_fault_exchange_follower {
 	/* Returns the state of the plan in force; NULL: none is in force. */
 	const struct adv_fault_state *(*state)(void *user);
-	/* Puts a plan into force. The plan has a seed. 0 or errno. */
+	/* Puts a plan into force. The plan has a seed. 0 or errno; EOPNOTSUPP: ADV_FAULT_NOT_IWARP.
+	 */
 	int (*set)(void *user, const struct adv_fault_plan *plan);
 	void (*clear)(void *user);
 	uint32_t slot; /* the device's first slot; 0: adverbd */

@@ -141,7 +141,12 @@ static void end_qp(struct adv_rdmap_stream *s, enum adv_vendor_err why, uint64_t
 	struct adv_refusal r = adv_refusal_of(why);
 	struct adv_recv_wqe *recv = s->qp->resp.recv;
 	struct ibv_wc wc = {.status = r.status, .vendor_err = why, .opcode = IBV_WC_RECV};
+	struct adv_engine_counters *counters = &s->qp->engine->counters;
 
+	if (r.nak == ADV_NAK_REMOTE_ACCESS_ERROR)
+		adv_qp_count(s->qp, &counters->resp_remote_access_errors);
+	if (r.status == IBV_WC_LOC_LEN_ERR)
+		adv_qp_count(s->qp, &counters->resp_local_length_error);
 	s->qp->resp.recv = NULL;
 	if (recv) {
 		adv_qp_complete_recv(s->qp, recv, &wc, false, now);
@@ -200,9 +205,11 @@ void adv_rdmap_terminated(struct adv_rdmap_stream *s, uint64_t now,
 	if (t->layer != ADV_TERMINATE_LLP && t->type == 1) { /* protection, tagged buffer */
 		status = IBV_WC_REM_ACCESS_ERR;
 		why = ADV_ERR_NAK_ACCESS;
+		adv_qp_count(s->qp, &s->qp->engine->counters.req_remote_access_errors);
 	} else if (t->layer != ADV_TERMINATE_LLP && t->type == 2) { /* operation, untagged buffer */
 		status = IBV_WC_REM_INV_REQ_ERR;
 		why = ADV_ERR_NAK_INVALID_REQUEST;
+		adv_qp_count(s->qp, &s->qp->engine->counters.req_remote_invalid_request);
 	}
 	begin_end(s, NULL);
 	if (s->qp->sq.tail != s->qp->sq.next)

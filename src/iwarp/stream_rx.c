@@ -333,16 +333,17 @@ void adv_rdmap_rx(struct adv_rdmap_stream *s, uint64_t now, const uint8_t *p, si
 			place(s, s->fpdu_rx.payload, (uint32_t)s->fpdu_rx.payload_len, now);
 			break;
 		case ADV_FPDU_END:
+			s->qp->engine->counters.rx_packets++;
 			adv_rdmap_first_heard(s);
 			if (s->in_segment) /* else it only said: ready to receive */
 				end_segment(s, now);
 			break;
 		case ADV_FPDU_BAD_CRC:
-			adv_rdmap_refuse(s, now, ADV_ERR_STREAM, bad_crc);
-			break;
 		case ADV_FPDU_BAD_LENGTH:
 		case ADV_FPDU_BAD_MARKER:
-			adv_rdmap_refuse(s, now, ADV_ERR_STREAM, bad_framing);
+			s->qp->engine->counters.rx_malformed++;
+			adv_rdmap_refuse(s, now, ADV_ERR_STREAM,
+					 event == ADV_FPDU_BAD_CRC ? bad_crc : bad_framing);
 			break;
 		}
 	}

@@ -392,6 +392,7 @@ void adv_rdmap_sent(struct adv_rdmap_stream *s, uint64_t now, size_t len)
 			break;
 		s->taken -= whole;
 		s->framed_tail++;
+		s->qp->engine->counters.tx_packets++;
 		if (f->ends_request)
 			s->sent_end = f->index + 1;
 	}

@@ -131,3 +131,42 @@ def rsockets(lab):
     if not filecmp.cmp(source, target, shallow=False):
         raise Failure("the copy differs")
     server.kill()
+
+
+@case("iwarp", "tools")
+def tools(lab):
+    """What adverb's tools show of a running program, and what they refuse."""
+    server = lab.start(["rping", "-s", "-a", "127.0.0.1", "-S", "60000"], prefix=LINES, env=IWARP)
+    lab.wait_until(lambda: is_listening(lab, 7174), 30, "a listener")
+    client = lab.start(["rping", "-c", "-a", "127.0.0.1", "-S", "60000"], prefix=LINES, env=IWARP)
+    counter = "/sys/class/infiniband/adverb0/ports/1/counters/port_xmit_data"
+    lab.wait_until(lambda: int(lab.run(["cat", counter], env=IWARP).split()[-1]) > 1 << 20, 30, "bytes sent")
+    for status, words, pattern in (
+            (1, ["fault", "set", "--pid", client.pid, "drop=1%"], "iWARP device has only the faults post, complete and"),
+            (0, ["fault", "set", "--pid", client.pid, "event=GID_CHANGE"], "event=GID_CHANGE")):
+        said = lab.run([lab.adverb, *words], adverb=False, status=status)
+        if pattern not in said:
+            raise Failure(said)
+    capture = lab.start([lab.adverb, "capture", "--pid", client.pid, "-c", "1"], adverb=False)
+    lab.wait_until(lambda: "iWARP device: capture its TCP connections" in capture.output(), 30, "the refusal")
+    capture.kill()
+    client.kill()
+    hw = "/sys/class/infiniband/adverb0/ports/1/hw_counters/rx_write_requests"
+    if int(lab.run(["cat", hw], env=IWARP).split()[-1]) == 0:
+        raise Failure("no WRITEs counted")
+    server.kill()
+    out = lab.run([lab.adverb, "run", "--fault", "drop=1%", "--transport", "iwarp", "ibv_devinfo"], adverb=False,
+                  status=1)
+    demand(out, r"ADVERB_FAULT: an iWARP device has only the faults", 1)
+
+
+@case("iwarp", "faults")
+def faults(lab):
+    """Injected failures of requests."""
+    env = {"ADVERB_FAULT": "complete=REM_ACCESS_ERR nth=20"}
+    server = lab.start(["rping", "-s", "-a", "127.0.0.1", "-C", "50"], prefix=LINES, env=IWARP)
+    lab.wait_until(lambda: is_listening(lab, 7174), 30, "a listener")
+    client = lab.start(["rping", "-c", "-a", "127.0.0.1", "-C", "50"], prefix=LINES, env={**IWARP, **env})
+    client.wait(30)
+    demand(client.output(), r"cq completion failed status 10", 1)
+    server.kill()

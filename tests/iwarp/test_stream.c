@@ -48,6 +48,34 @@ static void transfer(const struct adv_rdmap_config *config, size_t piece)
 	bed_close(b);
 }
 
+/* Each FPDU counts once, when the connection has taken all of it. */
+static void test_counters(void **state)
+{
+	const struct adv_rdmap_config config = {.ird = 1, .ord = 1, .segment = 1000};
+	struct bed *b = bed_open(&config, 1);
+	struct region *from = region_open(&b->net->node[0], REGION, ALL_ACCESS);
+	struct region *to = region_open(&b->net->node[1], REGION, ALL_ACCESS);
+	const struct adv_engine_counters *here = &b->end[0]->qp->engine->counters;
+	const struct adv_engine_counters *there = &b->end[1]->qp->engine->counters;
+
+	b->piece = 100;
+	end_op(b->end[0], IBV_WR_RDMA_WRITE, 1, from, 0, 2500, to, 0);
+	bed_step(b, 0);
+	assert_int_equal(here->tx_packets, 0);
+	bed_run(b);
+	assert_int_equal(here->tx_packets, 3);
+	assert_int_equal(there->rx_packets, 3);
+	assert_int_equal(there->rx_write_requests, 1);
+	end_op(b->end[0], IBV_WR_RDMA_READ, 2, from, 0, 2000, to, 0);
+	bed_run(b);
+	assert_int_equal(here->tx_packets, 4);
+	assert_int_equal(there->tx_packets, 2);
+	assert_int_equal(here->rx_packets, 2);
+	assert_int_equal(there->rx_read_requests, 1);
+	assert_int_equal(here->rx_malformed + there->rx_malformed, 0);
+	bed_close(b);
+}
+
 static void test_transfer(void **state)
 {
 	transfer(&plain, 0);
@@ -289,6 +317,7 @@ static void test_window(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_counters),
 		cmocka_unit_test(test_transfer),
 		cmocka_unit_test(test_many_at_once),
 		cmocka_unit_test(test_gather_and_scatter),

@@ -23,6 +23,11 @@ static struct scene scene_open(int access)
 	return s;
 }
 
+static const struct adv_engine_counters *counters_of(const struct scene *s, unsigned end)
+{
+	return &s->b->end[end]->qp->engine->counters;
+}
+
 /* Both queue pairs are in ERR, and end 1 has raised the event. */
 static void expect_ended(struct scene *s, enum ibv_event_type type, enum adv_vendor_err why)
 {
@@ -57,6 +62,8 @@ static void test_receive_too_small(void **state)
 	expect_recv(s.b->end[1], 0, 5, IBV_WC_LOC_LEN_ERR);
 	expect_pattern(s.there, 0, 4096, 1, 0);
 	assert_int_equal(end_state(s.b->end[0]), IBV_QPS_ERR);
+	assert_int_equal(counters_of(&s, 1)->resp_local_length_error, 1);
+	assert_int_equal(counters_of(&s, 1)->resp_remote_access_errors, 0);
 	bed_close(s.b);
 }
 
@@ -83,6 +90,7 @@ static void write_that_fails(uint64_t offset, uint32_t length, uint32_t key_chan
 	end_op(s.b->end[0], IBV_WR_RDMA_WRITE, 1, s.here, 0, length, &wrong, offset);
 	bed_run(s.b);
 	expect_pattern(s.there, 0, 4096, 1, 0);
+	assert_int_equal(counters_of(&s, 1)->resp_remote_access_errors, 1);
 	expect_ended(&s, IBV_EVENT_QP_ACCESS_ERR, why);
 }
 
@@ -107,6 +115,8 @@ static void test_read(void **state)
 	bed_run(s.b);
 	expect_send(s.b->end[0], 0, 1, IBV_WC_REM_ACCESS_ERR);
 	expect_send(s.b->end[0], 1, 2, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(counters_of(&s, 0)->req_remote_access_errors, 1);
+	assert_int_equal(counters_of(&s, 1)->resp_remote_access_errors, 1);
 	expect_ended(&s, IBV_EVENT_QP_ACCESS_ERR, ADV_ERR_REMOTE_ACCESS);
 }
 
@@ -472,6 +482,8 @@ static void test_bad_stream(void **state)
 
 	s.b = bed_open(&with_crc, 1);
 	inject(&s, (struct adv_ddp_header){.tagged = true, .opcode = ADV_RDMAP_WRITE}, 0);
+	bed_run(s.b);
+	assert_int_equal(counters_of(&s, 1)->rx_malformed, 1);
 	expect_ended(&s, IBV_EVENT_QP_REQ_ERR, ADV_ERR_STREAM);
 }
 

@@ -70,7 +70,6 @@ static void connected(void *user, struct adv_device *d, const void *private_data
 		theirs.send_size < ADV_GATEWAY_INLINE ? theirs.send_size : ADV_GATEWAY_INLINE;
 	s->credits = 1; /* until the first reply (RFC 8166, section 3.3.3) */
 	s->connected = true;
-	s->wait_ms = 0;
 	if (s->reported)
 		fprintf(stderr, "%s: connected to %s again\n", s->peer, s->gateway->server_name);
 	s->reported = false;
@@ -94,6 +93,7 @@ static void received(void *user, struct adv_receive *r)
 			adv_reverse_back_call(s, r->data + used, r->length - used);
 		else if (h.procedure != ADV_RPCRDMA_DONE)
 			adv_reverse_reply(s, &h, r->data + used, r->length - used);
+		s->wait_ms = 0;
 	}
 	adv_endpoint_repost(s->endpoint, r);
 }

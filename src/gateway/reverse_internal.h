@@ -14,7 +14,7 @@ struct adv_reverse_session {
 	struct adv_endpoint *endpoint;	     /* NULL: neither connected nor connecting */
 	struct adv_stream *stream;	     /* NULL: the client is gone, and the session ends */
 	struct adv_timer reconnect;
-	unsigned wait_ms; /* until the next attempt */
+	unsigned wait_ms; /* until the next attempt; grows until the server sends something */
 	bool connected;	  /* to the server */
 	bool reported;	  /* the present trouble with the server has been reported */
 	bool starved;	  /* the stream waits for memory */

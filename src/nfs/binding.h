@@ -15,9 +15,12 @@ enum { ADV_NFS_PROGRAM = 100003, ADV_NFS_PORT = 2049 };
 struct adv_nfs_arguments {
 	struct adv_rpcrdma_item items[ADV_RPCRDMA_ITEMS_MAX]; /* in the call */
 	unsigned item_count;
-	uint32_t results[ADV_RPCRDMA_ITEMS_MAX]; /* sizes of the DDP-eligible results, at most */
+	/* Sizes of the DDP-eligible results, at most. 0: its bytes are in reply_size. */
+	uint32_t results[ADV_RPCRDMA_ITEMS_MAX];
 	unsigned result_count;
 	uint64_t reply_size; /* further bytes of the reply that the arguments permit */
+	/* The most bytes of the rest of a COMPOUND's result. 0: no bound is known. */
+	uint64_t fixed_size;
 };
 
 /* Finds the DDP-eligible items of a whole call of `len` bytes. If the call ends early, or has an

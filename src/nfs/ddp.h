@@ -20,10 +20,14 @@ typedef char ddp_readlink;
 /* The most bytes of a result that is not DDP-eligible. */
 typedef u_int ddp_reply_size;
 
+/* The bitmap of a GETATTR: the attributes are in the result. */
+typedef u_int ddp_attributes;
+
 bool_t xdr_ddp_data(XDR *x, ddp_data *data);
 bool_t xdr_ddp_read_count(XDR *x, ddp_read_count *count);
 bool_t xdr_ddp_readlink(XDR *x, ddp_readlink *nothing);
 bool_t xdr_ddp_reply_size(XDR *x, ddp_reply_size *size);
+bool_t xdr_ddp_attributes(XDR *x, ddp_attributes *attributes);
 
 /* As xdr_bytes(3), but *value points into the message. */
 bool_t adv_nfs_xdr_bytes(XDR *x, char **value, u_int *length, u_int max);

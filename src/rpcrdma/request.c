@@ -26,12 +26,16 @@ static void plan_reply(const struct adv_rpcrdma_message *m, struct adv_rpcrdma_r
 {
 	struct adv_rpcrdma_header *h = &out->header;
 	uint64_t whole = ADV_RPCRDMA_SMALLEST_LEN + m->rest;
+	unsigned chunks = 0;
 
-	for (unsigned i = 0; i < m->result_count; i++)
+	for (unsigned i = 0; i < m->result_count; i++) {
 		whole += m->results[i] + adv_rpcrdma_pad(m->results[i]);
+		if (m->results[i] > 0)
+			chunks = i + 1;
+	}
 	if (whole <= m->receive_threshold)
 		return;
-	for (unsigned i = 0; i < m->result_count && i < ADV_RPCRDMA_WRITES_MAX; i++)
+	for (unsigned i = 0; i < chunks && i < ADV_RPCRDMA_WRITES_MAX; i++)
 		add_segment(out, &h->writes[h->write_count++], m->results[i], m->reply_max);
 	/* The reply's header has the write list of the call's. */
 	if (adv_rpcrdma_header_size(h) + m->rest <= m->receive_threshold)

@@ -13,7 +13,8 @@ struct adv_rpcrdma_message {
 	size_t length;
 	const struct adv_rpcrdma_item *items; /* DDP-eligible arguments, in order */
 	unsigned item_count;
-	const uint32_t *results; /* most bytes of each DDP-eligible result */
+	const uint32_t
+		*results; /* most bytes of each DDP-eligible result; 0: no write chunk for it */
 	unsigned result_count;
 	uint64_t rest;		  /* most bytes of the reply without those results */
 	size_t send_threshold;	  /* the largest SEND to the responder, bytes */

@@ -116,6 +116,15 @@ def register(version):
         end(server)
 
 
+    @case(f"nfs-{version}", "git")
+    def git(lab):
+        """git clones a repository of many files, over the gateway to the gateway."""
+        server, folder = start_ganesha(lab)
+        gateway = start_gateway(lab)
+        with mounted(lab, version, folder):
+            git_clone(lab, folder)
+        end(gateway)
+        end(server)
     @case(f"nfs-{version}", "restarts")
     def restarts(lab):
         """The server, then the gateway are killed and started again while the client copies files: the client
@@ -144,6 +153,66 @@ def register(version):
         end(server)
 
 
+def register_locks(version):
+    @case(f"nfs-{version}", "locks")
+    def locks(lab):
+        """Ranges of a file that the client has locked are locked for programs at the server, and the other way
+        round. A client waits for a range. (Version 3 has a protocol of its own for locks, over TCP.)"""
+        server, folder = start_ganesha(lab)
+        gateway = start_gateway(lab)
+        here, there = folder / "locked", f"{MOUNT}/locked"
+        program = os.path.join(lab.build, "tests", "kernel", "locks")
+
+        def expect(found, wanted):
+            if found.strip() != wanted:
+                raise Failure(f"'{found.strip()}', not '{wanted}'")
+
+        with mounted(lab, version, folder):
+            expect(lab.guest.run(f"locks try {there} 0 10"), "locked")
+            holder = lab.start_server([program, "hold", here, "100", "50"], "locked", adverb=False)
+            expect(lab.guest.run(f"locks try {there} 120 10"), "held by another")
+            expect(lab.guest.run(f"locks try {there} 150 10"), "locked")
+            waiter = lab.start_in_guest(["locks", "wait", there, "140", "20"])
+            guest_holder = lab.start_in_guest(["locks", "hold", there, "1000", "1"])
+            lab.wait_until(lambda: "locked" in guest_holder.output(), 60, "the client has its lock")
+            expect(lab.run([program, "try", here, "1000", "5"], adverb=False), "held by another")
+            expect(lab.run([program, "try", here, "1001", "5"], adverb=False), "locked")
+            if "locked" in waiter.output():
+                raise Failure("the client has a range that is locked at the server")
+            holder.kill()
+            waiter.expect(0, 120)
+            guest_holder.kill()
+            lab.wait_until(lambda: lab.run([program, "try", here, "1000", "5"], adverb=False).strip() == "locked", 60,
+                           "a lock ends with its program")
+        end(gateway)
+        end(server)
+
+
+GIT = """set -e
+git init -q -b main '{tree}'
+cd '{tree}'
+git config user.name lab && git config user.email lab@localhost
+for round in 1 2 3 4; do
+    for i in $(seq 200); do
+        mkdir -p part$((i % 17))/sub$((i % 5))
+        head -c $((i * round * 13 % 9000)) /dev/urandom | base64 > part$((i % 17))/sub$((i % 5))/file$i
+    done
+    head -c 3000000 /dev/urandom > large
+    git add -A && git commit -q -m "round $round"
+done
+git clone -q --bare . '{origin}'
+"""
+
+
+def git_clone(lab, folder):
+    """The client clones a repository of the server, `folder` there, into another folder of it, both mounted."""
+    lab.system(GIT.format(tree=lab.dir / "tree", origin=f"{folder}/origin.git"), seconds=SECONDS)
+    lab.guest.run(f"export HOME=/tmp; git config --global safe.directory '*' && cd {MOUNT} && "
+                  "git clone -q --template= --no-local origin.git clone && cd clone && git fsck --full && "
+                  "[ -z \"$(git status --porcelain)\" ]", seconds=2 * SECONDS)
+    lab.system(f"diff -r --exclude=.git '{lab.dir}/tree' '{folder}/clone'")
+
+
 def fio(lab):
     words = ["fio", "--name=verify", f"--filename={MOUNT}/fio", "--size=4m", "--direct=1", "--ioengine=libaio",
              "--iodepth=16", "--rw=randrw", "--bsrange=4k-256k", "--bs_unaligned=0", "--verify=crc32c",
@@ -155,3 +224,5 @@ def fio(lab):
 
 for _version in VERSIONS:
     register(_version)
+    if _version != "3":
+        register_locks(_version)

@@ -145,7 +145,8 @@ static void test_v3_expectations(void **state)
 	put_opaque(28);
 	a = scan_call(&call, used);
 	assert_int_equal(a.result_count, 1);
-	assert_int_equal(a.results[0], 4096);
+	assert_int_equal(a.results[0], 0);
+	assert_true(a.reply_size == 4096);
 }
 
 static void test_v3_read_result(void **state)
@@ -261,6 +262,35 @@ static void test_v4_write_and_create(void **state)
 	assert_true(a.reply_size == 8192);
 }
 
+/* Puts the beginning of a COMPOUND of version 4.0 with a READ of 4,096 bytes, and a GETATTR of a
+ * bitmap. */
+static uint64_t fixed_size_of(uint32_t first_word, uint32_t second_word, uint32_t operation)
+{
+	struct adv_rpc_call call = begin_call(4, 1);
+
+	put_opaque(5);
+	put(0), put(4);
+	put(22);
+	put_opaque(28);
+	put(25), put_zeros(16), put64(0), put(4096);
+	put(9), put(2), put(first_word), put(second_word);
+	put(operation);
+	return scan_call(&call, used).fixed_size;
+}
+
+static void test_v4_result_sizes(void **state)
+{
+	/* status, tag, count; PUTFH, READ and GETATTR without values; SAVEFH */
+	uint64_t least = 12 + 8 + 8 + 16 + 28 + 8;
+
+	assert_true(fixed_size_of(0, 0, 32) == least);
+	assert_true(fixed_size_of(1 << 4, 1 << 1, 32) == least + 400 + 280);
+	assert_true(fixed_size_of(0, 1 << 4, 32) == least + 280 + 1028);
+	assert_true(fixed_size_of(1 << 12, 0, 32) == 0); /* an access control list */
+	assert_true(fixed_size_of(0, 0, 9999) == 0);
+	assert_true(fixed_size_of(0, 0, 33) == 0); /* SECINFO without its argument */
+}
+
 static void test_hostile_counts(void **state)
 {
 	struct adv_rpc_call call = begin_call(4, 1);
@@ -328,8 +358,8 @@ int main(void)
 		cmocka_unit_test(test_v3_expectations), cmocka_unit_test(test_v3_read_result),
 		cmocka_unit_test(test_v4_reads),	cmocka_unit_test(test_v4_unknown_operation),
 		cmocka_unit_test(test_v4_long_list),	cmocka_unit_test(test_v4_write_and_create),
-		cmocka_unit_test(test_hostile_counts),	cmocka_unit_test(test_truncated),
-		cmocka_unit_test(test_reduced),
+		cmocka_unit_test(test_v4_result_sizes), cmocka_unit_test(test_hostile_counts),
+		cmocka_unit_test(test_truncated),	cmocka_unit_test(test_reduced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

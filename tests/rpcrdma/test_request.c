@@ -192,6 +192,27 @@ static void test_replies(void **state)
 }
 
 /* What the memory does not suffice for gets a smaller chunk, or none. */
+/* A result that gets no write chunk is in the rest of the reply. */
+static void test_results_without_chunk(void **state)
+{
+	static const uint32_t results[] = {0, 5000, 0};
+	struct adv_rpcrdma_message m = of_length(100);
+
+	m.results = results;
+	m.result_count = 3;
+	m.rest = 100;
+	assert_true(adv_rpcrdma_request_plan(&m, &request));
+	assert_int_equal(request.header.write_count, 2);
+	assert_int_equal(request.header.writes[0].count, 0);
+	assert_int_equal(request.header.segments[request.header.writes[1].first].length, 5000);
+	assert_false(request.header.has_reply);
+	m.result_count = 1;
+	m.rest = 4200;
+	assert_true(adv_rpcrdma_request_plan(&m, &request));
+	assert_int_equal(request.header.write_count, 0);
+	assert_true(request.header.has_reply);
+}
+
 static void test_little_memory(void **state)
 {
 	static const uint32_t results[] = {3000, UINT32_MAX, 5};
@@ -249,6 +270,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_replies),
+		cmocka_unit_test(test_results_without_chunk),
 		cmocka_unit_test(test_little_memory),
 		cmocka_unit_test(test_hostile_replies),
 	};

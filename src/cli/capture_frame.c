@@ -27,13 +27,19 @@ static uint8_t opcode_of(uint8_t opcode, unsigned i, unsigned more)
 {
 	const struct adv_opcode_info *info = &adv_opcode_table[opcode];
 	const uint8_t service = opcode & ADV_SERVICE_MASK;
-	const bool send = info->flags & ADV_PKT_SEND;
+	const bool send = info->flags & ADV_PKT_SEND, read = info->flags & ADV_PKT_READ;
 	uint8_t op;
 
 	if (i == 0 && info->flags & ADV_PKT_START)
-		op = send ? ADV_OP_SEND_FIRST : ADV_OP_WRITE_FIRST;
+		op = send   ? ADV_OP_SEND_FIRST
+		     : read ? ADV_OP_READ_RESPONSE_FIRST
+			    : ADV_OP_WRITE_FIRST;
 	else if (i < more || !(info->flags & ADV_PKT_END))
-		op = send ? ADV_OP_SEND_MIDDLE : ADV_OP_WRITE_MIDDLE;
+		op = send   ? ADV_OP_SEND_MIDDLE
+		     : read ? ADV_OP_READ_RESPONSE_MIDDLE
+			    : ADV_OP_WRITE_MIDDLE;
+	else if (read)
+		op = ADV_OP_READ_RESPONSE_LAST;
 	else if (info->headers & ADV_HAS_IETH)
 		op = ADV_OP_SEND_LAST_WITH_INV;
 	else if (info->headers & ADV_HAS_IMMDT)
@@ -43,8 +49,8 @@ static uint8_t opcode_of(uint8_t opcode, unsigned i, unsigned more)
 	return service | op;
 }
 
-/* Writes the headers of packet i of a long packet. Returns their length; 0: it is no SEND or WRITE.
- */
+/* Writes the headers of packet i of a long packet. Returns their length; 0: it is no SEND, WRITE or
+ * response to a READ. */
 static size_t write_headers(const struct adv_tap_record *r, const uint8_t *data, unsigned i,
 			    uint8_t *out)
 {
@@ -52,7 +58,7 @@ static size_t write_headers(const struct adv_tap_record *r, const uint8_t *data,
 	bool last = i == r->more;
 
 	if (!adv_headers_decode(data, r->header_len, &h) ||
-	    !(adv_opcode_table[h.bth.opcode].flags & (ADV_PKT_SEND | ADV_PKT_WRITE)))
+	    !(adv_opcode_table[h.bth.opcode].flags & (ADV_PKT_SEND | ADV_PKT_WRITE | ADV_PKT_READ)))
 		return 0;
 	h.bth.opcode = opcode_of(h.bth.opcode, i, r->more);
 	h.bth.psn = adv_psn_add(h.bth.psn, i);

@@ -229,11 +229,9 @@ static _Atomic uint32_t *away_word(const struct adv_ring_writer *w, const struct
 	return a->at < w->tail ? NULL : word_at(w->memory, (uint32_t)(a->at & (w->size - 1)));
 }
 
-/* Forgets the oldest packets that the reader has finished. False: all ADV_RING_AWAY are in use. */
-static bool has_room_for_away(struct adv_ring_writer *w)
+/* Forgets the oldest packets that the reader has finished. */
+static void forget_away(struct adv_ring_writer *w)
 {
-	if (w->away_head - w->away_tail < ADV_RING_AWAY)
-		return true;
 	while (w->away_tail != w->away_head) {
 		const struct adv_ring_away *a = &w->away[w->away_tail % ADV_RING_AWAY];
 		_Atomic uint32_t *word = away_word(w, a);
@@ -243,6 +241,14 @@ static bool has_room_for_away(struct adv_ring_writer *w)
 			break;
 		w->away_tail++;
 	}
+}
+
+/* False: all ADV_RING_AWAY are in use. */
+static bool has_room_for_away(struct adv_ring_writer *w)
+{
+	if (w->away_head - w->away_tail < ADV_RING_AWAY)
+		return true;
+	forget_away(w);
 	return w->away_head - w->away_tail < ADV_RING_AWAY;
 }
 
@@ -284,6 +290,7 @@ bool adv_ring_recall(struct adv_ring_writer *w, const struct adv_path *path, uin
 {
 	bool all = true;
 
+	forget_away(w);
 	for (uint32_t i = w->away_tail; i != w->away_head; i++) {
 		struct adv_ring_away *a = &w->away[i % ADV_RING_AWAY];
 

@@ -8,6 +8,7 @@
 #include "transport/completer.h"
 #include "transport/flight.h"
 #include "transport/inject.h"
+#include "transport/message.h"
 #include "transport/payload.h"
 #include "transport/qp_complete.h"
 #include "transport/recovery.h"
@@ -40,6 +41,17 @@ static void request_lost_responses(struct adv_qp *qp, uint64_t now)
 		return;
 	adv_qp_count(qp, &qp->engine->counters.implied_nak_seq_err);
 	adv_retransmit_lost(qp, qp->req.una_psn, ADV_ERR_RESPONSES_LOST, now);
+	qp->req.gap_asked = true;
+}
+
+/* Requests a response again whose payload could not be read, as an implied NAK. This costs no
+ * retry: the network has not failed, and what is requested again is not long. */
+static void request_unread_response(struct adv_qp *qp)
+{
+	if (qp->req.gap_asked || qp->req.rnr_wait)
+		return;
+	adv_qp_count(qp, &qp->engine->counters.implied_nak_seq_err);
+	adv_retransmit_unread(qp);
 	qp->req.gap_asked = true;
 }
 
@@ -229,28 +241,67 @@ static void place_response(struct adv_qp *qp, const struct adv_send_wqe *wqe, ui
 		adv_qp_fail_send(qp, IBV_WC_LOC_PROT_ERR, why, now);
 }
 
+/* As place_response(), for a response that is long or has its payload elsewhere. */
+static void place_long_response(struct adv_qp *qp, const struct adv_send_wqe *wqe, uint32_t offset,
+				const struct adv_incoming *in, uint64_t now)
+{
+	uint32_t next = adv_psn_add(qp->req.una_psn, in->more + 1);
+	enum adv_vendor_err why = adv_message_place_long(qp, wqe->sge, wqe->num_sge, offset, in);
+
+	if (why == ADV_ERR_LOST) {
+		request_unread_response(qp);
+	} else if (why) {
+		adv_qp_fail_send(qp, IBV_WC_LOC_PROT_ERR, why, now);
+	} else {
+		qp->engine->counters.rx_packets += in->more;
+		advance_una(qp, next, now);
+	}
+}
+
+/* Returns the bytes of the response from `offset` on that this packet must have. */
+static uint32_t expected_payload(const struct adv_qp *qp, const struct adv_send_wqe *wqe,
+				 const struct adv_incoming *in, uint32_t offset)
+{
+	uint32_t most = (in->more + 1) * qp->mtu;
+
+	if (wqe->opcode != IBV_WR_RDMA_READ)
+		return 0;
+	return wqe->length - offset < most ? wqe->length - offset : most;
+}
+
+/* True if a response with the expected payload stands for as many packets as it says, none of which
+ * was not requested. */
+static bool is_more_right(const struct adv_qp *qp, const struct adv_incoming *in)
+{
+	uint32_t end = adv_psn_add(in->h->bth.psn, in->more + 1);
+
+	return in->payload_len > in->more * qp->mtu && adv_psn_diff(end, qp->req.max_psn) <= 0;
+}
+
 static void read_response(struct adv_qp *qp, const struct adv_send_wqe *wqe,
 			  const struct adv_incoming *in, uint64_t now)
 {
 	bool has_aeth = in->info->headers & ADV_HAS_AETH;
-	uint32_t offset, expected = 0;
+	uint32_t offset, expected;
 
 	if (has_aeth && (in->h->aeth.syndrome & ADV_AETH_TYPE_MASK) != ADV_AETH_ACK) {
 		fail_by_response(qp, ADV_ERR_BAD_RESPONSE, now);
 		return;
 	}
 	offset = ((in->h->bth.psn - wqe->first_psn) & ADV_PSN_MASK) * qp->mtu;
-	if (wqe->opcode == IBV_WR_RDMA_READ)
-		expected = wqe->length - offset < qp->mtu ? wqe->length - offset : qp->mtu;
-	if (in->payload_len != expected) {
+	expected = expected_payload(qp, wqe, in, offset);
+	if (in->payload_len != expected || (in->more && !is_more_right(qp, in))) {
 		fail_by_response(qp, ADV_ERR_RESPONSE_LENGTH, now);
 		return;
 	}
-	/* After a timeout the requester requests one packet. So a response that is not the last one
-	 * answers the longer request from before the timeout. */
-	if (!(in->info->flags & ADV_PKT_END))
+	/* After a timeout the requester requests one packet. So a response that is not the last
+	 * one, or stands for several, answers the longer request from before the timeout. */
+	if (!(in->info->flags & ADV_PKT_END) || in->more)
 		adv_retransmit_resume(qp);
-	place_response(qp, wqe, offset, in->payload, expected, now);
+	if (in->more || in->source)
+		place_long_response(qp, wqe, offset, in, now);
+	else
+		place_response(qp, wqe, offset, in->payload, expected, now);
 }
 
 static void atomic_response(struct adv_qp *qp, const struct adv_send_wqe *wqe,

@@ -128,17 +128,19 @@ static void deliver_multicast(struct adv_engine *e, uint64_t now, const struct a
 	}
 }
 
-/* True if the packet may be long or have its payload elsewhere: SENDs and WRITEs of reliable QPs.
- * adv_message_fits() compares `more` with the length. */
+/* True if the packet may be long or have its payload elsewhere: SENDs, WRITEs and responses to
+ * READs of reliable QPs. adv_message_fits() and the completer compare `more` with the length. */
 static bool is_long_good(const struct adv_rx_packet *pkt, struct adv_incoming *in)
 {
 	uint8_t service = in->h->bth.opcode & ADV_SERVICE_MASK;
+	uint16_t flags = in->info->flags;
 
 	in->more = pkt->more;
 	in->source = pkt->source;
 	return (service == ADV_SERVICE_RC || service == ADV_SERVICE_XRC) &&
-	       (in->info->flags & (ADV_PKT_SEND | ADV_PKT_WRITE)) && in->payload_len &&
-	       in->more < ADV_LONG_PACKETS && in->payload_len <= ADV_LONG_MAX &&
+	       (flags & (ADV_PKT_SEND | ADV_PKT_WRITE | ADV_PKT_READ)) &&
+	       (flags & ADV_PKT_PAYLOAD) && in->payload_len && in->more < ADV_LONG_PACKETS &&
+	       in->payload_len <= ADV_LONG_MAX &&
 	       (!in->source || in->source->length == in->payload_len);
 }
 

@@ -17,14 +17,14 @@ void adv_message_acknowledge_inside(struct adv_qp *qp)
 				qp->engine->recovery->unfinished_psn(qp));
 }
 
-enum adv_vendor_err adv_message_place_long_send(struct adv_qp *qp, const struct adv_incoming *in)
+enum adv_vendor_err adv_message_place_long(struct adv_qp *qp, const struct ibv_sge *sge,
+					   uint32_t num_sge, uint64_t offset,
+					   const struct adv_incoming *in)
 {
 	enum adv_vendor_err why = ADV_ERR_NONE;
-	struct adv_responder *resp = &qp->resp;
-	const struct adv_recv_wqe *recv = resp->recv;
 	struct iovec to[ADV_MAX_SGE];
-	unsigned count = adv_payload_ranges(qp, recv->sge, recv->num_sge, resp->offset,
-					    in->payload_len, IBV_ACCESS_LOCAL_WRITE, to, &why);
+	unsigned count = adv_payload_ranges(qp, sge, num_sge, offset, in->payload_len,
+					    IBV_ACCESS_LOCAL_WRITE, to, &why);
 	const uint8_t *from = in->payload;
 
 	if (!count)
@@ -35,8 +35,18 @@ enum adv_vendor_err adv_message_place_long_send(struct adv_qp *qp, const struct 
 		memcpy(to[i].iov_base, from, to[i].iov_len);
 		from += to[i].iov_len;
 	}
-	resp->offset += in->payload_len;
 	return ADV_ERR_NONE;
+}
+
+enum adv_vendor_err adv_message_place_long_send(struct adv_qp *qp, const struct adv_incoming *in)
+{
+	struct adv_responder *resp = &qp->resp;
+	enum adv_vendor_err why =
+		adv_message_place_long(qp, resp->recv->sge, resp->recv->num_sge, resp->offset, in);
+
+	if (!why)
+		resp->offset += in->payload_len;
+	return why;
 }
 
 enum adv_vendor_err adv_message_begin_write(struct adv_qp *qp, const struct adv_incoming *in)

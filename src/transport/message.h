@@ -63,12 +63,17 @@ static inline void adv_message_accept(struct adv_qp *qp, const struct adv_incomi
 	resp->epsn = adv_psn_add(resp->epsn, 1);
 }
 
-/* As adv_message_place_send(), for a packet that is long or has its payload elsewhere. */
-enum adv_vendor_err adv_message_place_long_send(struct adv_qp *qp, const struct adv_incoming *in);
-
 /* Not a cause: the payload could not be read from the sender's memory. The packet counts as lost.
  */
 #define ADV_ERR_LOST ((enum adv_vendor_err)255)
+
+/* Copies the payload of a packet that is long or has its payload elsewhere to the SGEs' memory,
+ * from byte `offset` on. Returns ADV_ERR_NONE, the cause of the failure or ADV_ERR_LOST. */
+enum adv_vendor_err adv_message_place_long(struct adv_qp *qp, const struct ibv_sge *sge,
+					   uint32_t num_sge, uint64_t offset,
+					   const struct adv_incoming *in);
+/* As adv_message_place_send(), for a packet that is long or has its payload elsewhere. */
+enum adv_vendor_err adv_message_place_long_send(struct adv_qp *qp, const struct adv_incoming *in);
 
 /* Copies one packet of a SEND into the receive request's memory. Returns ADV_ERR_NONE, the cause of
  * the failure or ADV_ERR_LOST. */

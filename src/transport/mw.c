@@ -40,11 +40,23 @@ struct adv_mw *adv_mw_create(struct adv_pd *pd, enum ibv_mw_type type)
 	return mw;
 }
 
+/* Waits until the peer does not read the window's memory any more, as the payload of a long
+ * response to a READ. */
+static void withdraw_window(const struct adv_mw *mw)
+{
+	const struct adv_engine *e = mw->qp->engine;
+
+	if (mw->qp->resp.long_sent && e->withdraw)
+		e->withdraw(e->long_user, NULL, mw->key.addr, mw->key.length);
+}
+
 /* With the lock of windows. */
 static void unbind_window(struct adv_mw *mw)
 {
 	if (!mw->region)
 		return;
+	if (mw->qp)
+		withdraw_window(mw);
 	mw->region->windows--;
 	mw->region = NULL;
 	mw->qp = NULL;

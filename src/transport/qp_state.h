@@ -170,6 +170,7 @@ struct adv_responder {
 	uint32_t res_next;    /* no entry before it is pending; free running */
 	uint32_t res_pending; /* entries with `pending` set */
 	uint64_t res_spare; /* packets that may be sent again for any request, see responder_tx.c */
+	bool long_sent;	    /* a long response was sent: its payload may still be read */
 	bool cut; /* the turn ended before the responses did: requests go first in the next */
 };
 

@@ -387,12 +387,6 @@ static bool emit_next(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batc
 	return adv_flight_has_room(qp, 1) && emit_data(qp, batch, wqe, now);
 }
 
-/* Returns the part of the budget that a long packet uses beyond one packet. */
-static unsigned charge_long(const struct adv_tx_packet *pkt, unsigned budget)
-{
-	return pkt->more < budget ? pkt->more : budget;
-}
-
 /* Moves the cursor over packets that the responder keeps. Returns false if none is left to send. */
 static bool skip_kept(struct adv_qp *qp)
 {
@@ -425,7 +419,7 @@ void adv_requester_tx(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batc
 		sent = true;
 		budget--;
 		if (batch->count > from)
-			budget -= charge_long(&batch->packet[from], budget);
+			budget -= adv_long_charge(&batch->packet[from], budget);
 	}
 	if (sent && qp->reliable && qp->req.retransmit_timer.when == ADV_NEVER)
 		adv_retransmit_arm(qp, now);

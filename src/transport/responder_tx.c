@@ -4,6 +4,8 @@
  * A response to a READ or atomic acknowledges all requests before it. ACKs are coalesced: there is
  * one pending ACK when the engine fills a batch.
  */
+#include "transport/long_packet.h"
+#include "transport/message.h"
 #include "transport/mw.h"
 #include "transport/outgoing.h"
 #include "transport/qp_complete.h"
@@ -103,12 +105,21 @@ static void refuse_rest(struct adv_qp *qp, struct adv_resource *res, uint32_t ps
 	adv_qp_fatal(qp, IBV_EVENT_QP_ACCESS_ERR, adv_mr_remote_cause(why), now);
 }
 
+/* Counts the packets that a long one stands for, and notes that its payload may be read later. */
+static void note_long(struct adv_qp *qp, struct adv_tx_packet *pkt, uint32_t packets)
+{
+	pkt->more = packets - 1;
+	qp->engine->counters.tx_packets += packets - 1;
+	qp->resp.long_sent = true;
+}
+
 static void emit_read_response(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch,
 			       struct adv_resource *res)
 {
 	uint32_t left = res->end - res->offset;
-	bool last = left <= qp->mtu;
-	uint32_t n = last ? left : qp->mtu;
+	uint32_t n = adv_long_response(qp, res, left);
+	uint32_t packets = adv_message_packets(n, qp->mtu);
+	bool last = n == left;
 	uint32_t psn = adv_psn_add(res->first_psn, res->offset / qp->mtu);
 	enum adv_vendor_err why = ADV_ERR_NONE;
 	struct adv_tx_packet *pkt;
@@ -129,7 +140,7 @@ static void emit_read_response(struct adv_qp *qp, uint64_t now, struct adv_tx_ba
 	}
 	if (res->offset + n > res->reached) {
 		res->reached = res->offset + n;
-		qp->resp.res_spare++;
+		qp->resp.res_spare += packets;
 	} else if (n && !may_send_again(&qp->resp, res)) {
 		leave_rest(&qp->resp, res);
 		return;
@@ -143,6 +154,8 @@ static void emit_read_response(struct adv_qp *qp, uint64_t now, struct adv_tx_ba
 		pkt->iov_count = 1;
 		pkt->payload_len = n;
 	}
+	if (packets > 1)
+		note_long(qp, pkt, packets);
 	res->offset += n;
 	if (last)
 		resource_done(&qp->resp, res);
@@ -178,15 +191,19 @@ static void emit_response(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *
 void adv_responder_tx(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch, unsigned budget)
 {
 	struct adv_responder *resp = &qp->resp;
+	unsigned from;
 
 	while (adv_responder_has_tx(qp)) {
 		if (budget-- == 0 || !adv_outgoing_has_room(batch)) {
 			adv_qp_schedule(qp);
 			return;
 		}
+		from = batch->count;
 		if (resp->res_pending)
 			emit_response(qp, now, batch);
 		else
 			emit_ack(qp, batch);
+		if (batch->count > from)
+			budget -= adv_long_charge(&batch->packet[from], budget);
 	}
 }

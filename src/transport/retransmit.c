@@ -181,6 +181,11 @@ static void send_again(struct adv_qp *qp, uint32_t psn, enum adv_vendor_err why)
 	adv_timer_cancel(&qp->req.retransmit_timer);
 }
 
+void adv_retransmit_unread(struct adv_qp *qp)
+{
+	send_again(qp, qp->req.una_psn, ADV_ERR_RESPONSES_LOST);
+}
+
 /* True if a long packet that ends after psn was sent. Its payload may have been unreadable, which
  * is no failure of the network. */
 static bool is_long_lost(const struct adv_qp *qp, uint32_t psn)

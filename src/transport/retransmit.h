@@ -24,6 +24,9 @@ void adv_retransmit_from(struct adv_qp *qp, uint32_t psn);
  * If no retry is left, fails the oldest request and the QP. A NAK uses no retry if a long packet
  * may be lost. */
 void adv_retransmit_lost(struct adv_qp *qp, uint32_t psn, enum adv_vendor_err why, uint64_t now);
+/* Handles a response whose payload could not be read: requests everything from una_psn on again,
+ * without a retry. */
+void adv_retransmit_unread(struct adv_qp *qp);
 /* Requests an acknowledgement when no packet will follow the newest one. If the newest packet did
  * not request one, sends the packets in flight again, now with a request. */
 void adv_retransmit_for_ack(struct adv_qp *qp);

@@ -226,6 +226,12 @@ static void test_a_long_packet_becomes_packets_of_the_mtu(void **state)
 		{ADV_OP_WRITE_LAST, ADV_OP_WRITE_MIDDLE, ADV_OP_WRITE_MIDDLE, ADV_OP_WRITE_LAST},
 		{ADV_OP_WRITE_ONLY_WITH_IMM, ADV_OP_WRITE_FIRST, ADV_OP_WRITE_MIDDLE,
 		 ADV_OP_WRITE_LAST_WITH_IMM},
+		{ADV_OP_READ_RESPONSE_ONLY, ADV_OP_READ_RESPONSE_FIRST, ADV_OP_READ_RESPONSE_MIDDLE,
+		 ADV_OP_READ_RESPONSE_LAST},
+		{ADV_OP_READ_RESPONSE_FIRST, ADV_OP_READ_RESPONSE_FIRST,
+		 ADV_OP_READ_RESPONSE_MIDDLE, ADV_OP_READ_RESPONSE_MIDDLE},
+		{ADV_OP_READ_RESPONSE_LAST, ADV_OP_READ_RESPONSE_MIDDLE,
+		 ADV_OP_READ_RESPONSE_MIDDLE, ADV_OP_READ_RESPONSE_LAST},
 	};
 
 	for (unsigned i = 0; i < ADV_ARRAY_SIZE(cases); i++) {
@@ -234,9 +240,9 @@ static void test_a_long_packet_becomes_packets_of_the_mtu(void **state)
 	}
 }
 
-static void test_a_read_response_is_not_long(void **state)
+static void test_an_atomic_response_is_not_long(void **state)
 {
-	struct adv_tap_record r = record_of(ADV_OP_READ_RESPONSE_ONLY, PAYLOAD, 8, ALL);
+	struct adv_tap_record r = record_of(ADV_OP_ATOMIC_ACKNOWLEDGE, PAYLOAD, 8, ALL);
 
 	assert_false(adv_capture_frame_make(&r, data, 0, ALL, &frame));
 }
@@ -427,7 +433,7 @@ int main(void)
 		cmocka_unit_test(test_a_damaged_icrc_stays_damaged),
 		cmocka_unit_test(test_every_opcode_makes_a_frame),
 		cmocka_unit_test(test_a_long_packet_becomes_packets_of_the_mtu),
-		cmocka_unit_test(test_a_read_response_is_not_long),
+		cmocka_unit_test(test_an_atomic_response_is_not_long),
 		cmocka_unit_test(test_payload_that_is_not_kept),
 		cmocka_unit_test(test_the_snapshot_length),
 		cmocka_unit_test(test_a_packet_without_a_bth_is_no_frame),

@@ -137,6 +137,20 @@ static void copy_pieces(const struct flight *f, const struct iovec *to, size_t n
 	}
 }
 
+/* Nobody may read memory that its owner has deregistered. */
+static void require_registered(const struct flight *f)
+{
+	for (unsigned i = 0; i < f->longs.pieces; i++) {
+		const struct iovec *piece = &f->longs.piece[i];
+		const struct region *r = f->longs.from->regions;
+
+		while (r && !(r->mr && (uint8_t *)piece->iov_base >= r->buf &&
+			      (uint8_t *)piece->iov_base + piece->iov_len <= r->buf + r->len))
+			r = r->next;
+		REQUIRE(f->longs.from->sim, r, "payload is read that is not registered");
+	}
+}
+
 /* pull() of struct adv_rx_source. A copy that fails has copied some of the bytes. */
 bool longs_pull(struct adv_rx_source *source, const struct iovec *to, unsigned count)
 {
@@ -151,6 +165,7 @@ bool longs_pull(struct adv_rx_source *source, const struct iovec *to, unsigned c
 	f->longs.pulled = true;
 	if (f->longs.recalled)
 		return false;
+	require_registered(f);
 	if (chance(s, LONGS, s->unreadable)) {
 		copy_pieces(f, to, below(s, LONGS, source->length));
 		s->host[f->to].copies_from[f->longs.from->index] = true;

@@ -8,13 +8,21 @@
 
 static int nfs_main(int argc, char **argv)
 {
-	struct adv_gateway_nfs_options o;
+	struct adv_gateway_options o;
 
 	return adv_companion_run(PROGRAM, &adv_gateway_nfs_argp, argc, argv, &o);
 }
 
+static int smb_main(int argc, char **argv)
+{
+	struct adv_gateway_options o;
+
+	return adv_companion_run(PROGRAM, &adv_gateway_smb_argp, argc, argv, &o);
+}
+
 static const struct adv_command commands[] = {
 	{"nfs", "NFS over RDMA to an NFS server over TCP", nfs_main},
+	{"smb", "SMB Direct to an SMB server over TCP", smb_main},
 	{NULL, NULL, NULL},
 };
 

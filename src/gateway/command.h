@@ -5,5 +5,6 @@
 #define ADV_GATEWAY_COMMAND_H
 
 int adv_gateway_nfs_main(int argc, char **argv);
+int adv_gateway_smb_main(int argc, char **argv);
 
 #endif

@@ -14,14 +14,22 @@ static void help(FILE *out)
 {
 	fprintf(out, "Usage: adverb gateway COMMAND [OPTION...]\n"
 		     "Storage protocols over RDMA for servers without RDMA.\n\n"
-		     "  nfs        NFS over RDMA to an NFS server over TCP\n\n"
+		     "  nfs        NFS over RDMA to an NFS server over TCP\n"
+		     "  smb        SMB Direct to an SMB server over TCP\n\n"
 		     "'adverb gateway COMMAND --help' lists the options of a command.\n");
 }
 
+static const struct {
+	const char *name;
+	char *whole; /* for messages */
+	int (*main)(int argc, char **argv);
+} commands[] = {
+	{"nfs", (char[]){"adverb gateway nfs"}, adv_gateway_nfs_main},
+	{"smb", (char[]){"adverb gateway smb"}, adv_gateway_smb_main},
+};
+
 int main(int argc, char **argv)
 {
-	static char name[] = "adverb gateway nfs";
-
 	argp_err_exit_status = EXIT_USAGE;
 	if (argc < 2) {
 		help(stderr);
@@ -31,9 +39,11 @@ int main(int argc, char **argv)
 		help(stdout);
 		return EXIT_SUCCESS;
 	}
-	if (strcmp(argv[1], "nfs") == 0) {
-		argv[1] = name; /* for messages */
-		return adv_gateway_nfs_main(argc - 1, argv + 1);
+	for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (strcmp(argv[1], commands[i].name) == 0) {
+			argv[1] = commands[i].whole;
+			return commands[i].main(argc - 1, argv + 1);
+		}
 	}
 	fprintf(stderr,
 		"adverb gateway: '%s' is not a command (adverb gateway --help lists them)\n",

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct adv_gateway_nfs_options {
+struct adv_gateway_options {
 	bool reverse;	    /* TCP clients, an RDMA server */
 	const char *listen; /* ADDRESS[:PORT] */
 	const char *to;	    /* HOST[:PORT] */
@@ -19,6 +19,6 @@ struct adv_gateway_nfs_options {
 	unsigned timeout_ms;
 };
 
-extern const struct argp adv_gateway_nfs_argp;
+extern const struct argp adv_gateway_nfs_argp, adv_gateway_smb_argp;
 
 #endif

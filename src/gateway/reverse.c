@@ -204,7 +204,8 @@ static void lost(void *user, int err)
 	close_client(s);
 }
 
-static const struct adv_stream_ops stream_ops = {NULL, buffer, record, dropped, lost};
+static const struct adv_stream_ops stream_ops = {NULL,	  buffer, record,
+						 dropped, lost,	  ADV_STREAM_RPC};
 
 /* --- the beginning --- */
 

@@ -366,7 +366,8 @@ static void lost(void *user, int err)
 	adv_loop_start_timer(s->gateway->loop, &s->reconnect, s->wait_ms);
 }
 
-static const struct adv_stream_ops stream_ops = {connected, buffer, record, dropped, lost};
+static const struct adv_stream_ops stream_ops = {connected, buffer, record,
+						 dropped,   lost,   ADV_STREAM_RPC};
 
 static void connect_server(struct adv_gateway_session *s)
 {

@@ -28,6 +28,7 @@ struct adv_gateway {
 	unsigned session_max;
 	unsigned session_count;
 	struct adv_list sessions;
+	size_t message_bytes; /* of the messages that were reassembled; smb */
 };
 
 /* The buffers of a device; the user of a struct adv_device. Calls and replies have separate ones:
@@ -42,6 +43,10 @@ struct adv_gateway_buffers {
 struct adv_gateway_buffers *adv_gateway_buffers_create(struct adv_gateway *g, struct ibv_pd *pd,
 						       void (*retry)(struct adv_task *t));
 void adv_gateway_buffers_destroy(struct adv_gateway_buffers *b);
+/* Frees memory of calls, and starts the task that gives it to waiting calls and streams. */
+void adv_gateway_put_call(struct adv_gateway_buffers *b, uint8_t *buffer, size_t size);
+/* Frees memory of replies, and starts the task that gives it to waiting calls and streams. */
+void adv_gateway_put_reply(struct adv_gateway_buffers *b, uint8_t *buffer, size_t size);
 
 /* The task of a device's buffers: gives memory to the waiting calls, and resumes the waiting
  * streams.

@@ -105,9 +105,5 @@ void adv_gateway_back_reset(struct adv_gateway_session *s);
 
 /* Frees what a call has, and the call. */
 void adv_gateway_call_free(struct adv_gateway_call *c);
-/* Frees memory of calls, and starts the task that gives it to waiting calls and streams. */
-void adv_gateway_put_call(struct adv_gateway_buffers *b, uint8_t *buffer, size_t size);
-/* Frees memory of replies, and starts the task that gives it to waiting calls and streams. */
-void adv_gateway_put_reply(struct adv_gateway_buffers *b, uint8_t *buffer, size_t size);
 
 #endif

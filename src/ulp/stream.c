@@ -111,7 +111,7 @@ static int flush(struct adv_stream *s)
 
 void adv_stream_send(struct adv_stream *s, struct adv_stream_out *out, size_t length)
 {
-	adv_put_be32(out->head, LAST | (uint32_t)length);
+	adv_put_be32(out->head, (s->ops->framing == ADV_STREAM_RPC ? LAST : 0) | (uint32_t)length);
 	out->head_sent = 0;
 	adv_list_add_tail(&s->out, &out->link);
 	/* The loop sends: errors are reported from there only. */
@@ -120,19 +120,21 @@ void adv_stream_send(struct adv_stream *s, struct adv_stream_out *out, size_t le
 
 /* --- receiving --- */
 
-/* Interprets the 4 bytes before a fragment. False: the record is too long. */
-static bool begin_fragment(struct adv_stream *s)
+/* Interprets the 4 bytes before a fragment. Returns 0, or why the connection is lost. */
+static int begin_fragment(struct adv_stream *s)
 {
 	uint32_t head = adv_get_be32(s->head);
 
-	s->last = head & LAST;
+	if (s->ops->framing == ADV_STREAM_SMB && head >> 24 != 0)
+		return EPROTO;
+	s->last = s->ops->framing == ADV_STREAM_SMB || (head & LAST);
 	s->fragment = head & ~LAST;
 	if (s->length + s->fragment > s->limit)
-		return false;
+		return EMSGSIZE;
 	/* What follows a first fragment is not known: it gets as much as a record may have. */
 	if (!s->record)
 		s->size = s->last ? s->fragment : s->limit;
-	return true;
+	return 0;
 }
 
 /* Returns what recv() returns; 0 also if the peer closed. */
@@ -145,9 +147,13 @@ static ssize_t receive_some(struct adv_stream *s)
 			 0);
 		if (n > 0)
 			s->head_length += (unsigned)n;
-		if (n > 0 && s->head_length == sizeof(s->head) && !begin_fragment(s)) {
-			errno = EMSGSIZE;
-			return -1;
+		if (n > 0 && s->head_length == sizeof(s->head)) {
+			int err = begin_fragment(s);
+
+			if (err) {
+				errno = err;
+				return -1;
+			}
 		}
 		return n;
 	}

@@ -15,6 +15,11 @@
 
 struct adv_stream;
 
+enum adv_stream_framing {
+	ADV_STREAM_RPC, /* 31 bits of length; a record may have several fragments */
+	ADV_STREAM_SMB, /* a byte that is 0, and 24 bits of length */
+};
+
 /* What a stream calls. A function may close the stream, except `buffer`. */
 struct adv_stream_ops {
 	void (*connected)(void *user); /* adv_stream_connect() only */
@@ -27,8 +32,9 @@ struct adv_stream_ops {
 	 */
 	void (*dropped)(void *user, uint8_t *buffer, size_t size);
 	/* The connection failed or ended; err: why, 0: the peer closed it, EMSGSIZE: a record is
-	 * too long. The user calls adv_stream_close(). */
+	 * too long, EPROTO: it is none. The user calls adv_stream_close(). */
 	void (*lost)(void *user, int err);
+	enum adv_stream_framing framing;
 };
 
 /* A record to send. The memory belongs to the stream until `done`. */

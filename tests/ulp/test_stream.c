@@ -76,9 +76,11 @@ static void expired(struct adv_timer *t)
 	fail_msg("the loop did not end");
 }
 
-static const struct adv_stream_ops ops = {connected, buffer, record, dropped, lost};
+static const struct adv_stream_ops ops = {connected, buffer, record, dropped, lost, ADV_STREAM_RPC};
+static const struct adv_stream_ops smb_ops = {connected, buffer, record,
+					      dropped,	 lost,	 ADV_STREAM_SMB};
 
-static int set_up(void **state)
+static int set_up_as(const struct adv_stream_ops *as)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t len = sizeof(at);
@@ -91,10 +93,20 @@ static int set_up(void **state)
 	w.loop = adv_loop_create();
 	adv_timer_init(&w.guard, expired);
 	adv_loop_start_timer(w.loop, &w.guard, GUARD_MS);
-	w.stream = adv_stream_connect(w.loop, (struct sockaddr *)&at, false, LIMIT, &ops, NULL);
+	w.stream = adv_stream_connect(w.loop, (struct sockaddr *)&at, false, LIMIT, as, NULL);
 	assert_non_null(w.stream);
 	w.peer = accept(w.listener, NULL, NULL);
 	return w.peer < 0;
+}
+
+static int set_up(void **state)
+{
+	return set_up_as(&ops);
+}
+
+static int set_up_smb(void **state)
+{
+	return set_up_as(&smb_ops);
 }
 
 static int tear_down(void **state)
@@ -241,6 +253,55 @@ static void test_reset_without_memory(void **state)
 	assert_int_equal(w.starved, 1); /* the loop did not spin */
 }
 
+static void test_smb(void **state)
+{
+	static const uint8_t in[] = {0, 0, 0, 3, 'a', 'b', 'c', 0, 0, 0, 1, 'd'};
+
+	w.wanted = 2;
+	peer_writes(in, sizeof(in));
+	adv_loop_run(w.loop);
+	assert_int_equal(w.length, 1);
+	assert_int_equal(w.last[0], 'd');
+}
+
+static void test_smb_send(void **state)
+{
+	char a[] = "abcd";
+	struct iovec part = {a, 4};
+	struct adv_stream_out out = {.parts = &part, .count = 1, .done = done};
+	uint8_t back[8];
+
+	adv_list_init(&out.link);
+	w.wanted = 1;
+	adv_stream_send(w.stream, &out, 4);
+	adv_loop_run(w.loop);
+	assert_int_equal(recv(w.peer, back, sizeof(back), MSG_WAITALL), 8);
+	assert_memory_equal(back,
+			    "\0\0\0\x04"
+			    "abcd",
+			    8);
+}
+
+static void test_smb_wrong(void **state)
+{
+	static const uint8_t in[] = {0x85, 0, 0, 0}; /* of NetBIOS: a keep-alive, port 139 only */
+
+	peer_writes(in, sizeof(in));
+	adv_loop_run(w.loop);
+	assert_true(w.is_lost);
+	assert_int_equal(w.err, EPROTO);
+}
+
+static void test_smb_too_long(void **state)
+{
+	static const uint8_t in[] = {0, 1, 0x86, 0xa1};
+
+	peer_writes(in, sizeof(in));
+	adv_loop_run(w.loop);
+	assert_true(w.is_lost);
+	assert_int_equal(w.err, EMSGSIZE);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -253,6 +314,10 @@ int main(void)
 		TEST(test_close_reports_the_rest),
 		TEST(test_no_memory),
 		TEST(test_reset_without_memory),
+		cmocka_unit_test_setup_teardown(test_smb, set_up_smb, tear_down),
+		cmocka_unit_test_setup_teardown(test_smb_send, set_up_smb, tear_down),
+		cmocka_unit_test_setup_teardown(test_smb_wrong, set_up_smb, tear_down),
+		cmocka_unit_test_setup_teardown(test_smb_too_long, set_up_smb, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

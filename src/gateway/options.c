@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The options of adverb gateway nfs. The command adverb has them too: it checks them, and its
+/* The options of the subcommands. The command adverb has them too: it checks them, and its
  * completions know them. */
 #include "gateway/options.h"
 #include "nvme_rdma/option_number.h"
@@ -17,16 +17,12 @@ enum {
 #define BUFFERS_LEAST	(8ull << 20)
 #define BUFFERS_MOST	(64ull << 30)
 
-static const struct argp_option options[] = {
+static const struct argp_option nfs_options[] = {
 	{"listen", 'l', "ADDRESS[:PORT]", 0,
 	 "Accept connections at this address (default 0.0.0.0; port 20049, with --reverse 2049)",
 	 0},
 	{"to", KEY_TO, "HOST[:PORT]", 0, "The NFS server (default port 2049, with --reverse 20049)",
 	 0},
-	{"reverse", 'r', NULL, 0, "Accept TCP, and forward it to a server over RDMA", 0},
-	{"buffers", 'm', "SIZE", 0,
-	 "Memory for large calls, and again for replies, on each device (default 64MiB)", 0},
-	{"connections", 'c', "N", 0, "Accept at most N clients at the same time (default 256)", 0},
 	{"timeout", 't', "TIME", 0,
 	 "Disconnect a client that takes no reply for this time, or sends nothing for six times as "
 	 "long (default 60s)",
@@ -34,24 +30,34 @@ static const struct argp_option options[] = {
 	{0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static const struct argp_option smb_options[] = {
+	{"listen", 'l', "ADDRESS[:PORT]", 0,
+	 "Accept connections at this address (default 0.0.0.0, port 445)", 0},
+	{"to", KEY_TO, "HOST[:PORT]", 0, "The SMB server (default port 445)", 0},
+	{"timeout", 't', "TIME", 0,
+	 "Disconnect a client that takes no response or does not complete a message for this time, "
+	 "or is silent for twice as long (default 60s)",
+	 0},
+	{0},
+};
+
+static const struct argp_option common_options[] = {
+	{"reverse", 'r', NULL, 0, "Accept TCP, and forward it to a server over RDMA", 0},
+	{"buffers", 'm', "SIZE", 0,
+	 "Memory for large calls, and again for replies, on each device (default 64MiB)", 0},
+	{"connections", 'c', "N", 0, "Accept at most N clients at the same time (default 256)", 0},
+	{0},
+};
+
+static error_t parse_common(int key, char *arg, struct argp_state *state)
 {
-	struct adv_gateway_nfs_options *o = state->input;
+	struct adv_gateway_options *o = state->input;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
 		o->reverse = false;
-		o->listen = "0.0.0.0";
-		o->to = NULL;
 		o->buffer_bytes = BUFFERS_DEFAULT;
 		o->connections = CONNECTIONS_DEFAULT;
-		o->timeout_ms = TIMEOUT_DEFAULT;
-		return 0;
-	case 'l':
-		o->listen = arg;
-		return 0;
-	case KEY_TO:
-		o->to = arg;
 		return 0;
 	case 'r':
 		o->reverse = true;
@@ -63,6 +69,31 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'c':
 		o->connections = (unsigned)adv_nvme_option_number(state, ADV_UNIT_COUNT, arg, 1,
 								  CONNECTIONS_MOST);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp common = {common_options, parse_common, NULL, NULL, NULL, NULL, NULL};
+static const struct argp_child children[] = {{&common, 0, NULL, 0}, {0}};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct adv_gateway_options *o = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		o->listen = "0.0.0.0";
+		o->to = NULL;
+		o->timeout_ms = TIMEOUT_DEFAULT;
+		state->child_inputs[0] = o;
+		return 0;
+	case 'l':
+		o->listen = arg;
+		return 0;
+	case KEY_TO:
+		o->to = arg;
 		return 0;
 	case 't':
 		o->timeout_ms = (unsigned)(adv_nvme_option_number(state, ADV_UNIT_TIME, arg,
@@ -79,12 +110,23 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 const struct argp adv_gateway_nfs_argp = {
-	options,
+	nfs_options,
 	parse,
 	NULL,
 	"Accept NFS over RDMA, and forward it to an NFS server over TCP; or the other way round.\v"
 	"A client mounts with '-o proto=rdma,port=20049'. The server needs no RDMA. With "
 	"--reverse, the server needs RDMA, and the client does not.",
+	children,
 	NULL,
+	NULL};
+
+const struct argp adv_gateway_smb_argp = {
+	smb_options,
+	parse,
+	NULL,
+	"Accept SMB Direct, and forward it to an SMB server over TCP; or the other way round.\v"
+	"A client mounts with 'mount -t cifs -o rdma'. The server needs no RDMA. With "
+	"--reverse, the server needs RDMA, and the client does not.",
+	children,
 	NULL,
 	NULL};

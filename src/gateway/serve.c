@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "gateway/serve.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "ulp/acceptor.h"
+
+enum { END_POLL_MS = 10 };
+
+/* A gateway with its end by a signal. */
+struct command {
+	struct adv_gateway *gateway;
+	const struct adv_gateway_service *service;
+	struct adv_connections *connections;
+	struct adv_acceptor *acceptor; /* clients use TCP */
+	struct adv_watch signals;
+	struct adv_timer end; /* looks whether all sessions have ended */
+};
+
+static void accepted(void *user, int fd)
+{
+	struct command *c = user;
+
+	c->service->accepted(c->gateway, c->connections, fd);
+}
+
+static void look_for_end(struct adv_timer *t)
+{
+	struct command *c = adv_container_of(t, struct command, end);
+
+	if (adv_list_empty(&c->gateway->sessions))
+		adv_loop_stop(c->gateway->loop);
+	else
+		adv_loop_start_timer(c->gateway->loop, t, END_POLL_MS);
+}
+
+static void signalled(struct adv_watch *w, uint32_t events)
+{
+	struct command *c = adv_container_of(w, struct command, signals);
+	struct signalfd_siginfo info;
+
+	if (read(w->fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	if (c->acceptor)
+		adv_acceptor_destroy(c->acceptor);
+	c->acceptor = NULL;
+	c->service->close_all(c->gateway);
+	adv_loop_start_timer(c->gateway->loop, &c->end, 0);
+}
+
+static bool watch_signals(struct command *c)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	c->signals.fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	c->signals.ready = signalled;
+	adv_timer_init(&c->end, look_for_end);
+	return c->signals.fd >= 0 && adv_loop_watch(c->gateway->loop, &c->signals, EPOLLIN) == 0;
+}
+
+static bool listen_at(struct command *c, const struct sockaddr *at)
+{
+	c->connections = adv_connections_create(c->gateway->loop, c->service->ops, c->gateway);
+	if (!c->connections)
+		return false;
+	if (!c->service->accepted)
+		return adv_connections_listen(c->connections, at) == 0;
+	c->acceptor = adv_acceptor_create(c->gateway->loop, at, accepted, c);
+	return c->acceptor != NULL;
+}
+
+/* Listens and forwards until a signal. */
+static int serve(struct command *c, const struct adv_nvme_address *at)
+{
+	int status = EXIT_FAILURE;
+
+	if (!watch_signals(c)) {
+		fprintf(stderr, "cannot wait for signals: %s\n", strerror(errno));
+		return EXIT_FAILURE;
+	}
+	if (listen_at(c, (const struct sockaddr *)&at->sa)) {
+		printf("%s over %s at %s port %s, for the server %s\n", c->service->name,
+		       c->service->accepted ? "TCP" : "RDMA", at->host, at->port,
+		       c->gateway->server_name);
+		fflush(stdout);
+		adv_loop_run(c->gateway->loop);
+		status = EXIT_SUCCESS;
+	} else {
+		fprintf(stderr, "cannot listen at %s port %s: %s\n", at->host, at->port,
+			strerror(errno));
+	}
+	if (c->acceptor)
+		adv_acceptor_destroy(c->acceptor);
+	if (c->connections)
+		adv_connections_destroy(c->connections);
+	return status;
+}
+
+int adv_gateway_serve(struct adv_gateway *g, const struct adv_gateway_service *service,
+		      const struct adv_nvme_address *at, const struct adv_nvme_address *to)
+{
+	struct command c = {.gateway = g, .service = service, .signals.fd = -1};
+	int status = EXIT_FAILURE;
+
+	g->server = to->sa;
+	snprintf(g->server_name, sizeof(g->server_name), "%s port %s", to->host, to->port);
+	adv_list_init(&g->sessions);
+	g->loop = adv_loop_create();
+	if (g->loop) {
+		status = serve(&c, at);
+		adv_loop_destroy(g->loop);
+	}
+	if (c.signals.fd >= 0)
+		close(c.signals.fd);
+	return status;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* adverb gateway smb: the command. */
+#include <stdlib.h>
+
+#include "gateway/command.h"
+#include "gateway/options.h"
+#include "gateway/serve.h"
+#include "gateway/smb_session.h"
+
+#define SMB_PORT "445"
+
+static bool device(void *user, struct adv_device *d)
+{
+	d->user = adv_gateway_buffers_create(user, d->pd, adv_smb_retry);
+	return d->user != NULL;
+}
+
+static void device_gone(void *user, struct adv_device *d)
+{
+	adv_gateway_buffers_destroy(d->user);
+}
+
+static void request(void *user, struct adv_device *d, struct rdma_cm_id *id,
+		    const struct rdma_conn_param *param)
+{
+	adv_smb_session_accept(user, d, id, param);
+}
+
+static const struct adv_connections_ops forward_ops = {device, device_gone, request};
+static const struct adv_gateway_service forward = {"SMB", &forward_ops, NULL, adv_smb_close_all};
+
+int adv_gateway_smb_main(int argc, char **argv)
+{
+	struct adv_gateway_options o;
+	struct adv_nvme_address at, to;
+	struct adv_gateway g = {0};
+
+	argp_parse(&adv_gateway_smb_argp, argc, argv, 0, NULL, &o);
+	if (!adv_nvme_address_parse(o.listen, SMB_PORT, true, &at) ||
+	    !adv_nvme_address_parse(o.to, SMB_PORT, false, &to))
+		return EXIT_FAILURE;
+	g.buffer_bytes = o.buffer_bytes;
+	g.session_max = o.connections;
+	g.timeout_ms = o.timeout_ms;
+	return adv_gateway_serve(&g, &forward, &at, &to);
+}

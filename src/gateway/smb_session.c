@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A client of the SMB gateway: its two connections. */
+#include "gateway/smb_session.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway/smb_session_internal.h"
+
+void adv_smb_retry(struct adv_task *t)
+{
+	struct adv_gateway_buffers *b = adv_container_of(t, struct adv_gateway_buffers, retry);
+
+	adv_list_for_each(struct adv_smb_session, s, &b->gateway->sessions, link) {
+		if (s->closing)
+			continue;
+		/* The memory of messages is not that of a device. */
+		adv_smb_direct_resume(s->direct);
+		if (s->buffers != b)
+			continue;
+		adv_smb_retry_requests(s);
+		if (s->starved && s->stream) {
+			s->starved = false;
+			adv_stream_resume(s->stream);
+		}
+	}
+}
+
+static void close_stream(struct adv_smb_session *s)
+{
+	struct adv_stream *stream = s->stream;
+
+	s->stream = NULL;
+	if (stream)
+		adv_stream_close(stream);
+}
+
+/* --- the server --- */
+
+static void connected(void *user)
+{
+}
+
+static uint8_t *reply_buffer(void *user, size_t length)
+{
+	struct adv_smb_session *s = user;
+	uint8_t *b = adv_nvme_buffers_get(s->buffers->replies, length);
+
+	s->starved = b == NULL;
+	return b;
+}
+
+static void reply_dropped(void *user, uint8_t *buffer, size_t size)
+{
+	struct adv_smb_session *s = user;
+
+	adv_gateway_put_reply(s->buffers, buffer, size);
+}
+
+static void record(void *user, uint8_t *buffer, size_t size, size_t length)
+{
+	struct adv_smb_session *s = user;
+
+	if (s->closing)
+		adv_gateway_put_reply(s->buffers, buffer, size);
+	else
+		adv_smb_response(s, buffer, size, length);
+}
+
+static void lost(void *user, int err)
+{
+	struct adv_smb_session *s = user;
+
+	close_stream(s);
+	if (!s->closing && err)
+		fprintf(stderr, "%s: the connection to %s is lost: %s\n", s->peer,
+			s->gateway->server_name, strerror(err));
+	adv_smb_session_end(s, NULL);
+}
+
+static const struct adv_stream_ops stream_ops = {connected,	reply_buffer, record,
+						 reply_dropped, lost,	      ADV_STREAM_SMB};
+
+/* --- the client --- */
+
+static void ready(void *user, struct adv_device *d)
+{
+}
+
+static uint8_t *message_buffer(void *user, size_t length)
+{
+	struct adv_smb_session *s = user;
+
+	return adv_smb_message_get(s->gateway, length);
+}
+
+static void message_dropped(void *user, uint8_t *message, size_t length)
+{
+	struct adv_smb_session *s = user;
+
+	adv_smb_message_put(s->gateway, message, length);
+	adv_loop_defer(s->gateway->loop, &s->buffers->retry);
+}
+
+/* The first message connects to the server: an RDMA connection alone costs the server nothing. */
+static void message(void *user, uint8_t *m, size_t length)
+{
+	struct adv_smb_session *s = user;
+
+	if (!s->closing && !s->stream) {
+		s->stream =
+			adv_stream_connect(s->gateway->loop, (struct sockaddr *)&s->gateway->server,
+					   false, ADV_GATEWAY_MESSAGE_MAX, &stream_ops, s);
+		if (!s->stream)
+			adv_smb_session_end(s, strerror(errno));
+	}
+	if (s->closing)
+		message_dropped(s, m, length);
+	else
+		adv_smb_request(s, m, length);
+}
+
+static void closed(void *user, const char *reason)
+{
+	struct adv_smb_session *s = user;
+
+	if (reason && !s->closing)
+		fprintf(stderr, "%s: the client is disconnected: %s\n", s->peer, reason);
+	s->closing = true;
+	close_stream(s);
+	adv_smb_free_requests(s);
+	adv_smb2_requests_free(&s->table);
+	adv_list_del(&s->link);
+	s->gateway->session_count--;
+	printf("%s: disconnected\n", s->peer);
+	fflush(stdout);
+	free(s);
+}
+
+static const struct adv_smb_direct_ops direct_ops = {ready, message_buffer, message,
+						     message_dropped, closed};
+
+/* --- the beginning and the end --- */
+
+static void name_peer(struct adv_smb_session *s, struct rdma_cm_id *id)
+{
+	const struct sockaddr *sa = rdma_get_peer_addr(id);
+	socklen_t len = sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+						  : sizeof(struct sockaddr_in);
+
+	if (getnameinfo(sa, len, s->peer, sizeof(s->peer), NULL, 0, NI_NUMERICHOST) != 0)
+		strcpy(s->peer, "unknown");
+}
+
+bool adv_smb_session_accept(struct adv_gateway *g, struct adv_device *d, struct rdma_cm_id *id,
+			    const struct rdma_conn_param *param)
+{
+	struct adv_smb_direct_config config = {
+		.ops = &direct_ops,
+		.longest = ADV_GATEWAY_MESSAGE_MAX,
+		.read_write_size = ADV_SMB_READ_WRITE_SIZE,
+		.timeout_ms = g->timeout_ms,
+	};
+	struct adv_smb_session *s;
+
+	if (g->session_count >= g->session_max) {
+		errno = EUSERS;
+		return false;
+	}
+	s = config.user = calloc(1, sizeof(*s));
+	if (!s)
+		return false;
+	s->gateway = g;
+	s->buffers = d->user;
+	adv_list_init(&s->requests);
+	adv_smb2_requests_init(&s->table, ADV_SMB_READ_WRITE_SIZE);
+	name_peer(s, id);
+	s->direct = adv_smb_direct_accept(g->loop, d, id, param, &config);
+	if (!s->direct) {
+		free(s);
+		return false;
+	}
+	adv_list_add_tail(&g->sessions, &s->link);
+	g->session_count++;
+	printf("%s: connected\n", s->peer);
+	fflush(stdout);
+	return true;
+}
+
+void adv_smb_close_all(struct adv_gateway *g)
+{
+	adv_list_for_each(struct adv_smb_session, s, &g->sessions, link)
+		adv_smb_session_end(s, NULL);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef ADV_GATEWAY_SMB_SESSION_INTERNAL_H
+#define ADV_GATEWAY_SMB_SESSION_INTERNAL_H
+
+#include "gateway/smb_direct.h"
+#include "gateway/smb_session.h"
+#include "smb2/requests.h"
+#include "ulp/stream.h"
+
+struct adv_smb_session {
+	struct adv_list link; /* gateway->sessions */
+	struct adv_gateway *gateway;
+	struct adv_gateway_buffers *buffers;
+	struct adv_smb_direct *direct;
+	struct adv_stream *stream; /* NULL: not connected to the server */
+	bool closing;
+	bool starved; /* the stream waits for memory */
+	struct adv_smb2_requests table;
+	unsigned refusals;	  /* that were reported */
+	struct adv_list requests; /* struct adv_smb_request, until the server has them */
+	char peer[64];
+};
+
+/* Returns memory for a reassembled message; NULL: there is as much as the gateway may use. */
+uint8_t *adv_smb_message_get(struct adv_gateway *g, size_t length);
+/* Frees it. The caller starts the task that gives memory to waiting messages. */
+void adv_smb_message_put(struct adv_gateway *g, uint8_t *message, size_t length);
+
+/* Ends the connections of a session. why: for a message, or NULL. */
+void adv_smb_session_end(struct adv_smb_session *s, const char *why);
+
+/* A message of the client, whose memory is from adv_smb_message_get(): forwards it. */
+void adv_smb_request(struct adv_smb_session *s, uint8_t *message, size_t length);
+/* Gives memory to the requests that wait for it. */
+void adv_smb_retry_requests(struct adv_smb_session *s);
+/* Frees all requests. The connections are gone. */
+void adv_smb_free_requests(struct adv_smb_session *s);
+
+/* A message of the server, in a buffer for replies: forwards it. */
+void adv_smb_response(struct adv_smb_session *s, uint8_t *buffer, size_t size, size_t length);
+
+#endif

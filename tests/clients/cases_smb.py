@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""SMB Direct through `adverb gateway smb` to a small server over TCP: a client of ours with each kind of message, and
+hostile ones. ADVERB_GATEWAY names another program, such as one that is built with a sanitizer."""
+
+import os
+import pathlib
+import time
+
+from cases_nfs import processor_ticks, status
+from harness import Failure, Skip, case
+
+PORT, SERVER_PORT = 445, 4450
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def program(lab):
+    path = os.environ.get("ADVERB_GATEWAY") or lab.build / "adverb-gateway"
+    if not os.access(path, os.X_OK):
+        raise Skip(f"{path} is not built")
+    return path
+
+
+def start_server(lab):
+    server = lab.start(["python3", HERE / "smb_server.py", SERVER_PORT], adverb=False)
+    lab.wait_listening(server, SERVER_PORT)
+    return server
+
+
+def start_gateway(lab, *options, faults=""):
+    """Starts the gateway, and returns it when it listens."""
+    return lab.start_server([program(lab), "smb", "--listen", f"127.0.0.1:{PORT}", "--to", f"127.0.0.1:{SERVER_PORT}",
+                             *options], "SMB over RDMA at", env={"ADVERB_FAULT": faults} if faults else None)
+
+
+def client(lab, *options):
+    return [lab.client("smb_client"), *options, "127.0.0.1", str(PORT)]
+
+
+def end(gateway):
+    """SIGTERM ends a gateway in order."""
+    gateway.popen.terminate()
+    gateway.expect(0, 30)
+
+
+@case("smb", "messages")
+def messages(lab):
+    """Each kind of message, wrong ones, and reads and writes at random."""
+    start_server(lab)
+    gateway = start_gateway(lab)
+    print(lab.run(client(lab, "-n", "100")).strip())
+    end(gateway)
+
+
+@case("smb-long", "lossy", seconds=600)
+def lossy(lab):
+    """Clients one after the other with reads and writes at random, and one packet in a thousand is lost."""
+    start_server(lab)
+    gateway = start_gateway(lab, faults="drop=0.1%")
+    for seed in range(1, 6):
+        print(lab.run(client(lab, "-n", "1000", "-s", str(seed)), seconds=300).strip())
+    end(gateway)
+
+
+def attacker(lab, act):
+    return [lab.client("smb_attacker"), act, "127.0.0.1", str(PORT)]
+
+
+@case("smb", "hostile")
+def hostile(lab):
+    """Clients with wrong messages, keys and credits, floods, garbage and more connections than permitted: the gateway
+    disconnects them, its memory stays bounded, and it serves the next client."""
+    start_server(lab)
+    gateway = start_gateway(lab, "--connections", "4", "--buffers", "8MiB", "--timeout", "10s")
+    lab.run(client(lab, "-n", "0"))
+    before = status(gateway, "VmHWM")
+    for act in ("transfers", "negotiations", "credits", "keys", "duplicates", "garbage", "flood", "swarm"):
+        lab.run(attacker(lab, act))
+    lab.run(client(lab, "-n", "20"))
+    growth = status(gateway, "VmHWM") - before
+    print(f"measured: memory grew by {growth} KiB")
+    if growth > 64 << 10:
+        raise Failure(f"the memory of the gateway grew by {growth} KiB")
+    end(gateway)
+
+
+@case("smb", "timeout")
+def timeout(lab):
+    """The gateway disconnects clients that take no responses, do not complete a message, do not negotiate, or do not
+    respond."""
+    start_server(lab)
+    gateway = start_gateway(lab, "--timeout", "500ms", "--buffers", "8MiB")
+    clients = [lab.start(attacker(lab, act)) for act in ("deaf", "endless", "mute", "silent")]
+    for one in clients:
+        one.expect(0, 60)
+    for reason in ("it takes no messages", "it does not complete a message", "it did not negotiate in time",
+                   "it does not respond"):
+        if reason not in gateway.output():
+            raise Failure(f"no message that {reason}:\n{gateway.describe()}")
+    end(gateway)
+
+
+@case("smb-long", "memory-held")
+def memory_held(lab):
+    """Clients that complete no message hold all memory for messages. Another one waits until the gateway disconnects
+    them."""
+    start_server(lab)
+    gateway = start_gateway(lab, "--timeout", "3s", "--buffers", "8MiB")
+    others = [lab.start(attacker(lab, "endless")) for _ in range(6)]
+    for other in others:
+        lab.wait_until(lambda one=other: "waiting" in one.output(), 30, "the client has sent its fragment")
+    lab.run(client(lab, "-n", "10"))
+    for other in others:
+        other.expect(0, 60)
+    end(gateway)
+
+
+@case("smb", "idle")
+def idle(lab):
+    """The gateway uses no processor time while its client is idle."""
+    start_server(lab)
+    gateway = start_gateway(lab)
+    quiet = lab.start(attacker(lab, "endless"))
+    lab.wait_until(lambda: "waiting" in quiet.output(), 30, "the client waits")
+    before = processor_ticks(gateway)
+    time.sleep(0.4)
+    used = processor_ticks(gateway) - before
+    print(f"measured: {used} ticks")
+    if used > 3:
+        raise Failure(f"an idle gateway used {used * 10} ms of 400 ms")
+    quiet.kill()
+    end(gateway)

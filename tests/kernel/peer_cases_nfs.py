@@ -57,6 +57,14 @@ def end(process):
     process.expect(0, 60)
 
 
+def end_ganesha(server):
+    """As end(), but whatever it prints: Ganesha closes its log before its last messages about it."""
+    server.popen.terminate()
+    status = server.wait(60)
+    if status != 0:
+        raise Failure(f"exit status {status}:\n{server.describe()}")
+
+
 @contextlib.contextmanager
 def mounted(lab, version, folder, options=""):
     """The kernel has mounted the gateway's server at MOUNT."""
@@ -101,7 +109,7 @@ def register(version):
             lab.guest.run(f"cd {MOUNT} && tar cf - -C / etc www lib/modules | tar xf - && "
                           "echo 3 > /proc/sys/vm/drop_caches && diff -r /lib/modules lib/modules", seconds=SECONDS)
         end(gateway)
-        end(server)
+        end_ganesha(server)
 
     @case(f"nfs-{version}", "fio-lossy")
     def lossy(lab):
@@ -113,7 +121,7 @@ def register(version):
         with mounted(lab, version, folder):
             fio(lab)
         end(gateway)
-        end(server)
+        end_ganesha(server)
 
 
     @case(f"nfs-{version}", "git")
@@ -124,7 +132,7 @@ def register(version):
         with mounted(lab, version, folder):
             git_clone(lab, folder)
         end(gateway)
-        end(server)
+        end_ganesha(server)
     @case(f"nfs-{version}", "restarts")
     def restarts(lab):
         """The server, then the gateway are killed and started again while the client copies files: the client
@@ -136,8 +144,7 @@ def register(version):
             busy = lab.start_in_guest(["sh", "-c", f"for i in $(seq 12); do cp /tmp/source {MOUNT}/copy$i || exit 1; sync; "
                                        "sleep 1; done"])
             lab.wait_until(lambda: (folder / "copy2").exists(), 120, "the copies begin")
-            server.popen.terminate()
-            server.wait(60)
+            end_ganesha(server)
             lab.system("sleep 2")
             server, folder = start_ganesha(lab)
             lab.wait_until(lambda: (folder / "copy5").exists(), 200, "the copies go on after the server's restart")
@@ -150,7 +157,7 @@ def register(version):
                 if found != wanted:
                     raise Failure(f"copy{number}: {found}, not {wanted}")
         end(gateway)
-        end(server)
+        end_ganesha(server)
 
 
 def register_locks(version):
@@ -185,7 +192,7 @@ def register_locks(version):
             lab.wait_until(lambda: lab.run([program, "try", here, "1000", "5"], adverb=False).strip() == "locked", 60,
                            "a lock ends with its program")
         end(gateway)
-        end(server)
+        end_ganesha(server)
 
 
 GIT = """set -e

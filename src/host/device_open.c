@@ -51,6 +51,7 @@ static int create_engine(struct adv_device *d, const struct adv_cc_config *cc)
 	unsigned room = d->link->rx_window - d->link->rx_window / 4;
 	int err;
 
+	adv_device_port_time(d, &config);
 	if (room == 0)
 		room = 1;
 	/* The peer's receive buffer is assumed to be as large as this device's. */
@@ -144,7 +145,6 @@ static int assemble(struct adv_device *d, char *why, size_t why_len)
 	err = create_link(d, why, why_len);
 	if (err)
 		return err;
-	adv_device_port_scale(d, &cc);
 	err = create_engine(d, &cc);
 	if (!err)
 		err = adv_control_sender(d->control, &d->slot, adv_udp_sender(d->udp));

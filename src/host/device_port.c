@@ -9,6 +9,8 @@
 #include "base/log.h"
 #include "wire/slot.h"
 
+#define LATE_US 50u /* a sleeping thread wakes that late */
+
 int adv_device_port_start(struct adv_device *d, char *why, size_t why_len)
 {
 	struct adv_link *inner = d->shm ? d->shm : d->udp;
@@ -27,28 +29,17 @@ int adv_device_port_start(struct adv_device *d, char *why, size_t why_len)
 	return errno;
 }
 
-static uint32_t scale(const struct adv_cc_parameter *p, uint32_t value, uint64_t by, uint64_t over)
-{
-	uint64_t scaled = value * by / over;
-
-	if (!value) /* "no limit", and the like */
-		return 0;
-	return scaled < p->min ? p->min : scaled > p->max ? p->max : (uint32_t)scaled;
-}
-
-void adv_device_port_scale(const struct adv_device *d, struct adv_cc_config *cc)
+void adv_device_port_time(const struct adv_device *d, struct adv_engine_config *config)
 {
 	const struct adv_port_place *place = d->port ? adv_port_place_of(d->port) : NULL;
-	const struct adv_cc_parameter *p;
+	uint64_t burst;
 
-	for (unsigned i = 0; place && (p = adv_cc_parameter(i)); i++) {
-		uint32_t *value = (uint32_t *)(void *)((char *)&cc->params + p->offset);
-
-		if (strcmp(p->unit, "us") == 0)
-			*value = scale(p, *value, place->denominator, place->numerator);
-		else if (strcmp(p->unit, "Mb/s") == 0)
-			*value = scale(p, *value, place->numerator, place->denominator);
-	}
+	if (!place)
+		return;
+	config->time = (struct adv_time_factor){place->numerator, place->denominator};
+	burst = place->speed_mbps * LATE_US / 8;
+	if (burst < config->pace_burst)
+		config->pace_burst = (uint32_t)burst;
 }
 
 uint32_t adv_device_line_rate(const struct adv_device *d, const struct adv_gid_table *t)

@@ -31,6 +31,7 @@
 #include "transport/congestion.h"
 #include "transport/engine_counters.h"
 #include "transport/objects.h"
+#include "transport/time_factor.h"
 #include "wire/packet.h"
 
 #define ADV_NEVER UINT64_MAX
@@ -62,6 +63,9 @@ struct adv_engine_config {
 	 */
 	uint64_t ack_delay;
 	const struct adv_cc_config *cc; /* the engine copies it; NULL: adv_cc_default() */
+	/* The speed of the network's time: ACK timeouts, RNR NAK timers and congestion control are
+	 * in that time. All zero: the network's time is the clock's. */
+	struct adv_time_factor time;
 	/*
 	 * True: go-back-0, for simulations of the first RoCE cards ("RDMA over Commodity Ethernet
 	 * at Scale", SIGCOMM 2016, 4.1), in all engines of the network. A loss restarts the whole

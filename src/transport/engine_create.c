@@ -19,6 +19,18 @@
 _Static_assert(offsetof(struct adv_engine, front) == 0, "adv_engine_todo() reads it");
 
 #define DEFAULT_LINE_MBPS 40000 /* line rate in the paper, see congestion.h */
+#define TIMEOUT_UNIT	  4096u /* ns, IBTA 9.7.6.1.3 */
+/* Longer units could overflow: timeouts are up to 2^31 units, four in a row. */
+#define TIMEOUT_UNIT_MOST ((uint64_t)TIMEOUT_UNIT * 100000)
+
+/* Sets the speed of the network's time. */
+static void set_time(struct adv_engine *e, const struct adv_time_factor *time)
+{
+	e->time = time->numerator ? *time : (struct adv_time_factor){1, 1};
+	e->timeout_unit = adv_time_of_clock(&e->time, TIMEOUT_UNIT);
+	if (e->timeout_unit > TIMEOUT_UNIT_MOST)
+		e->timeout_unit = TIMEOUT_UNIT_MOST;
+}
 
 struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 {
@@ -42,6 +54,7 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 	e->window = config->window ? config->window : DEFAULT_WINDOW;
 	e->total_window = config->total_window ? config->total_window : 4 * e->window;
 	e->unreliable_mbps = config->unreliable_mbps;
+	set_time(e, &config->time);
 	e->cc = config->cc ? *config->cc : adv_cc_default();
 	/* RFC 3168, 5: a sender that does not react to marks must not be ECN-capable. */
 	e->cc_ops = adv_cc_ops_of(e->cc.algorithm);
@@ -133,5 +146,7 @@ void adv_engine_set_long(struct adv_engine *e, adv_engine_long_payload *payload,
 
 void adv_engine_set_line_rate(struct adv_engine *e, uint32_t mbps)
 {
-	e->line_mbps = mbps ? mbps : DEFAULT_LINE_MBPS;
+	uint64_t line = adv_rate_of_network(&e->time, mbps);
+
+	e->line_mbps = line ? (uint32_t)(line < UINT32_MAX ? line : UINT32_MAX) : DEFAULT_LINE_MBPS;
 }

@@ -94,16 +94,18 @@ struct adv_engine {
 	uint32_t total_window;
 	uint32_t unreliable_mbps;
 	uint8_t timeout_ticks;
-	uint32_t reorder; /* see adv_engine_config */
+	uint64_t timeout_unit; /* ns of the clock for 4.096 us of the network's time */
+	uint32_t reorder;      /* see adv_engine_config */
 	uint32_t rto_low;
 	uint32_t rto_high;
 	struct adv_pacer unreliable_pacer; /* rate of UC and UD together */
 	struct adv_cc_config cc;
 	const struct adv_cc_ops *cc_ops; /* of cc.algorithm; NULL: none */
-	uint32_t ackreq_interval; /* at least one of so many packets in a row requests an ACK */
-	enum adv_ecn tx_ecn;	  /* ECN field of packets */
-	uint32_t line_mbps;
-	uint32_t pace_burst; /* bytes */
+	uint32_t ackreq_interval;    /* at least one of so many packets in a row requests an ACK */
+	enum adv_ecn tx_ecn;	     /* ECN field of packets */
+	uint32_t line_mbps;	     /* by the network's time */
+	struct adv_time_factor time; /* see adv_engine_config */
+	uint32_t pace_burst;	     /* bytes */
 	bool local_credit;
 	bool local_memory;
 	bool no_fast_path;

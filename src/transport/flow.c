@@ -3,6 +3,7 @@
 #include "transport/outgoing.h"
 #include "transport/requester.h"
 #include "transport/responder_tx.h"
+#include "transport/retransmit.h"
 
 #include <stdlib.h>
 
@@ -32,6 +33,19 @@ struct adv_cc_link adv_flow_link(const struct adv_qp *qp)
 				    .frame = adv_outgoing_full_frame(qp) + telemetry_bytes(e)};
 }
 
+/* Sets f->rate after a call of the algorithm. */
+static void note_rate(struct adv_flow *f)
+{
+	f->rate = adv_rate_of_clock(&f->qp->engine->time, f->cc.rate);
+}
+
+void adv_flow_rate_changed(struct adv_flow *f, uint64_t before, uint64_t at)
+{
+	note_rate(f);
+	if (before && f->rate && f->rate != before)
+		adv_pacer_change(&f->pacer, before, f->rate, at);
+}
+
 /* Sets the limits of a new flow. Returns false if there is no memory. */
 static bool start_algorithm(struct adv_flow *f)
 {
@@ -43,6 +57,7 @@ static bool start_algorithm(struct adv_flow *f)
 		return false;
 	if (ops->start)
 		ops->start(&f->cc, &link);
+	note_rate(f);
 	return true;
 }
 
@@ -116,7 +131,8 @@ void adv_flow_marked(struct adv_qp *qp, uint64_t now, const struct adv_bth *bth)
 	f = adv_flow_of(qp);
 	if (!f || now < f->cnp_after)
 		return;
-	f->cnp_after = now + cc->params.min_time_between_cnps * 1000ull;
+	f->cnp_after = now + adv_time_of_clock(&qp->engine->time,
+					       cc->params.min_time_between_cnps * 1000ull);
 	f->cnp_due = true;
 	/* The QP may be in engine->held because its priority is paused. The CNP has another
 	 * priority. */
@@ -153,7 +169,7 @@ void adv_flow_send_cnp(struct adv_qp *qp, struct adv_tx_batch *batch)
 
 /* ---- reaction point ---- */
 
-/* Returns the time of the next change of the rate without a packet; UINT64_MAX: none. */
+/* Returns the network's time of the next change of the rate without a packet; UINT64_MAX: none. */
 static uint64_t next_change(const struct adv_qp *qp)
 {
 	const struct adv_cc_ops *ops = qp->engine->cc_ops;
@@ -163,20 +179,21 @@ static uint64_t next_change(const struct adv_qp *qp)
 
 uint64_t adv_flow_rate(struct adv_qp *qp, uint64_t now)
 {
+	const struct adv_time_factor *time = &qp->engine->time;
 	struct adv_cc_link link = adv_flow_link(qp);
 	struct adv_flow *f = qp->flow;
-	uint64_t at;
+	uint64_t at, until;
 
 	if (!f)
 		return 0;
-	while ((at = next_change(qp)) <= now) {
-		uint64_t before = f->cc.rate;
+	until = adv_time_of_network(time, now);
+	while ((at = next_change(qp)) <= until) {
+		uint64_t before = f->rate;
 
 		qp->engine->cc_ops->expire(&f->cc, &link, at);
-		if (f->cc.rate && f->cc.rate != before)
-			adv_pacer_change(&f->pacer, before, f->cc.rate, at);
+		adv_flow_rate_changed(f, before, adv_time_of_clock(time, at));
 	}
-	return f->cc.rate;
+	return f->rate;
 }
 
 void adv_flow_on_cnp(struct adv_qp *qp, uint64_t now)
@@ -195,9 +212,8 @@ void adv_flow_on_cnp(struct adv_qp *qp, uint64_t now)
 	}
 	adv_qp_count(qp, &e->counters.rp_cnp_handled);
 	before = adv_flow_rate(qp, now);
-	e->cc_ops->on_cnp(&f->cc, &link, now);
-	if (before)
-		adv_pacer_change(&f->pacer, before, f->cc.rate, now);
+	e->cc_ops->on_cnp(&f->cc, &link, adv_time_of_network(&e->time, now));
+	adv_flow_rate_changed(f, before, now);
 }
 
 /* Charges the packets of the batch from index `from` on to the QP's rate. */
@@ -207,7 +223,7 @@ static void charge_packets(struct adv_qp *qp, const struct adv_tx_batch *batch, 
 	struct adv_engine *e = qp->engine;
 	struct adv_cc_link link = adv_flow_link(qp);
 	struct adv_flow *f = qp->flow;
-	uint64_t rate = f->cc.rate, bytes = 0;
+	uint64_t rate = f->rate, bytes = 0;
 
 	for (unsigned i = from; i < batch->count; i++)
 		bytes += adv_outgoing_frame_bytes(&batch->packet[i]) + telemetry_bytes(e);
@@ -217,8 +233,7 @@ static void charge_packets(struct adv_qp *qp, const struct adv_tx_batch *batch, 
 		adv_round_trips_sent(&f->round_trips, batch, from, now);
 	if (e->cc_ops->on_sent)
 		e->cc_ops->on_sent(&f->cc, &link, bytes);
-	if (f->cc.rate && f->cc.rate != rate)
-		adv_pacer_change(&f->pacer, rate, f->cc.rate, now);
+	adv_flow_rate_changed(f, rate, now);
 }
 
 /*
@@ -227,10 +242,10 @@ static void charge_packets(struct adv_qp *qp, const struct adv_tx_batch *batch, 
  */
 static void ask_for_acks(struct adv_qp *qp, unsigned group)
 {
-	uint64_t rate = qp->flow->cc.rate;
+	uint64_t rate = qp->flow->rate;
 	uint64_t interval = rate ? adv_pacer_ns((uint64_t)ACK_PACKETS * qp->mtu, rate) : 0;
 
-	if (qp->attr.timeout && interval > (1024ull << qp->attr.timeout) &&
+	if (qp->attr.timeout && interval > adv_retransmit_timeout_ns(qp) / 4 &&
 	    qp->req.since_ackreq + group < ACK_PACKETS)
 		qp->req.since_ackreq = ACK_PACKETS - group;
 }
@@ -287,8 +302,8 @@ static uint64_t next_service_time(const struct adv_qp *qp)
 {
 	uint32_t burst = qp->engine->pace_burst;
 	const struct adv_flow *f = qp->flow;
-	uint64_t wake = adv_pacer_wake(&f->pacer, f->cc.rate, burst);
-	uint64_t change = next_change(qp);
+	uint64_t wake = adv_pacer_wake(&f->pacer, f->rate, burst);
+	uint64_t change = adv_time_of_clock(&qp->engine->time, next_change(qp));
 
 	return !burst && change < wake ? change : wake;
 }
@@ -310,9 +325,9 @@ static unsigned quota(const struct adv_qp *qp, uint64_t now, unsigned room)
 	const struct adv_flow *f = qp->flow;
 	uint64_t more;
 
-	if (!f->cc.rate)
+	if (!f->rate)
 		return room;
-	more = adv_pacer_credit(&f->pacer, f->cc.rate, qp->engine->pace_burst, now) / qp->mtu;
+	more = adv_pacer_credit(&f->pacer, f->rate, qp->engine->pace_burst, now) / qp->mtu;
 	return more < room ? 1 + (unsigned)more : room;
 }
 

@@ -22,7 +22,8 @@ struct adv_flow {
 	uint64_t cnp_after;	  /* earliest time of the next CNP */
 	bool cnp_due;
 	bool turn;	  /* in the QP's next turn, requests go before responses */
-	struct adv_cc cc; /* state of the engine's algorithm */
+	struct adv_cc cc; /* state of the engine's algorithm, by the network's time */
+	uint64_t rate;	  /* cc.rate by the clock; 0: no limit */
 	struct adv_pacer pacer;
 	struct adv_qp *qp;
 	struct adv_timer pace_timer; /* expires when the rate allows the next packet */
@@ -51,7 +52,10 @@ void adv_flow_send_cnp(struct adv_qp *qp, struct adv_tx_batch *batch);
 bool adv_flow_serve(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch);
 /* Frees the flow of a QP, if any. Call it before the QP is reset or destroyed. */
 void adv_flow_free(struct adv_qp *qp);
-/* Returns the current rate limit, kb/s; 0: none. */
+/* Sets f->rate after a call of the algorithm, and adjusts the pacer to the change from the rate
+ * `before` at the time `at`. */
+void adv_flow_rate_changed(struct adv_flow *f, uint64_t before, uint64_t at);
+/* Returns the current rate limit by the clock, kb/s; 0: none. */
 uint64_t adv_flow_rate(struct adv_qp *qp, uint64_t now);
 
 /* ---- flow_ack.c: algorithms that react to ACKs ---- */

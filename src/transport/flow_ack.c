@@ -21,6 +21,7 @@ static bool is_new_ack(const struct adv_qp *qp, const struct adv_incoming *in)
 
 void adv_flow_on_ack(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
 {
+	const struct adv_time_factor *time = &qp->engine->time;
 	struct adv_cc_link link = adv_flow_link(qp);
 	uint32_t psn = in->h->bth.psn;
 	struct adv_flow *f = qp->flow;
@@ -32,8 +33,8 @@ void adv_flow_on_ack(struct adv_qp *qp, uint64_t now, const struct adv_incoming 
 	if (!is_new_ack(qp, in))
 		return;
 	ack = (struct adv_cc_ack){
-		.now = now,
-		.rtt = adv_round_trips_take(&f->round_trips, psn, now),
+		.now = adv_time_of_network(time, now),
+		.rtt = adv_time_of_network(time, adv_round_trips_take(&f->round_trips, psn, now)),
 		.packets = 1 + ((psn - qp->req.una_psn) & ADV_PSN_MASK),
 		.marked = in->h->bth.becn,
 		.round = adv_psn_diff(psn, f->round_psn) >= 0,
@@ -43,8 +44,7 @@ void adv_flow_on_ack(struct adv_qp *qp, uint64_t now, const struct adv_incoming 
 		f->round_psn = qp->req.max_psn;
 	before = adv_flow_rate(qp, now);
 	qp->engine->cc_ops->on_ack(&f->cc, &link, &ack);
-	if (before && f->cc.rate && f->cc.rate != before)
-		adv_pacer_change(&f->pacer, before, f->cc.rate, now);
+	adv_flow_rate_changed(f, before, now);
 	/* The limits may permit a packet earlier than before. */
 	if (qp->sq.next != qp->sq.head)
 		adv_qp_schedule(qp);

@@ -269,7 +269,8 @@ void adv_retransmit_after_rnr_nak(struct adv_qp *qp, uint64_t ns, uint64_t now)
 	adv_selective_all_lost(qp, req->una_psn);
 	adv_retransmit_from(qp, req->una_psn);
 	req->rnr_wait = true;
-	adv_timer_set(&qp->engine->timers, &req->rnr_nak_timer, now + ns);
+	adv_timer_set(&qp->engine->timers, &req->rnr_nak_timer,
+		      now + adv_time_of_clock(&qp->engine->time, ns));
 }
 
 static void rnr_nak_timer_expired(struct adv_qp *qp)

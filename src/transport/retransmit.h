@@ -7,13 +7,14 @@
 
 /* The callback of retransmit_timer and rnr_nak_timer. */
 void adv_retransmit_timer_expired(struct adv_engine *e, struct adv_timer *t, uint64_t now);
-/* Handles an RNR NAK for una_psn: sends everything again after `ns`. */
+/* Handles an RNR NAK for una_psn: sends everything again after `ns` of the network's time. */
 void adv_retransmit_after_rnr_nak(struct adv_qp *qp, uint64_t ns, uint64_t now);
 
-/* Returns the QP's timeout, ns: 4.096 us x 2^timeout (IBTA 9.7.6.1.3). */
+/* Returns the QP's timeout by the clock, ns: 4.096 us x 2^timeout (IBTA 9.7.6.1.3) of the network's
+ * time. */
 static inline uint64_t adv_retransmit_timeout_ns(const struct adv_qp *qp)
 {
-	return 4096ull << qp->attr.timeout;
+	return qp->engine->timeout_unit << qp->attr.timeout;
 }
 
 /* Starts the retransmission timer if packets are in flight, else stops it. */

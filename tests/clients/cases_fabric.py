@@ -207,7 +207,7 @@ def incast(lab):
     for control, event in (("none", "tx_pause"), ("dcqcn", "marked")):
         fabric = Fabric(lab, INCAST)
         clients = write_to(lab, fabric, [(0, 3), (1, 3), (2, 3)], {"ADVERB_CC": control},
-                           ["-D", "60", "-u", "18"])
+                           ["-D", "60"])
         lab.wait_until(lambda f=fabric, e=event: f.state()["switches"][0][e] > 10, 50, event)
         if not all(client.running() for client in clients):
             raise Failure("\n".join(client.describe() for client in clients))
@@ -244,7 +244,7 @@ def deadlock(lab):
     """Writes around a ring deadlock; the watchdog breaks the deadlock, and the programs continue."""
     fabric = Fabric(lab, RING)
     clients = write_to(lab, fabric, [(i, (i + 2) % 4) for i in range(4)], {"ADVERB_CC": "none"},
-                       ["-D", "60", "-q", "2", "-u", "18"])
+                       ["-D", "60", "-q", "2", "-u", "10"])
     lab.wait_until(lambda: sum(s["storms"] for s in fabric.state()["switches"]), 50, "a storm")
     if not all(client.running() for client in clients):
         raise Failure("\n".join(client.describe() for client in clients))

@@ -4,14 +4,26 @@ simulated Ethernet: as those in mutants.py."""
 
 DCTCP = "src/transport/dctcp.c"
 FAILURE = "src/fabric/failure.c"
+FLOW = "src/transport/flow.c"
 HPCC = "src/transport/hpcc.c"
 IDEAL = "src/fabric/ideal.c"
+RETRANSMIT = "src/transport/retransmit.c"
 SELECTIVE = "src/transport/selective.c"
 SWIFT = "src/transport/swift.c"
 SWITCH = "src/fabric/switch.c"
 TIMELY = "src/transport/timely.c"
 
 CONTROLS = [
+    # ---- the network's time ----
+    ("time-rnr", "the RNR NAK timer follows the clock, not the network's time", RETRANSMIT,
+     "now + adv_time_of_clock(&qp->engine->time, ns));", "now + ns);"),
+    ("time-rate", "the rate of a slow network is that of a fast one", FLOW,
+     "f->rate = adv_rate_of_clock(&f->qp->engine->time, f->cc.rate);", "f->rate = f->cc.rate;"),
+    ("time-change", "the pacer follows a change of the rate at the network's time", FLOW,
+     "adv_flow_rate_changed(f, before, adv_time_of_clock(time, at));", "adv_flow_rate_changed(f, before, at);"),
+    ("time-ack", "the round-trip time is that of the clock", "src/transport/flow_ack.c",
+     "adv_time_of_network(time, adv_round_trips_take(&f->round_trips, psn, now)),",
+     "adv_round_trips_take(&f->round_trips, psn, now),"),
     # ---- DCTCP ----
     ("dctcp-each-mark", "each mark of a round trip reduces the window", DCTCP,
      "if (ack->marked && !d->cut) {", "if (ack->marked) {"),

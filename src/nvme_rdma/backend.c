@@ -18,6 +18,7 @@
 #include "base/units.h"
 #include "nvme/bytes.h"
 #include "nvme_rdma/backend_internal.h"
+#include "nvme_rdma/memory.h"
 
 #define RAM "ram:"
 enum { LEAST = 4096 }; /* bytes */
@@ -50,12 +51,9 @@ static bool open_ram(struct adv_nvme_backend *b, const char *text, char *why)
 		return fail(why, "'%s': %s", text, reason);
 	if (b->size < LEAST)
 		return fail(why, "'%s' has less than 4 KiB", text);
-	b->memory = mmap(NULL, b->size, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (b->memory == MAP_FAILED) {
-		b->memory = NULL;
+	b->memory = adv_nvme_memory_map(b->size);
+	if (!b->memory)
 		return fail(why, "'%s': %s", text, strerror(errno));
-	}
 	if (getrandom(b->uuid, sizeof(b->uuid), 0) != (ssize_t)sizeof(b->uuid))
 		memset(b->uuid, 0x5a, sizeof(b->uuid));
 	return true;

@@ -50,6 +50,9 @@ uint8_t *adv_nvme_backend_memory(const struct adv_nvme_backend *b, uint64_t offs
 /* The same if a device may write there. What it has returned once stays valid. */
 uint8_t *adv_nvme_backend_writable(const struct adv_nvme_backend *b, uint64_t offset,
 				   uint64_t length, uint32_t *lkey);
+/* Has the processor fetch the blocks of a small Read or Write of `ram:` into its cache, for a copy
+ * that follows soon. It does not wait. */
+void adv_nvme_backend_fetch(const struct adv_nvme_backend *b, const struct adv_nvme_io *io);
 
 /* Makes an engine. `wake` is an eventfd, which is signalled if adv_nvme_engine_next() has work.
  * `uring` false: by system calls that block, a part of a request at a time. NULL and errno. */

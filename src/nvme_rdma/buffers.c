@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "nvme_rdma/buffers.h"
+#include "nvme_rdma/memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -70,9 +71,7 @@ struct adv_nvme_buffers *adv_nvme_buffers_create(struct ibv_pd *pd, size_t size,
 	b->size = (size + ((size_t)1 << (PAGE_SHIFT + b->top)) - 1) >>
 		  (PAGE_SHIFT + b->top) << (PAGE_SHIFT + b->top);
 	b->pages = calloc(b->size >> PAGE_SHIFT, sizeof(struct page));
-	b->memory = mmap(NULL, b->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (b->memory == MAP_FAILED)
-		b->memory = NULL;
+	b->memory = adv_nvme_memory_map(b->size);
 	if (b->memory && b->pages)
 		b->mr = ibv_reg_mr(pd, b->memory, b->size, IBV_ACCESS_LOCAL_WRITE);
 	if (!b->mr) {

@@ -54,6 +54,7 @@ static bool use_blocks(struct adv_nvme_request *request)
 	uint8_t *blocks = blocks_to_read(request);
 
 	if (blocks) {
+		adv_nvme_backend_fetch(request->io.backend, &request->io);
 		adv_nvme_request_buffered(request, adv_clock_ns(), blocks);
 		return true;
 	}
@@ -100,6 +101,14 @@ static void release(struct adv_nvme_worker *w, struct adv_nvme_request *request)
 	adv_nvme_worker_post_receive(w, request->receive);
 }
 
+/* Prepares the copy of a Write's data from its capsule or buffer. Copies begin when all commands
+ * that have come are decoded: until then the memory of several of them is on its way. */
+static void fetch_blocks(const struct adv_nvme_request *request)
+{
+	if (request->io.kind == ADV_NVME_IO_WRITE && !request->placed)
+		adv_nvme_backend_fetch(request->io.backend, &request->io);
+}
+
 /* Tells the target what has ended, and takes actions. Those that need no system call are carried
  * out here. False: there are none. */
 static bool take(struct adv_nvme_worker *w, struct round *r)
@@ -124,6 +133,8 @@ static bool take(struct adv_nvme_worker *w, struct round *r)
 		} else if (s.action == ADV_NVME_ACTION_RESPOND) {
 			r->respond[r->responses++] = s.request;
 		} else {
+			if (s.action == ADV_NVME_ACTION_SUBMIT)
+				fetch_blocks(s.request);
 			r->steps[r->count++] = s;
 		}
 	}

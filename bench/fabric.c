@@ -5,7 +5,9 @@
  * packets per second of processor time. Packets are those whose payload arrived in order, without
  * ACKs and CNPs.
  *
- *	fabric [K [MICROSECONDS [SEED]]]	K: ports of a switch, K^3 / 4 hosts; 8, 500, 1
+ *	fabric [K [MICROSECONDS [SEED [THREADS]]]]
+ *
+ * K: ports of a switch, K^3 / 4 hosts (8, 500, 1, 1).
  *
  * The last line has the same figures as key=value, for bench/fabric-speed.
  */
@@ -107,6 +109,7 @@ int main(int argc, char **argv)
 	uint32_t k = argc > 1 ? (uint32_t)atoi(argv[1]) : 8;
 	uint64_t us = argc > 2 ? (uint64_t)atoll(argv[2]) : 500;
 	uint64_t seed = argc > 3 ? (uint64_t)atoll(argv[3]) : 1;
+	uint32_t threads = argc > 4 ? (uint32_t)atoi(argv[4]) : 1;
 	struct adv_cable cable = {80, 10000}, trunk = {80, 500000};
 	struct adv_fabric_config config;
 	struct adv_topology t;
@@ -124,7 +127,8 @@ int main(int argc, char **argv)
 	config.class[3].ecn_max = 400000;
 	config.class[3].ecn_ppm = 200000;
 	f = adv_fabric_create(&config);
-	if (!f || !send_permuted(f, t.hosts, seed)) {
+	if (!f || !send_permuted(f, t.hosts, seed) ||
+	    (threads > 1 && adv_fabric_divide(f, threads, threads) < 0)) {
 		perror("fabric");
 		return 1;
 	}

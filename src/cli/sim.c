@@ -23,6 +23,7 @@
 #define SETS	  64
 #define OTHER_MAX (256u << 20) /* largest trace or topology, bytes */
 #define JOBS	  1024
+#define THREADS	  64
 
 struct options {
 	const char *file;
@@ -36,6 +37,7 @@ struct options {
 	const char *topology;
 	const char *series;
 	unsigned jobs;
+	unsigned threads;
 	bool json;
 };
 
@@ -71,6 +73,22 @@ static bool read_other(struct adv_sim *sim, const char *file, read_fn *read,
 	return good;
 }
 
+/* Divides the network among threads. */
+static bool divide(struct adv_sim *sim, unsigned threads)
+{
+	int64_t parts = threads > 1 ? adv_fabric_divide(sim->fabric, threads, threads) : threads;
+
+	if (parts < 0) {
+		fprintf(stderr, "adverb sim: --threads %u: %m\n", threads);
+		return false;
+	}
+	if (parts < threads && !sim->quiet)
+		fprintf(stderr,
+			"adverb sim: --threads %u: the network can be divided into %d part%s\n",
+			threads, (int)parts, parts == 1 ? "" : "s");
+	return true;
+}
+
 static bool prepare_run(struct adv_sim *sim, const struct options *o)
 {
 	char why[ADV_SCENARIO_WHY];
@@ -94,7 +112,7 @@ static bool prepare_run(struct adv_sim *sim, const struct options *o)
 	}
 	if (!good)
 		fprintf(stderr, "adverb sim: %s\n", why);
-	return good;
+	return good && divide(sim, o->threads);
 }
 
 /* ---- the run ---- */
@@ -268,7 +286,8 @@ enum {
 	KEY_JOBS,
 	KEY_TRACE,
 	KEY_TOPOLOGY,
-	KEY_SERIES
+	KEY_SERIES,
+	KEY_THREADS,
 };
 
 static const struct argp_option argp_options[] = {
@@ -293,16 +312,19 @@ static const struct argp_option argp_options[] = {
 	{"topology", KEY_TOPOLOGY, "NETWORK", 0, "Read the network from ns-3 HPCC's topology.txt",
 	 0},
 	{"jobs", KEY_JOBS, "N", 0, "With --sweep: number of runs at a time (default 1)", 0},
+	{"threads", KEY_THREADS, "N", 0,
+	 "Divide the network among N threads (default 1); the results are the same", 0},
 	{0},
 };
 
-static unsigned read_jobs(const char *arg, struct argp_state *state)
+static unsigned read_number(const char *option, const char *arg, unsigned most,
+			    struct argp_state *state)
 {
 	uint64_t n = 0;
 	char why[ADV_UNITS_WHY];
 
-	if (!adv_units_parse(ADV_UNIT_COUNT, arg, strlen(arg), &n, why) || n < 1 || n > JOBS)
-		argp_error(state, "--jobs %s: expected a number from 1 to %d", arg, JOBS);
+	if (!adv_units_parse(ADV_UNIT_COUNT, arg, strlen(arg), &n, why) || n < 1 || n > most)
+		argp_error(state, "%s %s: expected a number from 1 to %u", option, arg, most);
 	return (unsigned)n;
 }
 
@@ -342,7 +364,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		o->trace = arg;
 		return 0;
 	case KEY_JOBS:
-		o->jobs = read_jobs(arg, state);
+		o->jobs = read_number("--jobs", arg, JOBS, state);
+		return 0;
+	case KEY_THREADS:
+		o->threads = read_number("--threads", arg, THREADS, state);
 		return 0;
 	case ARGP_KEY_END:
 		if (o->jobs && !o->sweep)

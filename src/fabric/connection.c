@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/fabric_internal.h"
+#include "fabric/part.h"
 
 #define DEPTH	  8
 #define TIMEOUT	  14
@@ -194,12 +194,18 @@ static bool grow_peers(struct adv_fabric *f)
 	return true;
 }
 
+/* True while reports of parts are told: these have gone on meanwhile. */
+static bool is_telling(const struct adv_fabric *f)
+{
+	return f->parts && f->parts->telling;
+}
+
 int64_t adv_fabric_connect(struct adv_fabric *f, const struct adv_fabric_connection *c)
 {
 	struct adv_fabric_peer *p;
 	int err;
 
-	if (!is_good(f, c) || f->peers == ADV_DUE_INDEX) {
+	if (!is_good(f, c) || f->peers == ADV_DUE_INDEX || is_telling(f)) {
 		errno = EINVAL;
 		return -1;
 	}
@@ -298,13 +304,25 @@ static struct adv_fabric_job new_job(uint32_t connection, uint64_t bytes)
 				       .waiters = ADV_NO_JOB};
 }
 
+/* Counts a job that was added. */
+static void count_added(struct adv_fabric *f, const struct adv_fabric_job *j)
+{
+	struct adv_fabric *part = adv_part_numbered(f, j->part);
+
+	if (j->state.bytes == UINT64_MAX)
+		part->endless++;
+	else
+		part->jobs_left++;
+	f->done = false;
+}
+
 /* Appends a job to the list of its connection. The caller starts the job. */
 static int64_t add_job(struct adv_fabric *f, uint32_t connection, uint64_t bytes)
 {
 	struct adv_fabric_peer *p;
 	int err = 0;
 
-	if (connection >= f->peers || bytes == 0 || f->jobs == ADV_DUE_INDEX)
+	if (connection >= f->peers || bytes == 0 || f->jobs == ADV_DUE_INDEX || is_telling(f))
 		err = EINVAL;
 	else if (f->peer[connection].failed)
 		err = ENOTCONN;
@@ -316,6 +334,7 @@ static int64_t add_job(struct adv_fabric *f, uint32_t connection, uint64_t bytes
 	}
 	p = &f->peer[connection];
 	f->job[f->jobs] = new_job(connection, bytes);
+	f->job[f->jobs].part = adv_part_number(f, p->config.initiator);
 	adv_fabric_arriving(f, connection, f->jobs);
 	if (p->first == ADV_NO_JOB)
 		p->first = f->jobs;
@@ -326,11 +345,7 @@ static int64_t add_job(struct adv_fabric *f, uint32_t connection, uint64_t bytes
 		p->posting = f->jobs;
 		p->posted = 0;
 	}
-	if (bytes == UINT64_MAX)
-		f->endless++;
-	else
-		f->jobs_left++;
-	f->done = false;
+	count_added(f, &f->job[f->jobs]);
 	return f->jobs++;
 }
 
@@ -350,10 +365,12 @@ int64_t adv_fabric_transfer(struct adv_fabric *f, uint32_t connection, uint64_t 
 	return n;
 }
 
-static bool exist(const struct adv_fabric *f, const uint32_t *after, uint32_t count)
+/* True if the jobs exist, and a job of this part can wait for them. */
+static bool can_wait(const struct adv_fabric *f, uint8_t part, const uint32_t *after,
+		     uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
-		if (after[i] >= f->jobs)
+		if (after[i] >= f->jobs || adv_part_of_waiters(f, after[i]) != part)
 			return false;
 	return true;
 }
@@ -374,7 +391,8 @@ static int64_t wait_for_all(struct adv_fabric *f, int64_t job, const uint32_t *a
 int64_t adv_fabric_transfer_after(struct adv_fabric *f, uint32_t connection, uint64_t bytes,
 				  const uint32_t *after, uint32_t count)
 {
-	if (!exist(f, after, count)) {
+	if (connection >= f->peers ||
+	    !can_wait(f, adv_part_number(f, f->peer[connection].config.initiator), after, count)) {
 		errno = EINVAL;
 		return -1;
 	}
@@ -384,7 +402,10 @@ int64_t adv_fabric_transfer_after(struct adv_fabric *f, uint32_t connection, uin
 int64_t adv_fabric_compute_after(struct adv_fabric *f, uint64_t time, const uint32_t *after,
 				 uint32_t count)
 {
-	if (!exist(f, after, count) || f->jobs == ADV_DUE_INDEX || time > ADV_CALENDAR_NEVER / 2) {
+	uint8_t part = count && after[0] < f->jobs ? adv_part_of_waiters(f, after[0]) : 0;
+
+	if (!can_wait(f, part, after, count) || f->jobs == ADV_DUE_INDEX || is_telling(f) ||
+	    time > ADV_CALENDAR_NEVER / 2) {
 		errno = EINVAL;
 		return -1;
 	}
@@ -394,8 +415,8 @@ int64_t adv_fabric_compute_after(struct adv_fabric *f, uint64_t time, const uint
 	}
 	f->job[f->jobs] = new_job(ADV_FABRIC_COMPUTATION, 0);
 	f->job[f->jobs].takes = time;
-	f->jobs_left++;
-	f->done = false;
+	f->job[f->jobs].part = part;
+	count_added(f, &f->job[f->jobs]);
 	return wait_for_all(f, f->jobs++, after, count);
 }
 
@@ -478,8 +499,13 @@ static void count_ended(struct adv_fabric *f, const struct adv_fabric_job *j)
 
 void adv_fabric_failed(struct adv_fabric *f, uint32_t job)
 {
-	count_ended(f, &f->job[job]);
-	adv_fabric_release(f, job, f->job[job].state.status);
+	/* In a divided fabric the initiator's part and that of the waiters process it. */
+	if (adv_part_is(f, f->job[job].part))
+		count_ended(f, &f->job[job]);
+	else
+		f->events--;
+	if (adv_part_is(f, adv_part_of_waiters(f, job)))
+		adv_fabric_release(f, job, f->job[job].state.status);
 }
 
 /* Ends a job. What waits for a WRITE or SEND that succeeds was released when the data arrived. */
@@ -491,10 +517,13 @@ static void end_job(struct adv_fabric *f, struct adv_fabric_peer *p, enum ibv_wc
 	j->state.end = f->now;
 	j->state.status = status;
 	p->first = j->next;
-	if (status != IBV_WC_SUCCESS)
+	if (status != IBV_WC_SUCCESS) {
 		adv_fabric_at(f, f->now + ADV_FAILED_AFTER, ADV_DUE_FAILED, number);
-	else
+		if (f->part)
+			adv_part_cross_failure(f, number);
+	} else {
 		count_ended(f, j);
+	}
 	if (status == IBV_WC_SUCCESS && p->config.operation == ADV_FABRIC_READ)
 		adv_fabric_release(f, number, status);
 	adv_fabric_tell(f, &(struct adv_fabric_event){

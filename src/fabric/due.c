@@ -2,10 +2,12 @@
 /* Adds events, reports them to the watcher, and puts frames on wires. */
 #include <assert.h>
 
-#include "fabric/fabric_internal.h"
+#include "fabric/part.h"
 
 void adv_fabric_at(struct adv_fabric *f, uint64_t at, enum adv_due kind, uint32_t index)
 {
+	if (f->parts)
+		f = adv_parts_owner(f, kind, index);
 	assert(index <= ADV_DUE_INDEX && at >= f->now);
 	if (!adv_calendar_add(f->calendar, at, (uint32_t)kind << ADV_DUE_SHIFT | index))
 		f->no_memory = true;
@@ -13,7 +15,11 @@ void adv_fabric_at(struct adv_fabric *f, uint64_t at, enum adv_due kind, uint32_
 
 void adv_fabric_tell(struct adv_fabric *f, const struct adv_fabric_event *event)
 {
-	if (f->watch)
+	if (!f->watch)
+		return;
+	if (f->part && !f->part->all->global)
+		adv_part_note(f, event);
+	else
 		f->watch(f->watch_user, event);
 }
 

@@ -217,6 +217,7 @@ void adv_fabric_destroy(struct adv_fabric *f)
 	for (uint32_t s = 0; f->node && s < f->config.topology->switches; s++)
 		adv_switch_destroy(f->node[s].sw);
 	adv_fabric_deadlock_close(f);
+	adv_parts_destroy(f->parts);
 	adv_packet_pool_free(&f->pool);
 	adv_calendar_destroy(f->calendar);
 	free(f->wire);
@@ -266,76 +267,7 @@ int adv_fabric_sample(struct adv_fabric *f, uint64_t interval)
 	return f->no_memory ? ENOMEM : 0;
 }
 
-/* ---- wires ---- */
-
-static void finish_sending(struct adv_fabric *f, uint32_t wire)
-{
-	struct adv_wire *w = &f->wire[wire];
-	struct adv_packet *p = w->sending;
-	uint32_t hosts = f->config.topology->hosts;
-
-	w->sending = NULL;
-	if (w->from.node >= hosts)
-		adv_switch_sent(f->node[w->from.node - hosts].sw, f->now, w->from.port, p);
-	else
-		adv_fabric_host_sent(f, &f->host[w->from.node], p);
-	if (w->cut) {
-		adv_fabric_cut(f, wire, p);
-	} else {
-		p->at = f->now + w->delay;
-		if (!w->flying.head)
-			adv_fabric_at(f, p->at, ADV_DUE_ARRIVE, wire);
-		adv_packet_list_push(&w->flying, p);
-	}
-	if (w->from.node >= hosts)
-		adv_fabric_serve(f, w->from.node - hosts);
-	else
-		adv_fabric_host_send(f, &f->host[w->from.node]);
-}
-
-static void deliver_frame(struct adv_fabric *f, uint32_t wire)
-{
-	struct adv_wire *w = &f->wire[wire];
-	struct adv_packet *p = adv_packet_list_pop(&w->flying);
-	uint32_t hosts = f->config.topology->hosts;
-
-	if (w->flying.head)
-		adv_fabric_at(f, w->flying.head->at, ADV_DUE_ARRIVE, wire);
-	if (w->lose_per_million &&
-	    adv_rng_below(&f->wire_rng[wire], 1000000) < w->lose_per_million) {
-		f->lost += p->kind == ADV_PACKET_DATA;
-		adv_packet_give_back(&f->pool, p);
-		return;
-	}
-	if (p->kind == ADV_PACKET_LOST) {
-		adv_packet_give_back(&f->pool, p);
-	} else if (p->kind == ADV_PACKET_PAUSE) {
-		adv_packet_list_push(&w->pauses, p);
-		adv_fabric_at(f, f->now + f->config.pause_response, ADV_DUE_PAUSE, wire);
-	} else if (w->to.node >= hosts) {
-		adv_switch_rx(f->node[w->to.node - hosts].sw, f->now, w->to.port, p);
-		adv_fabric_serve(f, w->to.node - hosts);
-	} else {
-		adv_fabric_host_rx(f, &f->host[w->to.node], p);
-	}
-}
-
-static void pause_takes_effect(struct adv_fabric *f, uint32_t wire)
-{
-	struct adv_wire *w = &f->wire[wire];
-	struct adv_packet *p = adv_packet_list_pop(&w->pauses);
-	uint32_t hosts = f->config.topology->hosts;
-
-	if (p->kind == ADV_PACKET_LOST) {
-		/* The cable has failed meanwhile. */
-	} else if (w->to.node >= hosts) {
-		adv_switch_pause(f->node[w->to.node - hosts].sw, f->now, w->to.port, p);
-		adv_fabric_serve(f, w->to.node - hosts);
-	} else {
-		adv_fabric_host_pause(f, &f->host[w->to.node], p);
-	}
-	adv_packet_give_back(&f->pool, p);
-}
+/* ---- losses ---- */
 
 /* Makes a random number generator for each wire, so that the frames of one wire have no influence
  * on the losses of another. */
@@ -360,93 +292,6 @@ void adv_fabric_lose(struct adv_fabric *f, uint32_t link, uint32_t per_million)
 
 /* ---- the loop ---- */
 
-static void switch_timer(struct adv_fabric *f, uint32_t s)
-{
-	if (f->node[s].timer_at != f->now)
-		return;
-	f->node[s].timer_at = ADV_CALENDAR_NEVER;
-	adv_switch_expire(f->node[s].sw, f->now);
-	adv_fabric_serve(f, s);
-}
-
-static void check_deadlock(struct adv_fabric *f)
-{
-	unsigned had = f->cycle_length;
-
-	f->cycle_length = adv_fabric_find_deadlock(f, f->cycle, f->cycle_room);
-	if (f->cycle_length > f->cycle_room) {
-		struct adv_fabric_wait *cycle = realloc(f->cycle, f->cycle_length * sizeof(*cycle));
-
-		f->no_memory |= !cycle;
-		if (cycle) {
-			f->cycle = cycle;
-			f->cycle_room = f->cycle_length;
-			adv_fabric_find_deadlock(f, f->cycle, f->cycle_room);
-		}
-	}
-	f->deadlock_told = had != 0 && f->cycle_length != 0;
-	adv_fabric_at(f, f->now + f->config.check_deadlock, ADV_DUE_CHECK, 0);
-}
-
-static void start_transfer(struct adv_fabric *f, uint32_t job)
-{
-	struct adv_fabric_host *h = adv_fabric_start(f, job);
-
-	if (h)
-		adv_fabric_host_progress(f, h);
-}
-
-static void process_event(struct adv_fabric *f, uint32_t what)
-{
-	uint32_t i = what & ADV_DUE_INDEX;
-
-	switch ((enum adv_due)(what >> ADV_DUE_SHIFT)) {
-	case ADV_DUE_SENT:
-		finish_sending(f, i);
-		break;
-	case ADV_DUE_ARRIVE:
-		deliver_frame(f, i);
-		break;
-	case ADV_DUE_PAUSE:
-		pause_takes_effect(f, i);
-		break;
-	case ADV_DUE_SWITCH:
-		switch_timer(f, i);
-		break;
-	case ADV_DUE_HOST:
-		adv_fabric_host_timer(f, &f->host[i], f->now);
-		break;
-	case ADV_DUE_DRAIN:
-		adv_fabric_host_drain(f, &f->host[i]);
-		break;
-	case ADV_DUE_REPEAT:
-		adv_fabric_input_repeat(&f->host[i]);
-		adv_fabric_host_send(f, &f->host[i]);
-		break;
-	case ADV_DUE_STORM:
-		adv_fabric_storm_event(f, &f->storm[i]);
-		adv_fabric_host_send(f, &f->host[f->storm[i].host]);
-		break;
-	case ADV_DUE_START:
-		start_transfer(f, i);
-		break;
-	case ADV_DUE_FAILED:
-		adv_fabric_failed(f, i);
-		break;
-	case ADV_DUE_CABLE:
-		adv_fabric_cable(f, i);
-		break;
-	case ADV_DUE_CHECK:
-		check_deadlock(f);
-		break;
-	case ADV_DUE_SAMPLE:
-		adv_fabric_at(f, f->now + f->sample, ADV_DUE_SAMPLE, 0);
-		adv_fabric_tell(
-			f, &(struct adv_fabric_event){.at = f->now, .kind = ADV_FABRIC_SAMPLE});
-		break;
-	}
-}
-
 enum adv_fabric_stop adv_fabric_run(struct adv_fabric *f, uint64_t until)
 {
 	return adv_fabric_run_some(f, until, UINT64_MAX);
@@ -456,18 +301,15 @@ enum adv_fabric_stop adv_fabric_run_some(struct adv_fabric *f, uint64_t until, u
 {
 	struct adv_calendar_event event;
 
+	if (f->parts)
+		return adv_parts_run(f, until, events);
 	f->done = false;
 	for (; events && adv_calendar_take(f->calendar, until, &event); events--) {
-		f->now = event.at;
-		f->events++;
-		adv_fabric_look_ahead(f);
-		process_event(f, event.what);
+		adv_fabric_process(f, &event);
 		if (f->no_memory || f->pool.failed)
 			return ADV_FABRIC_NO_MEMORY;
-		if (f->cycle_length && !f->deadlock_told) {
-			f->deadlock_told = true;
+		if (adv_fabric_new_deadlock(f))
 			return ADV_FABRIC_DEADLOCK;
-		}
 		if (f->done)
 			return ADV_FABRIC_DONE;
 	}
@@ -489,7 +331,7 @@ uint64_t adv_fabric_now(const struct adv_fabric *f)
 
 uint64_t adv_fabric_events(const struct adv_fabric *f)
 {
-	return f->events;
+	return adv_parts_events(f);
 }
 
 struct adv_switch *adv_fabric_switch(const struct adv_fabric *f, uint32_t sw)
@@ -521,7 +363,7 @@ const struct adv_fabric_external_counters *adv_fabric_external_counters(const st
 
 uint64_t adv_fabric_lost(const struct adv_fabric *f)
 {
-	return f->lost;
+	return adv_parts_lost(f);
 }
 
 static void count_frames(const struct adv_packet *p, uint64_t *frames, uint64_t *bytes)

@@ -204,6 +204,22 @@ int adv_fabric_slow_host(struct adv_fabric *f, uint32_t host, const struct adv_f
 int adv_fabric_storm(struct adv_fabric *f, uint32_t host, uint8_t priorities, uint64_t from,
 		     uint64_t to);
 
+/* ---- parts ---- */
+
+/*
+ * Divides the network into at most `parts` parts, up to 64, which `threads` threads run. The
+ * results are the same. Hosts of which one waits for what arrives at the other are in one part, and
+ * so are nodes at a cable of less than 2 ns. Returns the number of parts; if it is 1 nothing has
+ * changed. -1 with errno EINVAL: the network is divided already or has run, hosts have programs
+ * (external.h), or a number is out of range; ENOMEM: the fabric can only be destroyed.
+ *
+ * Call it before the first run, when the transfers that wait for others were added: later ones may
+ * wait only for what is in the same part (else EINVAL). The function of adv_fabric_watch() is then
+ * called when all parts have come to the event's time, and cannot add connections and transfers
+ * except at ADV_FABRIC_SAMPLE. adv_fabric_run_some() stops some events later.
+ */
+int64_t adv_fabric_divide(struct adv_fabric *f, uint32_t parts, uint32_t threads);
+
 /* ---- run ---- */
 
 enum adv_fabric_stop {

@@ -2,7 +2,8 @@
 /*
  * The simulation's own structures, shared by its files only.
  *
- * fabric.c	create, the loop, wires
+ * fabric.c	create, the loop
+ * process.c	wires, and what each event does
  * host.c	a NIC around the engine
  * connection.c	queue pairs, transfers
  * after.c	transfers that wait for others
@@ -12,6 +13,8 @@
  * deadlock.c	cycles of paused queues
  * ahead.c	prefetches the data of the next events
  * due.c	adds events
+ *
+ * The files part*.c divide a network among threads, see part.h.
  */
 #ifndef ADV_FABRIC_FABRIC_INTERNAL_H
 #define ADV_FABRIC_FABRIC_INTERNAL_H
@@ -19,29 +22,8 @@
 #include "base/rng.h"
 #include "fabric/calendar.h"
 #include "fabric/egress.h"
+#include "fabric/event_kinds.h"
 #include "fabric/fabric.h"
-
-/* Kinds of events: the kind is in the upper 4 bits, an index in the others. Events of one time are
- * processed in the order of kinds, then of indices. A host or switch has at most one event of a
- * kind and index at a time, except timers that no longer apply, so the order is complete. */
-enum adv_due {
-	ADV_DUE_SENT,	/* wire: the frame was sent */
-	ADV_DUE_ARRIVE, /* wire: the oldest of its flying frames was received completely */
-	ADV_DUE_PAUSE,	/* wire: a received pause frame takes effect */
-	ADV_DUE_SWITCH, /* switch: its deadline */
-	ADV_DUE_HOST,	/* host: the deadline of the engine or of a pause */
-	ADV_DUE_DRAIN,	/* host: it is slow and has processed a frame */
-	ADV_DUE_REPEAT, /* host: it repeats its pauses */
-	ADV_DUE_STORM,	/* storm: it begins or ends */
-	ADV_DUE_START,	/* transfer: it begins */
-	ADV_DUE_FAILED, /* transfer: it failed, and what waits for it learns it */
-	ADV_DUE_CABLE,	/* change of a cable: it fails or works, or routes heed it */
-	ADV_DUE_CHECK,	/* search for a deadlock */
-	ADV_DUE_SAMPLE,
-};
-
-#define ADV_DUE_SHIFT 28
-#define ADV_DUE_INDEX ((1u << ADV_DUE_SHIFT) - 1)
 
 /* The first QP number of each host. */
 #define ADV_FABRIC_QPNS 256
@@ -55,6 +37,7 @@ struct adv_wire {
 	uint64_t delay;
 	bool cut; /* the frame that is being sent, or the next one, is lost: the cable has failed
 		   */
+	bool crosses; /* the ends are in different parts */
 	struct adv_packet *sending;
 	struct adv_packet_list flying; /* frames sent and not received yet, by packet->at */
 	struct adv_packet_list pauses; /* pause frames that are received and not yet in effect */
@@ -130,6 +113,7 @@ struct adv_fabric_job {
 	bool started;
 	bool arrived;	/* all data is at the receiver; of a computation: it has ended */
 	bool cancelled; /* this job waited for a job that failed */
+	uint8_t part;	/* of a divided fabric: the part of the initiator or the computation */
 	uint64_t takes; /* duration of a computation, ps */
 };
 
@@ -167,8 +151,13 @@ struct adv_fabric_failures {
  * of the run, ps. */
 #define ADV_FAILED_AFTER (10 * ADV_PS_PER_US)
 
+struct adv_part;
+struct adv_parts;
+
 struct adv_fabric {
 	struct adv_fabric_config config;
+	struct adv_parts *parts; /* of a divided network; NULL: it is not, or this is a part */
+	struct adv_part *part;	 /* this is a part of a network; NULL: it is all of it */
 	struct adv_calendar *calendar;
 	struct adv_packet_pool pool;
 	struct adv_rng rng;
@@ -239,6 +228,22 @@ void adv_fabric_put(struct adv_fabric *f, uint32_t wire, struct adv_packet *p);
 void adv_fabric_serve(struct adv_fabric *f, uint32_t s);
 /* Returns the address of host x.y.z: ::ffff:10.x.y.z. */
 struct adv_gid adv_fabric_gid(uint32_t host);
+
+/* ---- process.c ---- */
+
+/* Processes an event that was dequeued. */
+void adv_fabric_process(struct adv_fabric *f, const struct adv_calendar_event *event);
+/* True if a deadlock has been found that no run has returned yet. */
+bool adv_fabric_new_deadlock(struct adv_fabric *f);
+
+/* ---- the parts of a divided fabric, see part.h ---- */
+
+/* adv_fabric_run_some() of a divided fabric. */
+enum adv_fabric_stop adv_parts_run(struct adv_fabric *f, uint64_t until, uint64_t events);
+void adv_parts_destroy(struct adv_parts *all);
+/* Return what adv_fabric_events() and adv_fabric_lost() do, of any fabric. */
+uint64_t adv_parts_events(const struct adv_fabric *f);
+uint64_t adv_parts_lost(const struct adv_fabric *f);
 
 /* ---- ideal.c ---- */
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "fabric/fabric_internal.h"
+#include "fabric/part.h"
 
 /* ---- frames ---- */
 
@@ -33,6 +33,7 @@ static void change_wire(struct adv_fabric *f, uint32_t wire, bool works)
 		lose_all(f, &w->flying);
 		lose_all(f, &w->pauses);
 	}
+	f = adv_part_of(f, w->from.node);
 	/* A frame whose transmission began before the cable works is lost. */
 	w->cut = !works || w->sending;
 	if (w->from.node < hosts) {

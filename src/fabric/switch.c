@@ -238,6 +238,12 @@ void adv_switch_link_up(struct adv_switch *s, uint64_t now, unsigned port)
 		adv_switch_wake(s, port);
 }
 
+void adv_switch_set_pool(struct adv_switch *s, struct adv_packet_pool *pool)
+{
+	assert(s->used == 0);
+	s->pool = pool;
+}
+
 void adv_switch_set_routes(struct adv_switch *s, const struct adv_route_table *routes)
 {
 	s->routes = routes;

@@ -143,6 +143,8 @@ void adv_switch_pause(struct adv_switch *s, uint64_t now, unsigned port,
 void adv_switch_link_down(struct adv_switch *s, uint64_t now, unsigned port);
 /* The port's cable works again. If the switch has paused the peer, it sends the pause again. */
 void adv_switch_link_up(struct adv_switch *s, uint64_t now, unsigned port);
+/* Replaces the pool. Call it before the first frame. */
+void adv_switch_set_pool(struct adv_switch *s, struct adv_packet_pool *pool);
 /* Replaces the routes. The caller keeps them as long as the switch uses them. */
 void adv_switch_set_routes(struct adv_switch *s, const struct adv_route_table *routes);
 

@@ -153,6 +153,11 @@ int adv_mr_reregister(struct adv_mr *mr, int flags, struct adv_pd *pd, void *add
 	return 0;
 }
 
+void adv_mr_move(struct adv_mr *mr, void *addr)
+{
+	mr->addr = addr;
+}
+
 int adv_mr_deregister(struct adv_mr *mr)
 {
 	if (mr->windows)

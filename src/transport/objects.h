@@ -61,6 +61,9 @@ struct adv_mr *adv_mr_register(struct adv_pd *pd, void *addr, uint64_t length, u
  */
 int adv_mr_reregister(struct adv_mr *mr, int flags, struct adv_pd *pd, void *addr, uint64_t length,
 		      uint64_t iova, int access);
+/* Moves the region to other memory of the same length; its keys stay. For simulators: the engine
+ * must not have processed a packet or a work request that uses the region. */
+void adv_mr_move(struct adv_mr *mr, void *addr);
 /* Destroys the region. After this call no packet and no work request uses the memory; outstanding
  * requests that need it fail. Returns 0, or EBUSY while a window is bound to the region. */
 int adv_mr_deregister(struct adv_mr *mr);

@@ -111,6 +111,24 @@ def check_sweep(folder):
     assert "--sweep needs a file" in sim("-", "--sweep", "run.seed=1", status=2, text="")
 
 
+def check_threads(folder):
+    """Threads change no byte of any output. The runs are short: on a busy machine threads wait for each other."""
+    for name in ("fat-tree.ini", "irn.ini", "pause-storm.ini", "allreduce.ini"):
+        found = []
+        for threads in "1", "3":
+            out = folder / f"threads-{threads}"
+            text = sim(SCENARIOS / name, "--set", "run.duration=60us", "--threads", threads, "--json",
+                       "--csv", out, "--report", folder / "threads.html")
+            found.append([text, (folder / "threads.html").read_bytes(),
+                          *(path.read_bytes() for path in sorted(out.iterdir()))])
+        assert found[0] == found[1], name
+    incast = SCENARIOS / "incast.ini", "--set", "run.duration=1us"
+    r = subprocess.run([ADVERB, "sim", *incast, "--threads", "2"], capture_output=True, text=True, timeout=PATIENCE,
+                       check=True)
+    assert "--threads 2: the network can be divided into 1 part\n" in r.stderr, r.stderr
+    assert "expected a number from 1 to 64" in sim(*incast, "--threads", "65", status=2)
+
+
 def check_trace(folder):
     """The three formats give the same run, and transfers.csv of a run gives that run again."""
     net = folder / "net.ini"
@@ -364,6 +382,7 @@ def main():
         check_tables(folder)
         check_series(folder)
         check_sweep(folder)
+        check_threads(folder)
         check_trace(folder)
         check_topology(folder)
         check_same_bytes(folder)

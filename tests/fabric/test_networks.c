@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Checks the invariants of random networks, switches and loads. */
+/* Checks the invariants of random networks, switches and loads, and that a network which is divided
+ * among threads gives the same results. */
 #include "base/rng.h"
 #include "net.h"
 
@@ -60,6 +61,48 @@ static void any_switches(struct adv_rng *r, struct adv_fabric_config *c)
 		k->ecn_min = below(r, 50000);
 		k->ecn_max = below(r, 2) ? 0 : k->ecn_min + 1 + below(r, 50000);
 		k->ecn_ppm = below(r, 1000001);
+	}
+}
+
+/* Some cables fail: not those of hosts, and for a short time. */
+static void any_failure(struct adv_rng *r, struct net *n)
+{
+	if (n->t.links > n->t.hosts && below(r, 4) == 0) {
+		uint32_t link = n->t.hosts + below(r, n->t.links - n->t.hosts);
+		uint64_t from = adv_rng_below(r, 100 * US);
+
+		assert_int_equal(adv_fabric_fail(n->f, link, from, from + 1 + below(r, 100 * US)),
+				 0);
+	}
+	if (below(r, 4) == 0)
+		adv_fabric_lose(n->f, below(r, n->t.links), 1 + below(r, 3000));
+}
+
+/* Transfers and computations that wait for others. */
+static void any_waits(struct adv_rng *r, struct net *n, uint32_t *transfers)
+{
+	for (uint32_t i = below(r, 20); i-- > 0;) {
+		uint32_t after = below(r, *transfers);
+		const struct adv_fabric_transfer_state *t = adv_fabric_get_transfer(n->f, after);
+		struct adv_fabric_connection c = {.operation = ADV_FABRIC_WRITE, .dscp = 26};
+		int64_t peer, job;
+
+		if (t->connection == ADV_FABRIC_COMPUTATION)
+			continue;
+		if (below(r, 3) == 0) {
+			job = adv_fabric_compute_after(n->f, below(r, 50 * US), &after, 1);
+			assert_int_equal(job, (*transfers)++);
+			after = (uint32_t)job;
+		}
+		/* Most wait at the host where the data arrives. */
+		c.initiator = below(r, 8) ? adv_fabric_get_connection(n->f, t->connection)->target
+					  : below(r, n->t.hosts);
+		c.target = (c.initiator + 1 + below(r, n->t.hosts - 1)) % n->t.hosts;
+		peer = adv_fabric_connect(n->f, &c);
+		assert_true(peer >= 0);
+		job = adv_fabric_transfer_after(n->f, (uint32_t)peer, 1 + below(r, 100000), &after,
+						1);
+		assert_int_equal(job, (*transfers)++);
 	}
 }
 
@@ -138,6 +181,36 @@ static void run_in_pieces(struct adv_rng *r, struct net *n)
 	assert_int_equal(stop, ADV_FABRIC_DONE);
 }
 
+/* Makes network `seed` and divides it into `parts`. Returns its number of parts. */
+static uint32_t open_network(uint64_t seed, bool trouble, uint32_t parts, struct adv_rng *r,
+			     struct net *n, uint32_t *transfers)
+{
+	int64_t count = 1;
+
+	*transfers = 0;
+	adv_rng_seed(r, seed);
+	any_topology(r, &n->t);
+	net_open(n);
+	n->config.seed = seed;
+	n->config.check_deadlock = 20 * US;
+	n->config.routing = ADV_ROUTES_UP_DOWN;
+	n->config.reroute = 5 * US;
+	any_switches(r, &n->config);
+	n->config.buffer = any_buffer(r, n);
+	net_start(n);
+	adv_fabric_count_received(n->f);
+	any_load(r, n, transfers);
+	any_trouble(r, n);
+	if (trouble) {
+		any_failure(r, n);
+		any_waits(r, n, transfers);
+	}
+	if (parts > 1)
+		count = adv_fabric_divide(n->f, parts, 1);
+	assert_true(count >= 1 && count <= parts);
+	return (uint32_t)count;
+}
+
 /* Sums over all networks. They show that the loads cause pauses and other events to be tested. */
 struct seen {
 	uint64_t pauses;
@@ -150,21 +223,11 @@ struct seen {
  * delivers each byte once. At the end all buffers are empty and nothing is paused. */
 static void one_network(uint64_t seed, struct seen *seen)
 {
-	uint32_t transfers = 0, connections = 0;
+	uint32_t transfers, connections = 0;
 	struct adv_rng r;
 	struct net n;
 
-	adv_rng_seed(&r, seed);
-	any_topology(&r, &n.t);
-	net_open(&n);
-	n.config.seed = seed;
-	n.config.check_deadlock = 20 * US;
-	any_switches(&r, &n.config);
-	n.config.buffer = any_buffer(&r, &n);
-	net_start(&n);
-	adv_fabric_count_received(n.f);
-	any_load(&r, &n, &transfers);
-	any_trouble(&r, &n);
+	open_network(seed, false, 1 + seed % 2, &r, &n, &transfers);
 	run_in_pieces(&r, &n);
 	net_all_done(&n, transfers);
 	assert_int_equal(net_all_drops(&n),
@@ -200,10 +263,72 @@ static void test_any_network(void **state)
 	assert_true(seen.pauses > 500 && seen.marks > 5000 && seen.drops > 5000 && seen.slow > 500);
 }
 
+/* Results of a network that may not differ. */
+struct outcome {
+	uint64_t word[8];
+};
+
+/* Runs until all transfers have ended, and for a while beyond. */
+static struct outcome run_network(uint64_t seed, uint32_t parts, uint32_t *count)
+{
+	struct outcome o = {.word = {0}};
+	enum adv_fabric_stop stop;
+	uint32_t transfers;
+	struct adv_rng r;
+	struct net n;
+
+	*count = open_network(seed, true, parts, &r, &n, &transfers);
+	do
+		stop = adv_fabric_run_some(n.f, 10000 * MS, 1 + adv_rng_below(&r, 20000));
+	while (stop == ADV_FABRIC_EVENTS);
+	net_conserved(&n);
+	o.word[0] = stop;
+	o.word[1] = adv_fabric_now(n.f);
+	o.word[2] = adv_fabric_events(n.f);
+	o.word[3] = n.digest;
+	assert_int_not_equal(adv_fabric_run(n.f, adv_fabric_now(n.f) + 20 * MS),
+			     ADV_FABRIC_NO_MEMORY);
+	o.word[4] = adv_fabric_events(n.f);
+	o.word[5] = n.digest;
+	o.word[6] = adv_fabric_lost(n.f);
+	for (uint32_t i = 0; i < transfers; i++) {
+		const struct adv_fabric_transfer_state *t = adv_fabric_get_transfer(n.f, i);
+
+		o.word[7] = (o.word[7] ^ t->start) * 0x100000001b3u;
+		o.word[7] = (o.word[7] ^ t->end) * 0x100000001b3u;
+		o.word[7] = (o.word[7] ^ t->status) * 0x100000001b3u;
+	}
+	net_close(&n);
+	return o;
+}
+
+/* A network in any number of parts has the same events at the same times, the same reports in the
+ * same order, and stops at the same event. */
+static void test_any_division(void **state)
+{
+	uint32_t divided = 0;
+
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		uint32_t count;
+		struct outcome one = run_network(seed, 1, &count);
+
+		print_message("seed %u\n", (unsigned)seed);
+		for (uint32_t parts = 2; parts <= 4; parts++) {
+			struct outcome more = run_network(seed, parts, &count);
+
+			for (unsigned i = 0; i < 8; i++)
+				assert_int_equal(more.word[i], one.word[i]);
+			divided += count > 1;
+		}
+	}
+	assert_true(divided > SEEDS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_any_network),
+		cmocka_unit_test(test_any_division),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

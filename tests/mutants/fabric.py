@@ -12,6 +12,10 @@ FABRIC_C = "src/fabric/fabric.c"
 FABRIC_INTERNAL = "src/fabric/fabric_internal.h"
 HOST = "src/fabric/host.c"
 PACE = "src/fabric/pace.c"
+PART_CROSS = "src/fabric/part_cross.c"
+PART_DIVIDE = "src/fabric/part_divide.c"
+PART_STEP = "src/fabric/part_step.c"
+PART_WATCH = "src/fabric/part_watch.c"
 PLAN_BUFFER = "src/fabric/plan_buffer.c"
 PLAN_DCB = "src/fabric/plan_dcb.c"
 PLAN_DCBX = "src/fabric/plan_dcbx.c"
@@ -22,6 +26,7 @@ PLAN_HEADROOM = "src/fabric/plan_headroom.c"
 PLAN_NETWORK = "src/fabric/plan_network.c"
 PLAN_ROUTING = "src/fabric/plan_routing.c"
 PLAN_TOPOLOGY = "src/fabric/plan_topology.c"
+PROCESS = "src/fabric/process.c"
 ROUTE = "src/fabric/route.c"
 ROUTE_H = "src/fabric/route.h"
 SCENARIO = "src/fabric/scenario.c"
@@ -105,7 +110,7 @@ FABRIC = [
     ("storm-for-ever", "calm that was interrupted counts", TIMER,
      "g->calm = calm ? g->calm + poll : 0;", "g->calm = calm ? g->calm + poll : g->calm;"),
     # ---- the fabric ----
-    ("pause-at-once", "a pause takes effect when it has come in", FABRIC_C,
+    ("pause-at-once", "a pause takes effect when it has come in", PROCESS,
      "f->now + f->config.pause_response, ADV_DUE_PAUSE", "f->now, ADV_DUE_PAUSE"),
     ("cable-one-way", "a cable has its delay in one direction only", FABRIC_C,
      "\t\t\tw->delay = t->link[i].cable.delay;",
@@ -247,6 +252,26 @@ FABRIC = [
     ("pace-floor", "the clock's time is a nanosecond early", PACE, " + unit - 1) / unit", ") / unit"),
     ("pace-slip", "what was missed is made up for", PACE, "\tp->clock_start = clock;\n\tp->virtual_start = now;\n"
      "\treturn true;", "\treturn true;"),
+    # ---- parts ----
+    ("part-overtakes", "a part whose transfers have ended goes beyond the end of the run", PART_STEP,
+     "\tplan.follow_to = least(plan.follow_to, v.lead_most);\n", ""),
+    ("part-lookahead", "parts go farther than the lookahead", PART_STEP,
+     "v.base + all->lookahead);\n\tplan.follow_to", "v.base + 2 * all->lookahead);\n\tplan.follow_to"),
+    ("part-in-flight", "the next step is planned without what is between the parts", PART_STEP,
+     "\t\tnext = least(next, all->part[i]->state[parity].first[part]);\n", "\t\tnext += 0;\n"),
+    ("part-level", "of parts that end at one time the first one tells the end", PART_STEP,
+     "s->ended_level > v.ended_level", "s->ended_level < v.ended_level"),
+    ("part-failure", "what waits in another part does not learn of a failure", PART_CROSS,
+     "\tif (to == part->index)\n\t\treturn;\n", "\tif (to < ADV_NO_PART)\n\t\treturn;\n"),
+    ("part-failure-twice", "a failure that two parts learn is two events", CONNECTION, "\t\tf->events--;\n", "\t\tf->events -= 0;\n"),
+    ("part-waits", "hosts that wait for each other may be in two parts", PART_DIVIDE,
+     "\t\t\tunite(d, place_of_waiters(d, j), place_of(d, f->edge[e].job));\n", "\t\t\td->total += 0;\n"),
+    ("part-later-waits", "after the division a transfer may wait for another part", CONNECTION,
+     "adv_part_of_waiters(f, after[i]) != part)", "after[i] == ADV_NO_JOB)"),
+    ("part-order", "reports of parts are told in the order of the parts", PART_WATCH,
+     "is_before(&p->report[told[i]]", "false && is_before(&p->report[told[i]]"),
+    ("part-late-reports", "while reports are told, transfers can be added in the past", CONNECTION,
+     "\treturn f->parts && f->parts->telling;\n", "\treturn f->parts && f->parts->quit;\n"),
     # ---- the plan of real equipment ----
     ("dcb-percent", "the shares are not 100 % together", PLAN_DCB, "for (; sum && left > 0; left--)", "for (; sum && left > 1; left--)"),
     ("dcb-maps", "the scenario's map of DSCPs is not read", PLAN_DCB,

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A network that is divided into parts, each with a calendar of its own, which advance at the same
+ * time: conservative parallel simulation. Shared by the files of the fabric only.
+ *
+ * part_divide.c    which part a node belongs to
+ * part.c	    what belongs to which part
+ * part_create.c    create and destroy
+ * part_cross.c	    frames from one part to another
+ * part_step.c	    how far each part may advance
+ * part_run.c	    threads, global events
+ * part_watch.c	    reports of parts, in the order of one part
+ *
+ * A part is a struct adv_fabric too, which shares all arrays with the whole fabric. Of hosts,
+ * switches, the sending ends of wires and the receiving ends, each belongs to one part, which
+ * alone changes them. A transfer belongs to the part of its initiator. What waits for a transfer is
+ * in the part where it arrives; the division sees to that.
+ *
+ * The parts advance in steps. All parts have met before a step, so each knows the earliest event
+ * of the others. No frame that a part sends in the step arrives before that event's time plus the
+ * lookahead, which is the shortest delay of a cable between parts. Up to there all parts advance
+ * without each other.
+ *
+ * Searches for deadlocks, changes of cables and samples look at all parts. They are in the calendar
+ * of the whole fabric, and are processed between steps, when all parts have come to their time.
+ *
+ * A run ends with its last transfer, at an event of one part. The others must not go beyond that. A
+ * part whose last transfer has ended therefore follows: it goes only as far as another part has
+ * come whose transfers have not all ended. See part_step.c.
+ */
+#ifndef ADV_FABRIC_PART_H
+#define ADV_FABRIC_PART_H
+
+#include <pthread.h>
+
+#include "fabric/barrier.h"
+#include "fabric/fabric_internal.h"
+
+#define ADV_PARTS_MAX 64
+#define ADV_NO_PART   UINT8_MAX
+/* Reports that may wait before all parts stop so that they are told. */
+#define ADV_PART_REPORTS 100000
+
+/* Cables between parts have at least this delay, ps. adv_calendar_next() may be 511 ps early. */
+#define ADV_LOOKAHEAD_MIN 2000
+
+/* A frame that crosses. */
+struct adv_crossing {
+	uint8_t packet[sizeof(struct adv_packet)];
+	uint64_t offset; /* of the payload in the memory of the sender's part */
+	uint32_t wire;
+};
+
+/* A transfer has failed, and the part where it would have arrived has to learn it. */
+struct adv_crossing_failure {
+	uint64_t at; /* when it learns it, ps */
+	uint32_t job;
+	uint32_t status; /* enum ibv_wc_status */
+};
+
+/* What a part has sent to another one in a step. */
+struct adv_outbox {
+	struct adv_crossing *frame;
+	uint32_t frames;
+	uint32_t frame_room;
+	struct adv_packet_telemetry *telemetry; /* of those frames that have some, in order */
+	uint32_t telemetries;
+	uint32_t telemetry_room;
+	struct adv_crossing_failure *failure;
+	uint32_t failures;
+	uint32_t failure_room;
+};
+
+/* What the other parts know of a part after a step. */
+struct adv_part_state {
+	uint64_t next;	      /* its next event is not earlier, ps */
+	uint64_t done_to;     /* all its events before this time are processed, ps */
+	uint64_t left;	      /* transfers that have not ended */
+	uint64_t ended_at;    /* if `left` is 0: time of the event that ended the last one, ps */
+	uint64_t events;      /* processed in this run */
+	uint64_t reports;     /* waiting for adv_part_tell_all() */
+	uint32_t ended_level; /* of that event, see struct adv_part */
+	bool failed;	      /* no memory */
+	uint64_t first[ADV_PARTS_MAX]; /* earliest arrival of what it has sent to each part, ps */
+};
+
+struct adv_part_report {
+	struct adv_fabric_event event;
+	uint32_t level;
+};
+
+struct adv_part {
+	struct adv_fabric fabric;
+	struct adv_parts *all;
+	uint32_t index;
+	unsigned parity;		/* of the step */
+	struct adv_outbox *out[2];	/* by parity of the step, then by part */
+	struct adv_part_state state[2]; /* by parity of the step */
+	uint64_t done_to;
+	uint64_t ended_at;
+	uint32_t ended_level;
+	/* The largest adv_calendar_event.what of the events of this time, up to the one that is
+	 * being processed. An event may add one of the same time that would have come before it; in
+	 * one calendar, both are then processed before what is greater than the first. */
+	uint32_t level;
+	uint64_t level_at;
+	uint64_t events_before; /* fabric.events at the begin of the run */
+	struct adv_part_report *report;
+	uint32_t reports;
+	uint32_t report_room;
+	pthread_t thread;
+};
+
+struct adv_parts {
+	struct adv_fabric *whole;
+	uint32_t count;
+	struct adv_part *part[ADV_PARTS_MAX];
+	uint8_t *of_node; /* part of each node */
+	uint64_t lookahead;
+	bool telling; /* reports are being told */
+	bool global;  /* an event that looks at all parts is being processed */
+	/* The run. */
+	uint64_t limit;	  /* ps */
+	uint64_t events;  /* stop after so many */
+	bool ends;	  /* it ends with the last transfer */
+	bool quit;	  /* the threads end */
+	uint32_t threads; /* thread i runs the parts i, i + threads, ... */
+	uint32_t started; /* threads that exist; the caller's is the first */
+	struct adv_barrier barrier;
+};
+
+/* ---- part_divide.c ---- */
+
+/* Divides the network into at most `count` parts. Sets of_node, of all jobs the part, and
+ * *lookahead. Returns the number of parts; 0: no memory. */
+uint32_t adv_part_divide(struct adv_fabric *f, uint32_t count, uint8_t *of_node,
+			 uint64_t *lookahead);
+
+/* ---- part.c ---- */
+
+/* Returns the part that an event of a divided fabric belongs to, or the fabric itself. */
+struct adv_fabric *adv_parts_owner(struct adv_fabric *f, enum adv_due kind, uint32_t index);
+/* Return the part of a node, or the one with a number; of a fabric that is not divided, itself. */
+struct adv_fabric *adv_part_of(struct adv_fabric *f, uint32_t node);
+struct adv_fabric *adv_part_numbered(struct adv_fabric *f, uint8_t number);
+/* Returns the number of a node's part; 0: the fabric is not divided. */
+uint8_t adv_part_number(const struct adv_fabric *f, uint32_t node);
+/* Returns the number of the part in which jobs wait for a job; 0: the fabric is not divided. */
+uint8_t adv_part_of_waiters(const struct adv_fabric *f, uint32_t job);
+/* True if `f` is the part with this number, or is not a part. */
+bool adv_part_is(const struct adv_fabric *f, uint8_t number);
+
+/* ---- part_cross.c ---- */
+
+/* Sends a frame whose wire leads to another part: to arrive at packet->at. */
+void adv_part_cross(struct adv_fabric *f, uint32_t wire, struct adv_packet *p);
+/* A transfer has failed: tells it to the part where it would have arrived. */
+void adv_part_cross_failure(struct adv_fabric *f, uint32_t job);
+/* Receives what the other parts have sent to this one in a step. */
+void adv_part_receive(struct adv_part *p, unsigned parity);
+/* Empties the outboxes of a parity. */
+void adv_part_clear(struct adv_part *p, unsigned parity);
+void adv_outbox_free(struct adv_outbox *box);
+
+/* ---- part_step.c ---- */
+
+enum adv_verdict {
+	ADV_VERDICT_ON,
+	ADV_VERDICT_LIMIT,  /* all parts have come to the limit */
+	ADV_VERDICT_EVENTS, /* the number of events is reached */
+	ADV_VERDICT_END,    /* the last transfer has ended */
+	ADV_VERDICT_FAILED, /* no memory */
+};
+
+struct adv_plan {
+	enum adv_verdict verdict;
+	uint64_t lead_to;   /* ON: how far parts with transfers left go, ps */
+	uint64_t follow_to; /* ON: how far the others go, ps */
+	uint64_t at;	    /* else: the time to which the run has come; END: of the last event */
+	uint32_t level;	    /* END: of the last event */
+};
+
+/* Makes the plan of the next step from the states of all parts. All parts make the same. */
+struct adv_plan adv_part_plan(const struct adv_parts *all, unsigned parity);
+/* Processes the part's events of the step. */
+void adv_part_advance(struct adv_part *p, const struct adv_plan *plan);
+/* Processes what one calendar would have processed before the end of the run. */
+void adv_part_finish(struct adv_part *p, const struct adv_plan *plan);
+/* Writes the state that the others read after the next meeting. */
+void adv_part_publish(struct adv_part *p, unsigned parity);
+
+/* ---- part_run.c ---- */
+
+/* Ends the threads. */
+void adv_parts_join(struct adv_parts *all);
+
+/* ---- part_watch.c ---- */
+
+/* Notes a report of a part. */
+void adv_part_note(struct adv_fabric *f, const struct adv_fabric_event *event);
+/* Tells the reports up to the time `to`. */
+void adv_parts_tell_all(struct adv_parts *all, uint64_t to);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Runs the parts of a network in threads, and the events that look at all parts. */
+#include <signal.h>
+
+#include "fabric/part.h"
+
+/* ---- a thread's parts ---- */
+
+/* Receives what was sent in the last step, and begins the next one. */
+static void begin_step(struct adv_part *p)
+{
+	adv_part_receive(p, p->parity);
+	p->parity ^= 1;
+	adv_part_clear(p, p->parity);
+}
+
+static void begin_run(struct adv_part *p)
+{
+	p->parity = 0;
+	adv_part_clear(p, 0);
+	p->events_before = p->fabric.events;
+	adv_part_publish(p, 0);
+}
+
+/* Runs the parts `first`, first + all->threads, ... */
+static struct adv_plan run_parts(struct adv_parts *all, uint32_t first)
+{
+	struct adv_plan plan = {.verdict = ADV_VERDICT_ON};
+	uint32_t each = all->threads;
+
+	for (uint32_t i = first; i < all->count; i += each)
+		begin_run(all->part[i]);
+	while (plan.verdict == ADV_VERDICT_ON) {
+		adv_barrier_meet(&all->barrier);
+		plan = adv_part_plan(all, all->part[first]->parity);
+		for (uint32_t i = first; i < all->count; i += each) {
+			begin_step(all->part[i]);
+			if (plan.verdict == ADV_VERDICT_END)
+				adv_part_finish(all->part[i], &plan);
+			if (plan.verdict != ADV_VERDICT_ON)
+				continue;
+			adv_part_advance(all->part[i], &plan);
+			adv_part_publish(all->part[i], all->part[i]->parity);
+		}
+	}
+	adv_barrier_meet(&all->barrier);
+	/* What the parts have sent in the last events arrives in a later run. */
+	for (uint32_t i = first; i < all->count; i += each)
+		adv_part_receive(all->part[i], all->part[i]->parity);
+	/* The caller's thread goes on when all others wait for the next run. */
+	adv_barrier_meet(&all->barrier);
+	return plan;
+}
+
+/* ---- threads ---- */
+
+static void *thread_main(void *user)
+{
+	struct adv_part *p = user;
+
+	for (;;) {
+		adv_barrier_meet(&p->all->barrier);
+		if (p->all->quit)
+			return NULL;
+		run_parts(p->all, p->index);
+	}
+}
+
+void adv_parts_join(struct adv_parts *all)
+{
+	if (!all->started)
+		return;
+	/* If not all threads could be created, the others wait for their first run. */
+	all->quit = true;
+	for (uint32_t i = all->started; i < all->threads; i++)
+		adv_barrier_arrive(&all->barrier);
+	adv_barrier_meet(&all->barrier);
+	for (uint32_t i = 1; i < all->started; i++)
+		pthread_join(all->part[i]->thread, NULL);
+	all->started = 0;
+	all->quit = false;
+}
+
+/* Creates all threads but the caller's. Signals are for the caller's. */
+static bool start_threads(struct adv_parts *all)
+{
+	sigset_t every, before;
+	bool good = true;
+
+	if (all->started)
+		return true;
+	adv_barrier_init(&all->barrier, all->threads);
+	sigfillset(&every);
+	pthread_sigmask(SIG_SETMASK, &every, &before);
+	for (all->started = 1; good && all->started < all->threads; all->started += good)
+		good = pthread_create(&all->part[all->started]->thread, NULL, thread_main,
+				      all->part[all->started]) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!good)
+		adv_parts_join(all);
+	return good;
+}
+
+/* ---- the run ---- */
+
+/* Gives the parts what was added to the whole fabric since the last run. */
+static void refresh_parts(struct adv_parts *all)
+{
+	const struct adv_fabric *f = all->whole;
+
+	for (uint32_t i = 0; i < all->count; i++) {
+		struct adv_fabric *p = &all->part[i]->fabric;
+
+		p->wire_rng = f->wire_rng;
+		p->peer = f->peer;
+		p->peers = f->peers;
+		p->job = f->job;
+		p->jobs = f->jobs;
+		p->edge = f->edge;
+		p->edges = f->edges;
+		p->storm = f->storm;
+		p->storms = f->storms;
+		p->failures = f->failures;
+		p->watch = f->watch;
+		p->watch_user = f->watch_user;
+		p->count_received = f->count_received;
+		p->awaited = f->awaited;
+		p->done = false;
+	}
+}
+
+/* Runs all parts up to `limit`. */
+static struct adv_plan run_all(struct adv_parts *all, uint64_t limit, uint64_t events)
+{
+	struct adv_plan plan;
+
+	all->limit = limit;
+	all->events = events;
+	all->ends = false;
+	for (uint32_t i = 0; i < all->count; i++)
+		all->ends |= all->part[i]->fabric.jobs_left || all->part[i]->fabric.endless;
+	adv_barrier_meet(&all->barrier);
+	plan = run_parts(all, 0);
+	adv_parts_tell_all(all, plan.at);
+	return plan;
+}
+
+/* Returns the time of the last event of all parts. */
+static uint64_t latest(const struct adv_parts *all)
+{
+	uint64_t at = 0;
+
+	for (uint32_t i = 0; i < all->count; i++)
+		if (all->part[i]->fabric.now > at)
+			at = all->part[i]->fabric.now;
+	return at;
+}
+
+/* Processes the next event of the whole fabric, if it is due at `limit`. */
+static void process_global(struct adv_fabric *f, uint64_t limit)
+{
+	struct adv_calendar_event e;
+
+	if (!adv_calendar_take(f->calendar, limit, &e))
+		return;
+	for (uint32_t i = 0; i < f->parts->count; i++)
+		f->parts->part[i]->fabric.now = e.at;
+	f->parts->global = true;
+	adv_fabric_process(f, &e);
+	f->parts->global = false;
+	for (uint32_t i = 0; i < f->parts->count; i++)
+		f->no_memory |= f->parts->part[i]->fabric.no_memory;
+	refresh_parts(f->parts);
+}
+
+enum adv_fabric_stop adv_parts_run(struct adv_fabric *f, uint64_t until, uint64_t events)
+{
+	struct adv_parts *all = f->parts;
+	uint64_t begin = adv_parts_events(f), last = until < ADV_CALENDAR_NEVER ? until : until - 1;
+
+	if (events == 0)
+		return ADV_FABRIC_EVENTS;
+	if (!start_threads(all))
+		return ADV_FABRIC_NO_MEMORY;
+	refresh_parts(all);
+	for (;;) {
+		uint64_t done = adv_parts_events(f) - begin, next = adv_calendar_next(f->calendar);
+		struct adv_plan plan;
+
+		if (done >= events)
+			return ADV_FABRIC_EVENTS;
+		plan = run_all(all, next < last ? next : last, events - done);
+		if (plan.verdict == ADV_VERDICT_FAILED)
+			return ADV_FABRIC_NO_MEMORY;
+		f->now = plan.at < ADV_CALENDAR_NEVER - 1 ? plan.at : latest(all);
+		if (plan.verdict == ADV_VERDICT_END)
+			return ADV_FABRIC_DONE;
+		if (plan.verdict == ADV_VERDICT_EVENTS)
+			continue;
+		if (next <= last)
+			process_global(f, plan.at);
+		if (f->no_memory)
+			return ADV_FABRIC_NO_MEMORY;
+		if (adv_fabric_new_deadlock(f))
+			return ADV_FABRIC_DEADLOCK;
+		if (next > last)
+			return ADV_FABRIC_UNTIL;
+	}
+}

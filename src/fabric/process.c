@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What happens at each event. */
+#include <stdlib.h>
+
+#include "fabric/part.h"
+
+/* ---- wires ---- */
+
+static void finish_sending(struct adv_fabric *f, uint32_t wire)
+{
+	struct adv_wire *w = &f->wire[wire];
+	struct adv_packet *p = w->sending;
+	uint32_t hosts = f->config.topology->hosts;
+
+	w->sending = NULL;
+	if (w->from.node >= hosts)
+		adv_switch_sent(f->node[w->from.node - hosts].sw, f->now, w->from.port, p);
+	else
+		adv_fabric_host_sent(f, &f->host[w->from.node], p);
+	if (w->cut) {
+		adv_fabric_cut(f, wire, p);
+	} else {
+		p->at = f->now + w->delay;
+		if (w->crosses) {
+			adv_part_cross(f, wire, p);
+		} else {
+			if (!w->flying.head)
+				adv_fabric_at(f, p->at, ADV_DUE_ARRIVE, wire);
+			adv_packet_list_push(&w->flying, p);
+		}
+	}
+	if (w->from.node >= hosts)
+		adv_fabric_serve(f, w->from.node - hosts);
+	else
+		adv_fabric_host_send(f, &f->host[w->from.node]);
+}
+
+static void deliver_frame(struct adv_fabric *f, uint32_t wire)
+{
+	struct adv_wire *w = &f->wire[wire];
+	struct adv_packet *p = adv_packet_list_pop(&w->flying);
+	uint32_t hosts = f->config.topology->hosts;
+
+	if (w->flying.head)
+		adv_fabric_at(f, w->flying.head->at, ADV_DUE_ARRIVE, wire);
+	if (w->lose_per_million &&
+	    adv_rng_below(&f->wire_rng[wire], 1000000) < w->lose_per_million) {
+		f->lost += p->kind == ADV_PACKET_DATA;
+		adv_packet_give_back(&f->pool, p);
+		return;
+	}
+	if (p->kind == ADV_PACKET_LOST) {
+		adv_packet_give_back(&f->pool, p);
+	} else if (p->kind == ADV_PACKET_PAUSE) {
+		adv_packet_list_push(&w->pauses, p);
+		adv_fabric_at(f, f->now + f->config.pause_response, ADV_DUE_PAUSE, wire);
+	} else if (w->to.node >= hosts) {
+		adv_switch_rx(f->node[w->to.node - hosts].sw, f->now, w->to.port, p);
+		adv_fabric_serve(f, w->to.node - hosts);
+	} else {
+		adv_fabric_host_rx(f, &f->host[w->to.node], p);
+	}
+}
+
+static void pause_takes_effect(struct adv_fabric *f, uint32_t wire)
+{
+	struct adv_wire *w = &f->wire[wire];
+	struct adv_packet *p = adv_packet_list_pop(&w->pauses);
+	uint32_t hosts = f->config.topology->hosts;
+
+	if (p->kind == ADV_PACKET_LOST) {
+		/* The cable has failed meanwhile. */
+	} else if (w->to.node >= hosts) {
+		adv_switch_pause(f->node[w->to.node - hosts].sw, f->now, w->to.port, p);
+		adv_fabric_serve(f, w->to.node - hosts);
+	} else {
+		adv_fabric_host_pause(f, &f->host[w->to.node], p);
+	}
+	adv_packet_give_back(&f->pool, p);
+}
+
+/* ---- events ---- */
+
+static void switch_timer(struct adv_fabric *f, uint32_t s)
+{
+	if (f->node[s].timer_at != f->now)
+		return;
+	f->node[s].timer_at = ADV_CALENDAR_NEVER;
+	adv_switch_expire(f->node[s].sw, f->now);
+	adv_fabric_serve(f, s);
+}
+
+static void check_deadlock(struct adv_fabric *f)
+{
+	unsigned had = f->cycle_length;
+
+	f->cycle_length = adv_fabric_find_deadlock(f, f->cycle, f->cycle_room);
+	if (f->cycle_length > f->cycle_room) {
+		struct adv_fabric_wait *cycle = realloc(f->cycle, f->cycle_length * sizeof(*cycle));
+
+		f->no_memory |= !cycle;
+		if (cycle) {
+			f->cycle = cycle;
+			f->cycle_room = f->cycle_length;
+			adv_fabric_find_deadlock(f, f->cycle, f->cycle_room);
+		}
+	}
+	f->deadlock_told = had != 0 && f->cycle_length != 0;
+	adv_fabric_at(f, f->now + f->config.check_deadlock, ADV_DUE_CHECK, 0);
+}
+
+static void start_transfer(struct adv_fabric *f, uint32_t job)
+{
+	struct adv_fabric_host *h = adv_fabric_start(f, job);
+
+	if (h)
+		adv_fabric_host_progress(f, h);
+}
+
+static void process_due(struct adv_fabric *f, uint32_t what)
+{
+	uint32_t i = what & ADV_DUE_INDEX;
+
+	switch ((enum adv_due)(what >> ADV_DUE_SHIFT)) {
+	case ADV_DUE_SENT:
+		finish_sending(f, i);
+		break;
+	case ADV_DUE_ARRIVE:
+		deliver_frame(f, i);
+		break;
+	case ADV_DUE_PAUSE:
+		pause_takes_effect(f, i);
+		break;
+	case ADV_DUE_SWITCH:
+		switch_timer(f, i);
+		break;
+	case ADV_DUE_HOST:
+		adv_fabric_host_timer(f, &f->host[i], f->now);
+		break;
+	case ADV_DUE_DRAIN:
+		adv_fabric_host_drain(f, &f->host[i]);
+		break;
+	case ADV_DUE_REPEAT:
+		adv_fabric_input_repeat(&f->host[i]);
+		adv_fabric_host_send(f, &f->host[i]);
+		break;
+	case ADV_DUE_STORM:
+		adv_fabric_storm_event(f, &f->storm[i]);
+		adv_fabric_host_send(f, &f->host[f->storm[i].host]);
+		break;
+	case ADV_DUE_START:
+		start_transfer(f, i);
+		break;
+	case ADV_DUE_FAILED:
+		adv_fabric_failed(f, i);
+		break;
+	case ADV_DUE_CABLE:
+		adv_fabric_cable(f, i);
+		break;
+	case ADV_DUE_CHECK:
+		check_deadlock(f);
+		break;
+	case ADV_DUE_SAMPLE:
+		adv_fabric_at(f, f->now + f->sample, ADV_DUE_SAMPLE, 0);
+		adv_fabric_tell(
+			f, &(struct adv_fabric_event){.at = f->now, .kind = ADV_FABRIC_SAMPLE});
+		break;
+	}
+}
+
+void adv_fabric_process(struct adv_fabric *f, const struct adv_calendar_event *event)
+{
+	f->now = event->at;
+	f->events++;
+	adv_fabric_look_ahead(f);
+	process_due(f, event->what);
+}
+
+bool adv_fabric_new_deadlock(struct adv_fabric *f)
+{
+	if (!f->cycle_length || f->deadlock_told)
+		return false;
+	f->deadlock_told = true;
+	return true;
+}

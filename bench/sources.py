@@ -24,6 +24,7 @@ FABRIC_PORT = 47592
 IPERF_PORT = 5201
 QPERF_PORT = 19765
 STREAM_PORT = 7471
+IWARP_OPTIONS = {"iwarp": (), "iwarp-crc": ("--iwarp", "crc=require")}
 
 
 class Unavailable(Exception):
@@ -110,13 +111,14 @@ class Bench:
 
     def perftest(self, column, link, *command):
         """Returns a column of perftest's report: bytes, iterations, then the measurements."""
-        options = []
-        if link == "iwarp":
-            options = ["--transport", "iwarp"]
+        if link in IWARP_OPTIONS:
+            options = ["--transport", "iwarp", *IWARP_OPTIONS[link]]
         elif self.has_shm():
             options = [] if link == "shm" else ["--no-shm"]
         elif link == "shm":
             raise Unavailable("this build has no shared-memory link")
+        else:
+            options = []
         env = {}
         if self.idle_qps:
             env = {"LD_PRELOAD": str(self.lab.build / "bench" / "libidle_qps.so"),

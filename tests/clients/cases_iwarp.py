@@ -11,11 +11,12 @@ from harness import Failure, case, need_tool
 IWARP = {"ADVERB_TRANSPORT": "iwarp"}
 
 
-def iwarp_pair(lab, server, client, port, seconds=60, env=None):
-    """Runs both ends, which must succeed; returns their outputs. The listener is a TCP socket."""
+def iwarp_pair(lab, server, client, port, seconds=60, env=None, there=()):
+    """Runs both ends, which must succeed; returns their outputs. The listener is a TCP socket. there: the prefix of
+    the server's host."""
     env = dict(IWARP, **(env or {}))
-    one = lab.start(server, prefix=LINES, env=env)
-    lab.wait_until(lambda: not one.running() or is_listening(lab, port), 30, f"a listener at {port}")
+    one = lab.start(server, prefix=[*there, *LINES], env=env)
+    lab.wait_until(lambda: not one.running() or is_listening(lab, port, there), 30, f"a listener at {port}")
     two = lab.start(client, prefix=LINES, env=env)
     try:
         client_out = two.expect(0, seconds)
@@ -27,13 +28,10 @@ def iwarp_pair(lab, server, client, port, seconds=60, env=None):
                       f"{two.describe()}") from None
 
 
-def is_listening(lab, port):
+def is_listening(lab, port, there=()):
     """Whether a TCP socket listens at the port: adverbd has the listeners."""
-    for table in ("/proc/self/net/tcp", "/proc/self/net/tcp6"):
-        with open(table, encoding="ascii") as lines:
-            if any(f":{port:04X} " in line and " 0A " in line for line in lines):
-                return True
-    return False
+    tables = lab.run([*there, "cat", "/proc/self/net/tcp", "/proc/self/net/tcp6"], adverb=False)
+    return any(f":{port:04X} " in line and " 0A " in line for line in tables.splitlines())
 
 
 @case("iwarp", "devinfo")

@@ -104,6 +104,7 @@ class Lab:
         self.is_root = os.environ.get("ADVERB_LAB_ROOT") == "1"
         self.count = 0
         self.processes = []
+        self.everywhere = {}  # environment variables of all programs
 
     def client(self, name):
         """Returns the path of a test program of this folder."""
@@ -115,6 +116,7 @@ class Lab:
         keep.setdefault("ADVERB_LOG", "error")
         keep.update(LC_ALL="C", HOME=str(self.dir), XDG_RUNTIME_DIR=str(self.dir))
         keep["PATH"] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+        keep.update(self.everywhere)
         keep.update(extra or {})
         return keep
 

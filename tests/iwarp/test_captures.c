@@ -19,6 +19,7 @@ static const struct file {
 	{"siw-crc", true, 3, 1, {63, 12, 67, 74}},
 	{"siw-p2p", false, 3, 1, {65, 12, 67, 74}},
 	{"siw-errors", false, 3, 0, {3, 1, 0, 3, 0, 0, 0, 3}},
+	{"nvme-siw", false, 3, 0, {134, 3, 71, 90, 24}},
 };
 
 /* Checks a Terminate of siw-errors: one connection each had a wrong STag in a WRITE and in a READ,

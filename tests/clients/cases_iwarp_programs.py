@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Cases of other groups whose programs connect RC queue pairs by librdmacm: the same, on iWARP devices."""
+
+import cases_cm
+import cases_netns
+import cases_nfs  # noqa: F401
+import cases_nvme
+import cases_rsocket  # noqa: F401
+import reports
+from cases_iwarp import IWARP, iwarp_pair
+from harness import CASES, Failure, case
+
+# Not among them: what needs UD (udaddy, mckey, udpong), XRC, atomics, immediate data, the packets of RoCE, or no TCP;
+# nfs/timeout: replies complete when the kernel has taken them, so a client that takes none is noticed later.
+TRIES = 4
+SAME = [
+    "cm/rping-persistent",
+    "nfs/chunks", "nfs/idle", "nfs/reverse",
+    "nvme/add-remove", "nvme/config", "nvme/ipv4", "nvme/reconnect",
+    "rsocket/rcopy", "rsocket/refused",
+    "rsocket/riostream-async", "rsocket/riostream-blocking", "rsocket/riostream-latency",
+    "rsocket/riostream-nonblocking", "rsocket/rstream-async", "rsocket/rstream-async-blocking",
+    "rsocket/rstream-blocking", "rsocket/rstream-ipv6", "rsocket/rstream-latency", "rsocket/rstream-no-inline",
+    "rsocket/rstream-nonblocking", "rsocket/rstream-small-buffers",
+]
+
+
+def register(name):
+    function, seconds = CASES[name]
+
+    @case("iwarp-programs", name.replace("/", "-"), seconds)
+    def run(lab):
+        lab.everywhere = IWARP
+        function(lab)
+
+
+for one in SAME:
+    register(one)
+
+
+@case("iwarp-programs", "nvme-invalidate")
+def invalidate(lab):
+    """Each command has a key of its own, which the target's response invalidates."""
+    lab.everywhere = IWARP
+    target = cases_nvme.serve(lab, "-n", "ram:16MiB")
+    for options in (["-b", "8KiB", "-i", "2"], ["-b", "64KiB"]):
+        lab.run(cases_nvme.host(lab, "verify", "--invalidate", "-Q", "32", "--size", "1MiB", *options))
+    cases_nvme.end(target)
+
+
+def register_perftest(name, command):
+    @case("iwarp-programs", f"perftest-{name}")
+    def run(lab):
+        """The client connects a second time, and crashes if the server does not listen again yet: it gets more tries."""
+        words = [*command, "-R", "-F", "-n", "200"]
+        for left in reversed(range(TRIES)):
+            try:
+                text = iwarp_pair(lab, words, [*words, "127.0.0.1"], 18515)[1]
+                break
+            except Failure as failure:
+                if not left or "exit status -11" not in str(failure):
+                    raise
+        rows = reports.perftest_rows(text.replace("-nan", "0"))
+        if len(rows) != 1:
+            raise Failure(f"not one row of results:\n{text}")
+
+
+# On iWARP, ib_send_bw waits for credits of its server, and with -e for an event that nothing causes.
+EVENTS = {"events": ["ib_write_bw", "-e"]}
+
+for one_name, one_command in {**cases_cm.PERFTEST, **EVENTS}.items():
+    if not one_name.startswith(("atomic", "ud")):
+        register_perftest(one_name, one_command)
+
+
+def register_two_hosts(family):
+    @case("iwarp-programs", f"two-hosts-ipv{family}", seconds=180)
+    def run(lab):
+        """Each host has an adverbd of its own."""
+        there = cases_netns.two_hosts(lab, 1500)
+        server, own = cases_netns.ADDRESSES[family][1], cases_netns.ADDRESSES[family][0]
+        kind = "ip" if family == "4" else "ipv6"
+        for port, one, other in (
+                (7174, f"rping -s -a {server} -V -C 10", f"rping -c -a {server} -V -C 10"),
+                (7174, f"rping -s -a {server} -V -C 3 -S 65000", f"rping -c -a {server} -I {own} -V -C 3 -S 65000"),
+                (7471, f"ucmatose -b {server} -f {kind} -S 3000 -C 20 -c 5",
+                 f"ucmatose -s {server} -b {own} -f {kind} -S 3000 -C 20 -c 5"),
+                (7471, f"rdma_server -s {server}", f"rdma_client -s {server}"),
+                (7471, f"rstream -b {server} -f {kind} -S 70000 -C 5 -I 3 -T v",
+                 f"rstream -s {server} -f {kind} -S 70000 -C 5 -I 3 -T v")):
+            iwarp_pair(lab, one.split(), other.split(), port, there=there)
+
+
+for one_family in ("4", "6"):
+    register_two_hosts(one_family)

@@ -96,19 +96,23 @@ static void test_late(void **state)
 
 	all.away = true;
 	read_from_a(1, 64 * KIB);
-	assert_int_equal(carry(all.b, all.a), 1);
+	end_op(all.b, IBV_WR_RDMA_READ, 2, all.rb, 64 * KIB, 64 * KIB, all.ra, 64 * KIB);
+	assert_int_equal(carry(all.b, all.a), 2);
 	end = all.b->qp->req.max_psn;
-	assert_int_equal(adv_engine_tx(all.a->node->e, all.net->now, &batch), 1);
+	assert_int_equal(adv_engine_tx(all.a->node->e, all.net->now, &batch), 2);
 	all.net->now += adv_retransmit_timeout_ns(all.b->qp) + US;
 	adv_engine_expire(all.b->node->e, all.net->now);
 	assert_true(all.b->qp->req.unanswered);
 	assert_int_equal(all.b->qp->req.next_psn, all.b->qp->req.una_psn);
 	deliver(all.b, &batch.packet[0]);
 	assert_int_equal(all.b->qp->req.next_psn, end);
+	deliver(all.b, &batch.packet[1]);
+	assert_int_equal(all.b->qp->req.next_psn, end);
 	assert_int_equal(all.b->qp->req.una_psn, end);
 	end_poll(all.b);
 	expect_send(all.b, 0, 1, IBV_WC_SUCCESS);
-	expect_pattern(all.rb, 0, 64 * KIB, 1, 0);
+	expect_send(all.b, 1, 2, IBV_WC_SUCCESS);
+	expect_pattern(all.rb, 0, 128 * KIB, 1, 0);
 }
 
 /* ---- wrong packets ---- */
@@ -153,12 +157,14 @@ static void test_wrong_lengths(void **state)
 		{ADV_OP_ACKNOWLEDGE, 64 * KIB, 15, false, true},
 		{ADV_OP_ATOMIC_ACKNOWLEDGE, 64 * KIB, 15, false, true},
 		{ADV_OP_READ_REQUEST, 64 * KIB, 15, false, true},
+		{ADV_OP_ATOMIC_WRITE, 8, 1, false, true},
 	};
 
 	for (unsigned i = 0; i < ADV_ARRAY_SIZE(wrong); i++) {
 		memset(all.rb->buf, 7, ROOM);
 		read_from_a(1, 64 * KIB);
-		assert_int_equal(carry(all.b, all.a), 1);
+		read_from_a(2, 64 * KIB);
+		assert_int_equal(carry(all.b, all.a), 2);
 		deliver_wrong(wrong[i].op, wrong[i].length, wrong[i].more, wrong[i].source);
 		end_poll(all.b);
 		assert_int_equal(counters_of(all.b)->rx_malformed, wrong[i].malformed);

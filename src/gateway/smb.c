@@ -5,6 +5,7 @@
 #include "gateway/command.h"
 #include "gateway/options.h"
 #include "gateway/serve.h"
+#include "gateway/smb_reverse.h"
 #include "gateway/smb_session.h"
 
 #define SMB_PORT "445"
@@ -26,8 +27,18 @@ static void request(void *user, struct adv_device *d, struct rdma_cm_id *id,
 	adv_smb_session_accept(user, d, id, param);
 }
 
+static bool reverse_device(void *user, struct adv_device *d)
+{
+	d->user = adv_gateway_buffers_create(user, d->pd, adv_smb_reverse_retry);
+	return d->user != NULL;
+}
+
 static const struct adv_connections_ops forward_ops = {device, device_gone, request};
+static const struct adv_connections_ops reverse_ops = {reverse_device, device_gone, NULL};
+
 static const struct adv_gateway_service forward = {"SMB", &forward_ops, NULL, adv_smb_close_all};
+static const struct adv_gateway_service reverse = {"SMB", &reverse_ops, adv_smb_reverse_accept,
+						   adv_smb_reverse_close_all};
 
 int adv_gateway_smb_main(int argc, char **argv)
 {
@@ -42,5 +53,5 @@ int adv_gateway_smb_main(int argc, char **argv)
 	g.buffer_bytes = o.buffer_bytes;
 	g.session_max = o.connections;
 	g.timeout_ms = o.timeout_ms;
-	return adv_gateway_serve(&g, &forward, &at, &to);
+	return adv_gateway_serve(&g, o.reverse ? &reverse : &forward, &at, &to);
 }

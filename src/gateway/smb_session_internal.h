@@ -3,6 +3,7 @@
 #define ADV_GATEWAY_SMB_SESSION_INTERNAL_H
 
 #include "gateway/smb_direct.h"
+#include "gateway/smb_memory.h"
 #include "gateway/smb_session.h"
 #include "smb2/requests.h"
 #include "ulp/stream.h"
@@ -20,11 +21,6 @@ struct adv_smb_session {
 	struct adv_list requests; /* struct adv_smb_request, until the server has them */
 	char peer[64];
 };
-
-/* Returns memory for a reassembled message; NULL: there is as much as the gateway may use. */
-uint8_t *adv_smb_message_get(struct adv_gateway *g, size_t length);
-/* Frees it. The caller starts the task that gives memory to waiting messages. */
-void adv_smb_message_put(struct adv_gateway *g, uint8_t *message, size_t length);
 
 /* Ends the connections of a session. why: for a message, or NULL. */
 void adv_smb_session_end(struct adv_smb_session *s, const char *why);

@@ -4,12 +4,13 @@ hostile ones. ADVERB_GATEWAY names another program, such as one that is built wi
 
 import os
 import pathlib
+import socket
 import time
 
 from cases_nfs import processor_ticks, status
 from harness import Failure, Skip, case
 
-PORT, SERVER_PORT = 445, 4450
+PORT, SERVER_PORT, REVERSE_PORT = 445, 4450, 4451
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -49,6 +50,45 @@ def messages(lab):
     gateway = start_gateway(lab)
     print(lab.run(client(lab, "-n", "100")).strip())
     end(gateway)
+
+
+def start_reverse(lab, *options):
+    """Starts a gateway from TCP to the gateway that start_gateway() started."""
+    return lab.start_server([program(lab), "smb", "--reverse", "--listen", f"127.0.0.1:{REVERSE_PORT}", "--to",
+                             f"127.0.0.1:{PORT}", *options], "SMB over TCP at")
+
+
+def tcp_client(operations, seed=1):
+    return ["python3", HERE / "smb_tcp_client.py", REVERSE_PORT, operations, seed]
+
+
+GARBAGE = (b"", b"\0", b"\0\0\0\x28" + bytes(40), b"\0\0\0\x28\0", b"\x85\0\0\0", b"\0\xff\xff\xff", b"\xff" * 100,
+           b"\0\0\0\0", b"\0\0\0\x70\xfeSMB" + b"\xff" * 108)
+
+
+@case("smb", "reverse")
+def reverse(lab):
+    """A client over TCP through both directions: messages of many lengths, and reads and writes at random. Then records
+    that are no messages, and the end of the connection between the gateways, which ends the client's."""
+    start_server(lab)
+    gateway = start_gateway(lab)
+    other = start_reverse(lab)
+    print(lab.run(tcp_client(60), adverb=False).strip())
+    counters = dict(line.split() for line in lab.run([lab.adverb, "stat"], adverb=False).splitlines()
+                    if len(line.split()) == 2)
+    for name in ("rx_read_requests", "rx_write_requests"):
+        if int(counters[name]) < 10:
+            raise Failure(f"{name} {counters[name]}: the data of large requests did not move by RDMA")
+    for data in GARBAGE:
+        with socket.create_connection(("127.0.0.1", REVERSE_PORT), timeout=30) as connection:
+            connection.sendall(data)
+    with socket.create_connection(("127.0.0.1", REVERSE_PORT), timeout=30) as connection:
+        lab.wait_until(lambda: other.output().count("connected\n") > len(GARBAGE), 30, "the gateway has connected")
+        gateway.popen.terminate()
+        if connection.recv(1):
+            raise Failure("the connection of the client did not end")
+    gateway.expect(0, 30)
+    end(other)
 
 
 @case("smb-long", "lossy", seconds=600)

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "gateway/smb_reverse.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gateway/smb_memory.h"
+#include "gateway/smb_reverse_internal.h"
+
+enum { READ_WRITE_SIZE = 1 << 20 }; /* the longest RDMA transfer of a request, bytes */
+
+static void close_stream(struct adv_smb_reverse *s)
+{
+	struct adv_stream *stream = s->stream;
+
+	s->stream = NULL;
+	if (stream)
+		adv_stream_close(stream);
+}
+
+/* --- the server --- */
+
+static void resume_stream(struct adv_smb_reverse *s)
+{
+	if (s->starved && s->stream) {
+		s->starved = false;
+		adv_stream_resume(s->stream);
+	}
+}
+
+static void ready(void *user, struct adv_device *d)
+{
+	struct adv_smb_reverse *s = user;
+
+	s->device = d;
+	s->buffers = d->user;
+	resume_stream(s);
+}
+
+static uint8_t *message_buffer(void *user, size_t length)
+{
+	struct adv_smb_reverse *s = user;
+
+	return adv_smb_message_get(s->gateway, length);
+}
+
+static void message_dropped(void *user, uint8_t *message, size_t length)
+{
+	struct adv_smb_reverse *s = user;
+
+	adv_smb_message_put(s->gateway, message, length);
+	adv_loop_defer(s->gateway->loop, &s->buffers->retry);
+}
+
+static void message(void *user, uint8_t *m, size_t length)
+{
+	struct adv_smb_reverse *s = user;
+
+	if (s->closing || !s->stream)
+		message_dropped(s, m, length);
+	else
+		adv_smb_reverse_response(s, m, length);
+}
+
+static void closed(void *user, const char *reason)
+{
+	struct adv_smb_reverse *s = user;
+
+	if (!s->closing)
+		fprintf(stderr, "%s: the connection to %s %s%s%s\n", s->peer,
+			s->gateway->server_name, s->device ? "has ended" : "cannot be made",
+			reason ? ": " : "", reason ? reason : "");
+	s->closing = true;
+	close_stream(s);
+	adv_smb_reverse_free_calls(s);
+	adv_list_del(&s->link);
+	s->gateway->session_count--;
+	printf("%s: disconnected\n", s->peer);
+	fflush(stdout);
+	free(s);
+}
+
+static const struct adv_smb_direct_ops direct_ops = {ready, message_buffer, message,
+						     message_dropped, closed};
+
+/* --- the client --- */
+
+static uint8_t *buffer(void *user, size_t length)
+{
+	struct adv_smb_reverse *s = user;
+	uint8_t *b = s->buffers ? adv_nvme_buffers_get(s->buffers->calls, length) : NULL;
+
+	s->starved = b == NULL;
+	return b;
+}
+
+static void dropped(void *user, uint8_t *b, size_t size)
+{
+	struct adv_smb_reverse *s = user;
+
+	adv_gateway_put_call(s->buffers, b, size);
+}
+
+static void record(void *user, uint8_t *b, size_t size, size_t length)
+{
+	struct adv_smb_reverse *s = user;
+
+	if (s->closing)
+		dropped(s, b, size);
+	else
+		adv_smb_reverse_call(s, b, size, length);
+}
+
+static void lost(void *user, int err)
+{
+	struct adv_smb_reverse *s = user;
+
+	close_stream(s);
+	adv_smb_reverse_end(s, err ? strerror(err) : NULL);
+}
+
+static const struct adv_stream_ops stream_ops = {NULL,	  buffer, record,
+						 dropped, lost,	  ADV_STREAM_SMB};
+
+/* --- the beginning and the end --- */
+
+void adv_smb_reverse_retry(struct adv_task *t)
+{
+	struct adv_gateway_buffers *b = adv_container_of(t, struct adv_gateway_buffers, retry);
+
+	adv_list_for_each(struct adv_smb_reverse, s, &b->gateway->sessions, link) {
+		if (s->closing)
+			continue;
+		/* The memory of messages is not that of a device. */
+		adv_smb_direct_resume(s->direct);
+		if (s->buffers == b)
+			resume_stream(s);
+	}
+}
+
+static void name_peer(struct adv_smb_reverse *s, int fd)
+{
+	struct sockaddr_storage sa;
+	socklen_t len = sizeof(sa);
+
+	if (getpeername(fd, (struct sockaddr *)&sa, &len) != 0 ||
+	    getnameinfo((struct sockaddr *)&sa, len, s->peer, sizeof(s->peer), NULL, 0,
+			NI_NUMERICHOST) != 0)
+		strcpy(s->peer, "unknown");
+}
+
+/* Makes a session, whose stream has the descriptor. NULL and errno. */
+static struct adv_smb_reverse *new_session(struct adv_gateway *g, struct adv_connections *c, int fd)
+{
+	struct adv_smb_reverse *s = NULL;
+	struct adv_smb_direct_config config = {
+		.ops = &direct_ops,
+		.longest = ADV_GATEWAY_MESSAGE_MAX,
+		.read_write_size = READ_WRITE_SIZE,
+		.timeout_ms = g->timeout_ms,
+	};
+
+	if (g->session_count >= g->session_max)
+		errno = EUSERS;
+	else
+		s = config.user = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	s->gateway = g;
+	adv_list_init(&s->calls);
+	name_peer(s, fd);
+	s->direct =
+		adv_smb_direct_connect(g->loop, c, (const struct sockaddr *)&g->server, &config);
+	if (!s->direct) {
+		free(s);
+		return NULL;
+	}
+	adv_list_add_tail(&g->sessions, &s->link);
+	g->session_count++;
+	return s;
+}
+
+void adv_smb_reverse_accept(struct adv_gateway *g, struct adv_connections *c, int fd)
+{
+	struct adv_smb_reverse *s = new_session(g, c, fd);
+
+	if (!s) {
+		fprintf(stderr, "a connection is refused: %s\n", strerror(errno));
+		close(fd);
+		return;
+	}
+	printf("%s: connected\n", s->peer);
+	fflush(stdout);
+	s->stream = adv_stream_accepted(g->loop, fd, g->timeout_ms, ADV_GATEWAY_MESSAGE_MAX,
+					&stream_ops, s);
+	if (!s->stream) {
+		close(fd);
+		adv_smb_reverse_end(s, "no memory");
+	}
+}
+
+void adv_smb_reverse_close_all(struct adv_gateway *g)
+{
+	adv_list_for_each(struct adv_smb_reverse, s, &g->sessions, link)
+		adv_smb_reverse_end(s, NULL);
+}

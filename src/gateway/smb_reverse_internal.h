@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef ADV_GATEWAY_SMB_REVERSE_INTERNAL_H
+#define ADV_GATEWAY_SMB_REVERSE_INTERNAL_H
+
+#include "gateway/smb_direct.h"
+#include "gateway/smb_reverse.h"
+#include "smb2/offload.h"
+#include "ulp/stream.h"
+
+struct adv_smb_reverse {
+	struct adv_list link; /* gateway->sessions */
+	struct adv_gateway *gateway;
+	struct adv_device *device;	     /* NULL: not connected to the server yet */
+	struct adv_gateway_buffers *buffers; /* of the device */
+	struct adv_smb_direct *direct;
+	struct adv_stream *stream; /* NULL: the client is gone */
+	bool closing;
+	bool starved;	       /* the stream waits for memory */
+	bool offload;	       /* the server has chosen a dialect with RDMA channels */
+	struct adv_list calls; /* struct adv_smb_reverse_call */
+	unsigned call_count;
+	char peer[64];
+};
+
+/* Ends the connections of a session. why: for a message, or NULL. */
+void adv_smb_reverse_end(struct adv_smb_reverse *s, const char *why);
+
+/* A message of the client, in a buffer for calls: sends it to the server. */
+void adv_smb_reverse_call(struct adv_smb_reverse *s, uint8_t *buffer, size_t size, size_t length);
+/* A message of the server, from adv_smb_message_get(): sends it to the client. */
+void adv_smb_reverse_response(struct adv_smb_reverse *s, uint8_t *message, size_t length);
+/* Frees all calls. The connections are gone. */
+void adv_smb_reverse_free_calls(struct adv_smb_reverse *s);
+
+#endif

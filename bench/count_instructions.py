@@ -34,7 +34,7 @@ GROWTH = 1.10
 # from run to run, because either the program or the background thread receives.
 IDLE_COST = 0.2
 SAMPLES = 12
-GOALS = {"poll-empty": 250}  # of all instructions
+GOALS = {"poll-empty": 150}  # of all instructions
 LIBRARY, PROGRAM = "libibverbs.so", "instructions"
 
 # name: title, functions that must have run

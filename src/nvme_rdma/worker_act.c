@@ -13,6 +13,7 @@ struct step {
 
 /* What the worker carries out between two looks at the target. */
 struct round {
+	uint64_t now; /* read once for all of them: a look at the clock takes as long as a step */
 	unsigned count, executed, fetches, responses;
 	struct step steps[ACTIONS];
 	struct {
@@ -49,36 +50,36 @@ static uint8_t *blocks_to_write(const struct adv_nvme_request *request)
 
 /* Has the data of a Read sent from its blocks, or that of a Write put there. False: it needs a
  * buffer. The caller holds the shared lock. */
-static bool use_blocks(struct adv_nvme_request *request)
+static bool use_blocks(struct adv_nvme_request *request, uint64_t now)
 {
 	uint8_t *blocks = blocks_to_read(request);
 
 	if (blocks) {
 		adv_nvme_backend_fetch(request->io.backend, &request->io);
-		adv_nvme_request_buffered(request, adv_clock_ns(), blocks);
+		adv_nvme_request_buffered(request, now, blocks);
 		return true;
 	}
 	blocks = blocks_to_write(request);
 	if (blocks)
-		adv_nvme_request_placed(request, adv_clock_ns(), blocks);
+		adv_nvme_request_placed(request, now, blocks);
 	return blocks != NULL;
 }
 
 /* Provides a buffer, unless none is free. The caller holds the shared lock. */
-static bool give_buffer(struct adv_nvme_worker *w, struct adv_nvme_request *request)
+static bool give_buffer(struct adv_nvme_worker *w, struct adv_nvme_request *request, uint64_t now)
 {
 	uint8_t *buffer = adv_nvme_buffers_get(w->buffers, request->buffer_length);
 
 	if (buffer)
-		adv_nvme_request_buffered(request, adv_clock_ns(), buffer);
+		adv_nvme_request_buffered(request, now, buffer);
 	return buffer != NULL;
 }
 
-static void give_buffers(struct adv_nvme_worker *w)
+static void give_buffers(struct adv_nvme_worker *w, uint64_t now)
 {
 	adv_list_for_each_safe(struct adv_nvme_request, r, &w->waiting, link) {
 		adv_list_del(&r->link);
-		if (!give_buffer(w, r)) {
+		if (!give_buffer(w, r, now)) {
 			adv_list_add(&w->waiting, &r->link);
 			return;
 		}
@@ -86,11 +87,11 @@ static void give_buffers(struct adv_nvme_worker *w)
 }
 
 /* The caller holds the shared lock. */
-static void provide(struct adv_nvme_worker *w, struct adv_nvme_request *request)
+static void provide(struct adv_nvme_worker *w, struct adv_nvme_request *request, uint64_t now)
 {
-	if (use_blocks(request))
+	if (use_blocks(request, now))
 		return;
-	if (!adv_list_empty(&w->waiting) || !give_buffer(w, request))
+	if (!adv_list_empty(&w->waiting) || !give_buffer(w, request, now))
 		adv_list_add_tail(&w->waiting, &request->link);
 }
 
@@ -113,21 +114,22 @@ static void fetch_blocks(const struct adv_nvme_request *request)
  * out here. False: there are none. */
 static bool take(struct adv_nvme_worker *w, struct round *r)
 {
-	uint64_t now = r->executed ? adv_clock_ns() : 0;
 	struct step s;
 
+	if (r->executed)
+		r->now = adv_clock_ns();
 	pthread_mutex_lock(&w->shared->lock);
 	for (unsigned i = 0; i < r->executed; i++)
-		adv_nvme_request_executed(r->ended[i].request, now, r->ended[i].status);
+		adv_nvme_request_executed(r->ended[i].request, r->now, r->ended[i].status);
 	r->count = r->executed = r->fetches = r->responses = 0;
-	give_buffers(w);
+	give_buffers(w, r->now);
 	while (r->count + r->fetches + r->responses < ACTIONS &&
 	       (s.action = adv_nvme_outbox_next(&w->outbox, &s.queue, &s.request)) !=
 		       ADV_NVME_ACTION_NONE) {
 		if (s.action == ADV_NVME_ACTION_RELEASE) {
 			release(w, s.request);
 		} else if (s.action == ADV_NVME_ACTION_BUFFER) {
-			provide(w, s.request);
+			provide(w, s.request, r->now);
 		} else if (s.action == ADV_NVME_ACTION_FETCH) {
 			r->fetch[r->fetches++] = s.request;
 		} else if (s.action == ADV_NVME_ACTION_RESPOND) {
@@ -187,6 +189,7 @@ void adv_nvme_worker_act(struct adv_nvme_worker *w)
 {
 	struct round r;
 
+	r.now = adv_clock_ns();
 	r.executed = 0;
 	while (take(w, &r)) {
 		/* Before the steps: one of them may free a connection. */

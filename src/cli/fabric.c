@@ -106,14 +106,12 @@ static const struct argp cable_argp = {NULL,
 
 int adv_fabric_cable_main(int argc, char **argv)
 {
-	struct adv_port_message m = {.type = ADV_PORT_CABLE};
 	struct change c = {.cable = NULL};
-	int fd[ADV_FABRIC_CALL_FDS];
 
 	if (adv_command_parse(&cable_argp, argc, argv, 0, &c) != 0)
 		return ADV_EXIT_USAGE;
-	snprintf(m.text, sizeof(m.text), "%s %s", c.cable, c.what);
-	return adv_fabric_call("adverb fabric cable", &m, -1, fd) ? 0 : ADV_EXIT_FAILED;
+	return adv_fabric_change_cable("adverb fabric cable", c.cable, c.what) ? 0
+									       : ADV_EXIT_FAILED;
 }
 
 /* ---- rsh ---- */
@@ -189,6 +187,7 @@ static const struct adv_command commands[] = {
 	{"status", "Show queues, pauses, marks, drops and programs", adv_fabric_status_main},
 	{"top", "Show the same, live", adv_fabric_top_main},
 	{"cable", "Take a cable down or up, or let it lose frames", adv_fabric_cable_main},
+	{"capture", "Capture the frames at a port or at a host", adv_fabric_capture_main},
 	{"down", "End the emulator", adv_fabric_down_main},
 	{"rsh", "Run a command on a host, for launchers", adv_fabric_rsh_main},
 	{NULL, NULL, NULL},

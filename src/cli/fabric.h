@@ -9,6 +9,7 @@ int adv_fabric_up_main(int argc, char **argv);
 int adv_fabric_status_main(int argc, char **argv);
 int adv_fabric_top_main(int argc, char **argv);
 int adv_fabric_cable_main(int argc, char **argv);
+int adv_fabric_capture_main(int argc, char **argv);
 int adv_fabric_down_main(int argc, char **argv);
 int adv_fabric_rsh_main(int argc, char **argv);
 

@@ -23,7 +23,7 @@ static void explain(const char *who, int error, const char *text)
 		fprintf(stderr, "%s: the emulator: %s\n", who, strerror(error));
 }
 
-bool adv_fabric_call(const char *who, struct adv_port_message *m, int send_fd,
+int adv_fabric_begin(const char *who, struct adv_port_message *m, int send_fd,
 		     int fd[ADV_FABRIC_CALL_FDS])
 {
 	int sock = adv_port_dial();
@@ -36,12 +36,34 @@ bool adv_fabric_call(const char *who, struct adv_port_message *m, int send_fd,
 		error = adv_port_receive(sock, m, fd, ADV_FABRIC_CALL_FDS, true);
 	if (!error)
 		error = (int)m->error;
+	if (!error)
+		return sock;
 	if (sock >= 0)
 		close(sock);
-	if (!error)
-		return true;
 	explain(who, error, m->text);
-	return false;
+	return -1;
+}
+
+bool adv_fabric_call(const char *who, struct adv_port_message *m, int send_fd,
+		     int fd[ADV_FABRIC_CALL_FDS])
+{
+	int sock = adv_fabric_begin(who, m, send_fd, fd);
+
+	if (sock >= 0)
+		close(sock);
+	return sock >= 0;
+}
+
+bool adv_fabric_change_cable(const char *who, const char *cable, const char *what)
+{
+	struct adv_port_message m = {.type = ADV_PORT_CABLE};
+	int fd[ADV_FABRIC_CALL_FDS];
+
+	if (snprintf(m.text, sizeof(m.text), "%s %s", cable, what) >= (int)sizeof(m.text)) {
+		fprintf(stderr, "%s: the name of the cable is too long\n", who);
+		return false;
+	}
+	return adv_fabric_call(who, &m, -1, fd);
 }
 
 /* ---- entering a host ---- */

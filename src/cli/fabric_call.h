@@ -18,6 +18,14 @@
 bool adv_fabric_call(const char *who, struct adv_port_message *m, int send_fd,
 		     int fd[ADV_FABRIC_CALL_FDS]);
 
+/* As adv_fabric_call(), but returns the connection, which the caller closes; -1 on failure. */
+int adv_fabric_begin(const char *who, struct adv_port_message *m, int send_fd,
+		     int fd[ADV_FABRIC_CALL_FDS]);
+
+/* Changes a cable of the fabric: `what` is up, down, loss=PERCENT% or drop=PERCENT%. On failure
+ * prints an error that begins with `who`, and returns false. */
+bool adv_fabric_change_cable(const char *who, const char *cable, const char *what);
+
 /* Moves this process, which must have one thread, to a host of the fabric: its network namespace
  * and its host name. On failure prints an error and returns false. */
 bool adv_fabric_enter(const char *who, const char *host);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "cli/fabric_call.h"
 #include "cli/json.h"
 #include "fault/name.h"
 #include "host/fault_exchange.h"
@@ -17,6 +18,7 @@
 struct options {
 	const char *command;
 	const char *plan;
+	const char *link; /* a cable of the emulated fabric; NULL: none */
 	bool has_pid;
 	bool has_slot;
 	bool cm;
@@ -49,13 +51,17 @@ static const struct argp_option argp_options[] = {
 	{"cm", 'c', NULL, 0, "Select adverbd: the connection manager's packets of all programs", 0},
 	{"all", 'a', NULL, 0, "Select all processes of your user (root: all users), and adverbd",
 	 0},
+	{"link", 'l', "CABLE", 0,
+	 "Select a cable of the emulated fabric, such as h3 or s1:4, as adverb fabric cable does; "
+	 "PLAN is down, or drop=PERCENT%",
+	 0},
 	{"json", 'j', NULL, 0, "Write JSON (show only)", 0},
 	{0},
 };
 
 static bool has_target(const struct options *o)
 {
-	return o->has_pid || o->has_slot || o->cm || o->all;
+	return o->has_pid || o->has_slot || o->cm || o->all || o->link;
 }
 
 static void check_options(struct options *o, struct argp_state *state)
@@ -76,7 +82,12 @@ static void check_options(struct options *o, struct argp_state *state)
 	if (!has_target(o) && strcmp(o->command, "show") == 0)
 		o->all = true;
 	if (!has_target(o))
-		argp_error(state, "a target is needed: --pid PID, --slot N, --cm or --all");
+		argp_error(state,
+			   "a target is needed: --pid PID, --slot N, --cm, --all or --link CABLE");
+	if (o->link && (o->has_pid || o->has_slot || o->cm || o->all))
+		argp_error(state, "--link excludes the other targets");
+	if (o->link && strcmp(o->command, "show") == 0)
+		argp_error(state, "adverb fabric top shows the cables");
 	if (o->has_pid + o->has_slot + o->all > 1 || (o->all && o->cm))
 		argp_error(state,
 			   "--pid, --slot and --all exclude each other, and --all includes --cm");
@@ -100,6 +111,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'a':
 		o->all = true;
+		return 0;
+	case 'l':
+		o->link = arg;
 		return 0;
 	case 'j':
 		o->json = true;
@@ -132,6 +146,7 @@ static const struct argp argp = {
 	"Examples:\n"
 	"  adverb fault set --pid 4711 'drop=1%; delay=2ms'\n"
 	"  adverb fault set --all 'port-down=5s'\n"
+	"  adverb fault set --link s0:2 down\n"
 	"  adverb fault show\n"
 	"  adverb fault clear --all\n\n"
 	"All words of a plan: " ADV_DOC_DIR "/faults.md\n"
@@ -347,6 +362,10 @@ int adv_fault_main(int argc, char **argv)
 
 	if (adv_command_parse(&argp, argc, argv, 0, &o) != 0)
 		return ADV_EXIT_USAGE;
+	if (o.link)
+		return adv_fabric_change_cable("adverb fault", o.link, o.plan ? o.plan : "up")
+			       ? 0
+			       : ADV_EXIT_FAILED;
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return ADV_EXIT_FAILED;

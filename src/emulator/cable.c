@@ -46,17 +46,50 @@ static bool read_end(const struct adv_topology *t, const char **text, struct adv
 	return port < t->ports[end->node];
 }
 
-static uint32_t cable_at(const struct adv_topology *t, const struct adv_link_end *end)
+/* Returns the cable at *end, and sets which of its ends that is. UINT32_MAX: none. */
+static uint32_t cable_at(const struct adv_topology *t, const struct adv_link_end *end,
+			 unsigned *side)
 {
 	for (uint32_t i = 0; i < t->links; i++)
 		for (unsigned k = 0; k < 2; k++)
 			if (t->link[i].end[k].node == end->node &&
-			    t->link[i].end[k].port == end->port)
+			    t->link[i].end[k].port == end->port) {
+				*side = k;
 				return i;
+			}
 	return UINT32_MAX;
 }
 
-/* Reads "up", "down" or "loss=0.1%" as a probability in millionths. */
+/* Finds the cable that the first word of m->text names, and its end. *rest: the text behind the
+ * word. UINT32_MAX: there is none, and m->text has the reason. */
+static uint32_t named_cable(const struct adv_emulator *e, struct adv_port_message *m,
+			    const char **rest, unsigned *side)
+{
+	const struct adv_topology *t = e->config.topology;
+	struct adv_link_end end;
+	uint32_t cable = UINT32_MAX;
+
+	*rest = m->text;
+	if (read_end(t, rest, &end) && (**rest == ' ' || !**rest))
+		cable = cable_at(t, &end, side);
+	if (cable == UINT32_MAX)
+		snprintf(m->text, sizeof(m->text),
+			 "no such cable: expected h0 to h%u, or s0:0 to s%u:PORT", t->hosts - 1,
+			 t->switches ? t->switches - 1 : 0);
+	return cable;
+}
+
+int adv_emulator_find_cable(const struct adv_emulator *e, struct adv_port_message *m,
+			    uint32_t *cable, unsigned *end)
+{
+	const char *rest;
+
+	*cable = named_cable(e, m, &rest, end);
+	return *cable == UINT32_MAX ? ENOENT : 0;
+}
+
+/* Reads "up", "down", "loss=0.1%", or "drop=0.1%" as in fault plans, as a probability in
+ * millionths. */
 static bool read_change(const char *text, uint32_t *per_million)
 {
 	char why[ADV_UNITS_WHY];
@@ -65,7 +98,7 @@ static bool read_change(const char *text, uint32_t *per_million)
 	*per_million = strcmp(text, "down") == 0 ? MILLION : 0;
 	if (strcmp(text, "down") == 0 || strcmp(text, "up") == 0)
 		return true;
-	if (strncmp(text, "loss=", 5) != 0 ||
+	if ((strncmp(text, "loss=", 5) != 0 && strncmp(text, "drop=", 5) != 0) ||
 	    !adv_units_parse(ADV_UNIT_RATIO, text + 5, strlen(text + 5), &ratio, why) ||
 	    ratio > ADV_RATIO_ONE)
 		return false;
@@ -75,19 +108,14 @@ static bool read_change(const char *text, uint32_t *per_million)
 
 int adv_emulator_change_cable(struct adv_emulator *e, struct adv_port_message *m)
 {
-	const struct adv_topology *t = e->config.topology;
-	const char *text = m->text;
-	struct adv_link_end end;
 	uint32_t cable, per_million;
+	const char *rest;
+	unsigned side;
 
-	cable = read_end(t, &text, &end) && *text == ' ' ? cable_at(t, &end) : UINT32_MAX;
-	if (cable == UINT32_MAX) {
-		snprintf(m->text, sizeof(m->text),
-			 "no such cable: expected h0 to h%u, or s0:0 to s%u:PORT", t->hosts - 1,
-			 t->switches ? t->switches - 1 : 0);
+	cable = named_cable(e, m, &rest, &side);
+	if (cable == UINT32_MAX)
 		return ENOENT;
-	}
-	if (!read_change(text + 1, &per_million)) {
+	if (*rest != ' ' || !read_change(rest + 1, &per_million)) {
 		snprintf(m->text, sizeof(m->text), "expected up, down or loss=PERCENT%%");
 		return EINVAL;
 	}

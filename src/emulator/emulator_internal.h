@@ -9,6 +9,7 @@
 #include "emulator/network.h"
 #include "link/port.h"
 #include "link/ring.h"
+#include "link/tap_ring.h"
 #include "wire/slot.h"
 
 #define EMULATOR_TX_MIN	 65536u
@@ -61,6 +62,17 @@ struct emulator_host {
 	uint64_t rx_overrun;   /* frames for which a process had no room */
 };
 
+#define EMULATOR_CAPTURES 8
+
+/* A capture at one end of a cable. */
+struct emulator_capture {
+	const struct emulator_program *owner; /* the tool's connection; NULL: unused */
+	uint32_t link;
+	unsigned end;
+	struct adv_tap_memory *memory;
+	struct adv_tap_writer writer;
+};
+
 struct adv_emulator {
 	struct adv_emulator_config config;
 	struct adv_port_place place; /* that of host 0 */
@@ -80,6 +92,11 @@ struct adv_emulator {
 	struct emulator_program *written; /* programs with new frames in their ring */
 	struct emulator_frame *unused;
 	struct emulator_frame *lent; /* the frame of the last pull */
+	struct emulator_capture capture[EMULATOR_CAPTURES];
+	/* Frames that are captured at this virtual time, ps, have this time of day, ns; 0: there
+	 * was no capture yet. */
+	uint64_t capture_virtual;
+	uint64_t capture_day;
 };
 
 /* ---- programs.c ---- */
@@ -119,6 +136,24 @@ void adv_emulator_close(struct adv_emulator *e);
 /* Changes the cable that m->text names, such as "s1:4 down". 0, or errno with the reason in
  * m->text. */
 int adv_emulator_change_cable(struct adv_emulator *e, struct adv_port_message *m);
+
+/* Finds the cable and its end that m->text names, such as "s1:4". 0, or ENOENT with the reason in
+ * m->text. */
+int adv_emulator_find_cable(const struct adv_emulator *e, struct adv_port_message *m,
+			    uint32_t *cable, unsigned *end);
+
+/* ---- capture.c ---- */
+
+/* Begins a capture for a tool, which it names in m->text; m->first: bytes of each frame to keep. 0,
+ * and *fd is the memory of the ring, which the caller closes; m->count is its size. Otherwise
+ * errno, with the reason in m->text if it does not explain itself. */
+int adv_emulator_capture(struct adv_emulator *e, struct emulator_program *p,
+			 struct adv_port_message *m, int *fd);
+/* Ends the captures of a connection. */
+void adv_emulator_end_captures(struct adv_emulator *e, const struct emulator_program *p);
+/* See adv_fabric_external_ops. */
+void adv_emulator_seen(void *user, uint32_t link, unsigned end, bool out,
+		       const struct adv_packet *p);
 
 /* ---- state.c ---- */
 

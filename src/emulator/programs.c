@@ -222,7 +222,8 @@ static void deliver_frame(void *user, uint32_t host, const struct adv_fabric_fra
 	e->written = p;
 }
 
-const struct adv_fabric_external_ops adv_emulator_ops = {pull_frame, deliver_frame};
+const struct adv_fabric_external_ops adv_emulator_ops = {pull_frame, deliver_frame,
+							 adv_emulator_seen};
 
 void adv_emulator_wake(struct adv_emulator *e)
 {
@@ -389,6 +390,7 @@ void adv_emulator_drop(struct adv_emulator *e, struct emulator_program *p)
 	adv_emulator_wake(e); /* nobody refers to the program after this */
 	if (p->attached)
 		detach_program(e, p);
+	adv_emulator_end_captures(e, p);
 	adv_list_del(&p->node);
 	e->programs--;
 	if (p->memory)

@@ -137,6 +137,17 @@ void adv_emulator_answer_down(struct adv_emulator *e, int error)
 	e->down_sock = -1;
 }
 
+static void serve_capture(struct adv_emulator *e, struct emulator_program *p,
+			  struct adv_port_message *m)
+{
+	int fd = -1;
+
+	m->error = (uint32_t)adv_emulator_capture(e, p, m, &fd);
+	answer(p, m, &fd, m->error ? 0 : 1);
+	if (fd >= 0)
+		close(fd);
+}
+
 static void serve_request(struct adv_emulator *e, struct emulator_program *p,
 			  struct adv_port_message *m, int *fd)
 {
@@ -156,6 +167,9 @@ static void serve_request(struct adv_emulator *e, struct emulator_program *p,
 		return;
 	case ADV_PORT_DOWN:
 		serve_down(e, p, fd);
+		return;
+	case ADV_PORT_CAPTURE:
+		serve_capture(e, p, m);
 		return;
 	case ADV_PORT_CABLE:
 		m->error = (uint32_t)adv_emulator_change_cable(e, m);

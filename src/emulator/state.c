@@ -70,14 +70,17 @@ static struct json_object *show_port(const struct adv_switch *sw, unsigned port)
 {
 	const struct adv_egress *egress = adv_switch_egress(sw, port);
 	struct json_object *o = json_object_new_object(), *queues = json_object_new_array();
+	struct json_object *sent_of = json_object_new_array();
 	uint64_t sent = 0, pauses = 0;
 
 	for (unsigned p = 0; p < ADV_PRIORITIES; p++) {
 		json_object_array_add(queues, json_object_new_uint64(egress->queue[p].bytes));
+		json_object_array_add(sent_of, json_object_new_uint64(egress->queue[p].sent_bytes));
 		sent += egress->queue[p].sent_bytes;
 		pauses += egress->queue[p].pauses;
 	}
 	json_object_object_add(o, "queues", queues);
+	json_object_object_add(o, "sent", sent_of);
 	put(o, "paused", egress->paused);
 	put(o, "ps_per_byte", egress->ps_per_byte);
 	put(o, "tx_bytes", sent);

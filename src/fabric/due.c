@@ -29,6 +29,8 @@ void adv_fabric_put(struct adv_fabric *f, uint32_t wire, struct adv_packet *p)
 
 	assert(!w->sending);
 	w->sending = p;
+	if (w->seen_leaving)
+		adv_fabric_show(f, wire, true, p);
 	adv_fabric_at(f, f->now + adv_wire_time(w->ps_per_byte, p->bytes), ADV_DUE_SENT, wire);
 }
 

@@ -27,6 +27,20 @@ uint8_t adv_fabric_priority(const struct adv_fabric *f, uint8_t tclass)
 	return f->config.priority_of_dscp[tclass >> 2];
 }
 
+/* ---- taps ---- */
+
+void adv_fabric_tap(struct adv_fabric *f, uint32_t link, unsigned end, bool on)
+{
+	/* Wire 2 link leads from end 0 to end 1. */
+	f->wire[2 * link + end].seen_leaving = on;
+	f->wire[2 * link + 1 - end].seen_arriving = on;
+}
+
+void adv_fabric_show(struct adv_fabric *f, uint32_t wire, bool out, const struct adv_packet *p)
+{
+	f->external->seen(f->external_user, wire / 2, out ? wire % 2 : 1 - wire % 2, out, p);
+}
+
 /* ---- send ---- */
 
 static bool is_good(const struct adv_fabric *f, const struct adv_fabric_frame *frame)

@@ -21,6 +21,7 @@
 #include "wire/headers.h"
 
 struct adv_fabric;
+struct adv_packet;
 
 /* The largest frame from outside, from the BTH to the end of the padding: bytes. */
 #define ADV_FABRIC_EXTERNAL_MAX (ADV_HEADERS_MAX + 4096u)
@@ -45,7 +46,14 @@ struct adv_fabric_external_ops {
 	bool (*pull)(void *user, uint32_t host, uint8_t wanted, struct adv_fabric_frame *frame);
 	/* Takes a frame that has arrived at the host. */
 	void (*deliver)(void *user, uint32_t host, const struct adv_fabric_frame *frame);
+	/* Sees a frame (fabric/packet.h) at an end of a cable that adv_fabric_tap() has named. out:
+	 * it begins to leave there; otherwise it has arrived. */
+	void (*seen)(void *user, uint32_t link, unsigned end, bool out,
+		     const struct adv_packet *packet);
 };
+
+/* Sets whether ops.seen() sees the frames at end `end` (0 or 1) of a cable. */
+void adv_fabric_tap(struct adv_fabric *f, uint32_t link, unsigned end, bool on);
 
 /* Sets the functions for all hosts. Call it once, before adv_fabric_attach(). `ops` must exist as
  * long as the fabric. */

@@ -37,7 +37,8 @@ struct adv_wire {
 	uint64_t delay;
 	bool cut; /* the frame that is being sent, or the next one, is lost: the cable has failed
 		   */
-	bool crosses; /* the ends are in different parts */
+	bool crosses;			  /* the ends are in different parts */
+	bool seen_leaving, seen_arriving; /* such frames are shown to a tap (external.h) */
 	struct adv_packet *sending;
 	struct adv_packet_list flying; /* frames sent and not received yet, by packet->at */
 	struct adv_packet_list pauses; /* pause frames that are received and not yet in effect */
@@ -285,6 +286,8 @@ void adv_fabric_arrive(struct adv_fabric *f, const struct adv_fabric_host *h,
 /* Queues frames of programs in the NIC of an attached host: of each priority that is not paused,
  * as many as the NIC needs. */
 void adv_fabric_external_pull(struct adv_fabric *f, struct adv_fabric_host *h);
+/* Shows a frame to the tap at the begin (out) or the end of a wire. */
+void adv_fabric_show(struct adv_fabric *f, uint32_t wire, bool out, const struct adv_packet *p);
 /* Passes a received frame to the host's program. */
 void adv_fabric_external_rx(struct adv_fabric *f, struct adv_fabric_host *h,
 			    const struct adv_packet *p);

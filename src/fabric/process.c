@@ -49,6 +49,8 @@ static void deliver_frame(struct adv_fabric *f, uint32_t wire)
 		adv_packet_give_back(&f->pool, p);
 		return;
 	}
+	if (w->seen_arriving && p->kind != ADV_PACKET_LOST)
+		adv_fabric_show(f, wire, false, p);
 	if (p->kind == ADV_PACKET_LOST) {
 		adv_packet_give_back(&f->pool, p);
 	} else if (p->kind == ADV_PACKET_PAUSE) {

@@ -9,8 +9,6 @@
 #include "base/log.h"
 #include "wire/slot.h"
 
-#define LATE_US 50u /* a sleeping thread wakes that late */
-
 int adv_device_port_start(struct adv_device *d, char *why, size_t why_len)
 {
 	struct adv_link *inner = d->shm ? d->shm : d->udp;
@@ -32,14 +30,9 @@ int adv_device_port_start(struct adv_device *d, char *why, size_t why_len)
 void adv_device_port_time(const struct adv_device *d, struct adv_engine_config *config)
 {
 	const struct adv_port_place *place = d->port ? adv_port_place_of(d->port) : NULL;
-	uint64_t burst;
 
-	if (!place)
-		return;
-	config->time = (struct adv_time_factor){place->numerator, place->denominator};
-	burst = place->speed_mbps * LATE_US / 8;
-	if (burst < config->pace_burst)
-		config->pace_burst = (uint32_t)burst;
+	if (place)
+		config->time = (struct adv_time_factor){place->numerator, place->denominator};
 }
 
 uint32_t adv_device_line_rate(const struct adv_device *d, const struct adv_gid_table *t)

@@ -12,8 +12,7 @@ void adv_device_check_pkeys(const struct adv_device *d);
  * errno with a line in why. */
 int adv_device_port_start(struct adv_device *d, char *why, size_t why_len);
 
-/* On an emulated host, gives the engine the fabric's time, and bursts that fit the speed of the
- * emulated cable; elsewhere does nothing. */
+/* On an emulated host, gives the engine the fabric's time; elsewhere does nothing. */
 void adv_device_port_time(const struct adv_device *d, struct adv_engine_config *config);
 
 /* Returns the speed of the emulated cable, or of the fastest interface that has a GID, in Mb/s; 0:

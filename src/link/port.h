@@ -25,6 +25,10 @@ enum adv_port_type {
 	ADV_PORT_STATUS,     /* requests the state of the fabric, as JSON in a memfd */
 	ADV_PORT_DOWN,	     /* ends the emulator; a descriptor, if any, gets the report */
 	ADV_PORT_CABLE,	     /* changes a cable: `text` is such as "s1:4 down" */
+	/* Begins a capture at the end of a cable that `text` names, such as "s1:4", until the
+	 * connection ends. first: bytes of a frame to keep. The answer has the ring of
+	 * link/tap_ring.h, of `count` bytes. A record without headers is a whole frame: of PFC. */
+	ADV_PORT_CAPTURE,
 };
 
 /* What a process needs to know about the fabric. Integers are in host byte order. */

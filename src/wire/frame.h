@@ -78,4 +78,10 @@ void adv_grh_for_ud(uint8_t out[40], const uint8_t sgid[16], const uint8_t dgid[
 void adv_grh_of_v1(uint8_t out[40], const uint8_t sgid[16], const uint8_t dgid[16], uint8_t tclass,
 		   uint8_t hop_limit, uint32_t flow_label, size_t payload_len);
 
+#define ADV_FRAME_PFC_LEN 60 /* without the FCS */
+
+/* Writes a PFC frame (IEEE 802.1Q 36.1.3): `mask` has a bit for each priority whose quanta are
+ * valid. The source address is 0. */
+void adv_frame_pfc(uint8_t out[ADV_FRAME_PFC_LEN], uint8_t mask, const uint16_t quanta[8]);
+
 #endif

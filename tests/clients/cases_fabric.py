@@ -190,11 +190,11 @@ duration = 1ms
 TCLASS = str(26 << 2)  # priority 3
 
 
-def write_to(lab, fabric, pairs, env, options):
-    """Starts ib_write_bw from a host to another for each pair; returns the clients."""
+def write_to(lab, fabric, pairs, env, options, program="ib_write_bw"):
+    """Starts a program of perftest from a host to another for each pair; returns the clients."""
     clients = []
     for number, (source, target) in enumerate(pairs):
-        base = ["ib_write_bw", "-F", "--tclass", TCLASS, "-p", str(19000 + number), *options]
+        base = [program, "-F", "--tclass", TCLASS, "-p", str(19000 + number), *options]
         server = lab.start(base, prefix=fabric.on(target), env=env)
         lab.wait_listening(server, 19000 + number)
         clients.append(lab.start([*base, address(target)], prefix=fabric.on(source), env=env))
@@ -273,8 +273,9 @@ def cable(lab):
     time.sleep(0.3)  # a cable that is up carries about 9,000 frames meanwhile
     if fabric.state()["hosts"][2]["rx_frames"] > stopped + 100:
         raise Failure("frames pass a cable that is down")
-    change("s0:2", "loss=1%")
+    lab.run([lab.adverb, "fault", "set", "--link", "s0:2", "drop=1%"], adverb=False)
     client.expect(0, 60)
+    lab.run([lab.adverb, "fault", "clear", "--link", "s0:2"], adverb=False)
     change("h0", "up")
     for name, what, text in (("s0:3", "up", "no such cable"), ("h4", "up", "no such cable"),
                              ("x", "up", "no such cable"), ("h1", "loss=200%", "expected")):

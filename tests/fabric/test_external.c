@@ -107,7 +107,16 @@ static void deliver(void *user, uint32_t host, const struct adv_fabric_frame *fr
 	}
 }
 
-static const struct adv_fabric_external_ops ops = {pull, deliver};
+/* Frames that taps have seen: by the end of the cable, direction and kind. */
+static unsigned seen[2][2][ADV_PACKET_LOST];
+
+static void note_seen(void *user, uint32_t link, unsigned end, bool out,
+		      const struct adv_packet *packet)
+{
+	seen[end][out][packet->kind]++;
+}
+
+static const struct adv_fabric_external_ops ops = {pull, deliver, note_seen};
 
 static void start_program(uint32_t host)
 {
@@ -325,6 +334,52 @@ static void test_incast(void **state)
 	close_world();
 }
 
+/* Taps at both ends of a cable see its frames, and the pauses. */
+static void test_tap(void **state)
+{
+	const struct adv_topology *t;
+	unsigned host_end = 0;
+	uint32_t link = 0;
+
+	open_world();
+	world.net.config.buffer = 4u << 20;
+	start_world();
+	t = world.net.config.topology;
+	while (t->link[link].end[0].node != 1 && t->link[link].end[1].node != 1)
+		link++;
+	host_end = t->link[link].end[1].node == 1;
+	memset(seen, 0, sizeof(seen));
+	adv_fabric_tap(world.net.f, link, 0, true);
+	adv_fabric_tap(world.net.f, link, 1, true);
+	for (uint32_t h = 0; h < HOSTS; h++)
+		start_program(h);
+	for (uint32_t h = 1; h < HOSTS; h++) {
+		connect_programs(h, 0);
+		post_write(h, 0, MEMORY);
+	}
+	run_world(2 * MS);
+	assert_int_equal(world.program[1]->completed, 1);
+	assert_int_equal(seen[host_end][1][ADV_PACKET_DATA],
+			 adv_fabric_host_counters(world.net.f, 1)->tx_frames);
+	assert_int_equal(seen[host_end][1][ADV_PACKET_DATA],
+			 seen[1 - host_end][0][ADV_PACKET_DATA]);
+	assert_true(seen[1 - host_end][1][ADV_PACKET_DATA] > 0);
+	assert_int_equal(seen[1 - host_end][1][ADV_PACKET_DATA],
+			 seen[host_end][0][ADV_PACKET_DATA]);
+	assert_true(seen[1 - host_end][1][ADV_PACKET_PAUSE] > 0);
+	assert_int_equal(seen[host_end][0][ADV_PACKET_PAUSE],
+			 adv_fabric_host_counters(world.net.f, 1)->rx_pause);
+	/* Nothing is seen without a tap. */
+	memset(seen, 0, sizeof(seen));
+	adv_fabric_tap(world.net.f, link, 0, false);
+	adv_fabric_tap(world.net.f, link, 1, false);
+	post_write(1, 0, MEMORY);
+	run_world(4 * MS);
+	assert_int_equal(world.program[1]->completed, 2);
+	assert_int_equal(seen[host_end][1][ADV_PACKET_DATA], 0);
+	close_world();
+}
+
 /* A program and a simulated flow of the same host and priority share its cable. */
 static void test_shares_the_nic(void **state)
 {
@@ -406,7 +461,8 @@ static void send_nonsense(uint32_t to, uint32_t length, uint64_t count)
 
 static void test_refused(void **state)
 {
-	static const struct adv_fabric_external_ops hostile = {pull_nonsense, count_delivered};
+	static const struct adv_fabric_external_ops hostile = {.pull = pull_nonsense,
+							       .deliver = count_delivered};
 	const struct adv_fabric_external_counters *c;
 
 	open_world();
@@ -455,6 +511,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_as_simulated_hosts),
 		cmocka_unit_test(test_incast),
+		cmocka_unit_test(test_tap),
 		cmocka_unit_test(test_shares_the_nic),
 		cmocka_unit_test(test_detached),
 		cmocka_unit_test(test_refused),

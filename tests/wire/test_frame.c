@@ -516,6 +516,21 @@ static void test_grh_ipv6(void **state)
 	assert_int_equal(version_for_verbs(grh), 6);
 }
 
+/* ---- PFC ---- */
+
+/* The bytes of IEEE 802.1Q, 36.1.3. */
+static void test_pfc(void **state)
+{
+	static const uint8_t wanted[ADV_FRAME_PFC_LEN] = {1, 0x80, 0xc2, 0,    0,	    1,	  0,
+							  0, 0,	   0,	 0,    0,	    0x88, 8,
+							  1, 1,	   0,	 0x28, [24] = 0xff, 0xff};
+	const uint16_t quanta[8] = {1, 2, 3, 0xffff, 5, 0, 7, 8};
+	uint8_t frame[ADV_FRAME_PFC_LEN];
+
+	adv_frame_pfc(frame, 0x28, quanta);
+	assert_memory_equal(frame, wanted, sizeof(frame));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -537,6 +552,7 @@ int main(void)
 		cmocka_unit_test(test_sport_from_flow_label),
 		cmocka_unit_test(test_grh_ipv4),
 		cmocka_unit_test(test_grh_ipv6),
+		cmocka_unit_test(test_pfc),
 	};
 
 	return cmocka_run_group_tests_name("wire frame", tests, NULL, NULL);

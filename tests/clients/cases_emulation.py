@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Real programs on an emulated fabric beside `adverb sim` with the same flows; victims; priorities."""
+
+import json
+import os
+import pathlib
+import signal
+import time
+
+from cases_cm import perftest_pair
+from cases_fabric import DUMBBELL, Fabric, address, write_to
+from harness import Failure, case, need_tool, process_name
+
+SWITCH = """
+[switch]
+buffer = 8MB
+[priority 3]
+lossless = yes
+xoff = 500kB
+ecn-min = 100kB
+ecn-max = 400kB
+ecn-probability = 10%
+[run]
+duration = 1ms
+"""
+SENDERS = """
+[network]
+topology = incast
+senders = {}
+speed = 100Gb/s
+cable = 10m
+""" + SWITCH
+TWO_RACKS = """
+[network]
+topology = dumbbell
+hosts = 4
+speed = 100Gb/s
+trunk-speed = 100Gb/s
+cable = 10m
+""" + SWITCH
+# An incast to host 4 of which one flow passes the trunk, and a victim, which passes the trunk to host 5.
+VICTIM = [(0, 4), (5, 4), (6, 4), (7, 4), (1, 5)]
+FACTOR = "1/1000"
+WARM_UP = 20  # ms of virtual time, in which DCQCN finds its rates
+SPAN = 20     # ms of virtual time that are measured
+LINK = 100    # Gb/s
+SLEEPING = ("ib_send_bw", ["-e", "-n", "1000000"])  # waits for events, so that ten programs do not need ten cores
+PAYLOAD = 4096 / 4162  # of a full frame
+
+
+class Measured:
+    """Rates of flows in Gb/s, and pause frames and marks in a ms."""
+
+    def __init__(self, rates, pauses, marks):
+        self.rates, self.pauses, self.marks = rates, pauses, marks
+
+    def __str__(self):
+        rates = ", ".join(f"{rate:.1f}" for rate in self.rates)
+        return f"{rates} Gb/s; in a ms {self.pauses:.0f} pause frames, {self.marks:.1f} marks"
+
+
+def simulate(lab, scenario, pairs, control):
+    """Measures endless flows in the simulator, in the same span of time."""
+    path = lab.dir / "simulated.ini"
+    path.write_text(f"{scenario}[host]\ncongestion-control = {control}\nwindow = 256\n" + "".join(
+        f"[flow]\nfrom = {source}\nto = {target}\nendless = yes\n" for source, target in pairs))
+    before, after = (json.loads(lab.run([lab.adverb, "sim", "--json", "--set", f"run.duration={ms}ms", path],
+                                        adverb=False)) for ms in (WARM_UP, WARM_UP + SPAN))
+    return Measured([(b["bytes"] - a["bytes"]) * 8e-6 / SPAN for a, b in zip(before["flows"], after["flows"])],
+                    *((after[key] - before[key]) / SPAN for key in ("pause_frames", "ecn_marked")))
+
+
+def sums(state):
+    switches = state["switches"]
+    return [sum(s[key] for s in switches) for key in ("tx_pause", "marked")]
+
+
+def after_ms(fabric, since, ms):
+    """Returns the state when `ms` of virtual time have passed since another state."""
+    while True:
+        state = fabric.state()
+        if state["time"]["virtual_ps"] - since["time"]["virtual_ps"] >= ms * 1e9:
+            return state
+        time.sleep(0.1)
+
+
+def emulate(lab, scenario, pairs, control, program="ib_write_bw", options=("-D", "300")):
+    """Measures the same flows of perftest on an emulated fabric."""
+    fabric = Fabric(lab, scenario, FACTOR)
+    clients = write_to(lab, fabric, pairs, {"ADVERB_CC": control}, ["-s", "65536", *options], program)
+    lab.wait_until(lambda: all(fabric.state()["hosts"][source]["tx_bytes"] > 1e6 for source, _ in pairs), 60,
+                   "traffic of all flows")
+    before = after_ms(fabric, fabric.state(), WARM_UP)
+    after = after_ms(fabric, before, SPAN)
+    ms = (after["time"]["virtual_ps"] - before["time"]["virtual_ps"]) * 1e-9
+    if not all(client.running() for client in clients):
+        raise Failure("\n".join(client.describe() for client in clients))
+    for process in lab.processes:
+        process.kill()
+    if any(s["dropped"] for s in after["switches"]):
+        raise Failure(f"the switches dropped frames: {after['switches']}")
+    fabric.down()
+    return Measured([PAYLOAD * 8e-6 * (after["hosts"][source]["tx_bytes"] - before["hosts"][source]["tx_bytes"]) / ms
+                     for source, _ in pairs],
+                    *((b - a) / ms for a, b in zip(sums(before), sums(after))))
+
+
+@case("fabric-long", "victim", seconds=300)
+def victim(lab):
+    """PFC without congestion control slows a flow that does not pass the congested port. DCQCN restores it."""
+    suffers = emulate(lab, TWO_RACKS, VICTIM, "none", *SLEEPING)
+    if suffers.rates[-1] > 0.45 * LINK or suffers.pauses < 100:
+        raise Failure(f"no victim: {suffers}")
+    recovers = emulate(lab, TWO_RACKS, VICTIM, "dcqcn", *SLEEPING)
+    if recovers.rates[-1] < 1.5 * suffers.rates[-1] or recovers.pauses > suffers.pauses / 20:
+        raise Failure(f"without congestion control: {suffers}\nwith DCQCN: {recovers}")
+
+
+@case("fabric-fidelity-long", "shares", seconds=900)
+def shares(lab):
+    """Incast, two senders to one, and a victim: emulated rates are within a tenth of the link's of the
+    simulated ones; pauses are within a factor of 1.5, and marks within a factor of 4."""
+    wrong = []
+    for name, scenario, pairs in (("two to one", SENDERS.format(2), [(0, 2), (1, 2)]),
+                                  ("incast", SENDERS.format(4), [(i, 4) for i in range(4)]),
+                                  ("victim", TWO_RACKS, VICTIM)):
+        for control in ("none", "dcqcn"):
+            simulated = simulate(lab, scenario, pairs, control)
+            emulated = emulate(lab, scenario, pairs, control)
+            print(f"measured: {name}, {control}: simulated {simulated}")
+            print(f"measured: {name}, {control}: emulated  {emulated}")
+            good = all(abs(a - b) <= LINK / 10 for a, b in zip(simulated.rates, emulated.rates))
+            for one, other, factor, few in ((simulated.pauses, emulated.pauses, 1.5, 10),
+                                            (simulated.marks, emulated.marks, 4, 10)):
+                good = good and max(one, other) <= max(few, factor * min(one, other))
+            if not good:
+                wrong.append(f"{name}, {control}:\nsimulated {simulated}\nemulated  {emulated}")
+    if wrong:
+        raise Failure("\n".join(wrong))
+
+
+# ---- traffic classes ----
+
+@case("fabric-long", "traffic-class")
+def traffic_class(lab):
+    """The traffic class that a program asks for is in the IP header, and chooses the priority in the switches."""
+    fabric = Fabric(lab, DUMBBELL)
+    number = 19100
+    # --tclass of address vectors, the type of service of connections (RDMA_OPTION_ID_TOS), and an SL, which
+    # needs a VLAN to be on the wire.
+    for options, tclass in ((["--tclass", "104"], 104), (["-R", "--tos", "72"], 72), (["-S", "5"], 0)):
+        number += 1
+        capture = lab.dir / f"{number}.pcapng"
+        tap = lab.start([lab.adverb, "capture", "-q", "-w", capture], prefix=fabric.on(2), adverb=False)
+        base = ["ib_write_bw", "-F", "-n", "20", *options]
+        before = fabric.state()
+        if "-R" in options:
+            perftest_pair(lab, base, address(2), server_prefix=fabric.on(2), client_prefix=fabric.on(0))
+        else:
+            lab.pair(base, [*base, address(2)], server_prefix=fabric.on(2), client_prefix=fabric.on(0))
+        tap.popen.send_signal(signal.SIGINT)
+        tap.expect(0, 30)
+        fields = ["-e", "ip.dsfield.dscp", "-e", "infiniband.bth.opcode"]
+        text = lab.run([need_tool("tshark"), "-r", capture, "-T", "fields", *fields, "-Y", "infiniband.bth.opcode == 6"],
+                       adverb=False)
+        seen = {line.split()[0] for line in text.splitlines() if line[0].isdigit()}
+        if seen != {str(tclass >> 2)}:
+            raise Failure(f"{options}: DSCPs {seen}")
+        queue = (tclass >> 2) // 8
+        sent = [after - then for after, then in zip(fabric.state()["switches"][1]["ports"][0]["sent"],
+                                                    before["switches"][1]["ports"][0]["sent"])]
+        if sent[queue] < 20 * 65536 or sum(sent) - sent[queue] > 20 * 6553:
+            raise Failure(f"{options}: bytes of the priorities {sent}")
+    fabric.down()
+
+
+# ---- captures ----
+
+FRAMES = {"s0:2": 3000, "s0:3": 8000, "h0": 100}  # host 0 soon has the least rate of DCQCN
+
+
+@case("fabric-long", "capture", seconds=120)
+def capture(lab):
+    """A capture at a port has the frames of both directions, CNPs and PFC frames, which tshark reads clean."""
+    fabric = Fabric(lab, SENDERS.format(3) + "[host]\ncongestion-control = none\nwindow = 256\n"
+                    "[flow]\nfrom = 2\nto = 3\nendless = yes\n", "1/200")
+    clients = write_to(lab, fabric, [(i, 3) for i in range(2)], {"ADVERB_CC": "dcqcn"}, ["-D", "300"])
+    lab.wait_until(lambda: fabric.state()["switches"][0]["marked"] > 3, 60, "marks")
+    files = {}
+    for port in FRAMES:
+        files[port] = lab.dir / f"{port.replace(':', '-')}.pcapng"
+        lab.start([lab.adverb, "fabric", "capture", port, "-w", files[port], "-s", "128", "-c", str(FRAMES[port])], adverb=False)
+    for process in lab.processes[-3:]:
+        process.expect(0, 60)
+    if not all(client.running() for client in clients):
+        raise Failure("\n".join(client.describe() for client in clients))
+    for process in lab.processes:
+        process.kill()
+
+    def count(port, wanted):
+        text = lab.run([need_tool("tshark"), "-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE",
+                        "-r", files[port], "-T", "fields", "-e", "frame.number", "-Y", wanted], adverb=False)
+        return sum(line.isdigit() for line in text.splitlines())
+    for port, capture_file in files.items():
+        bad = count(port, "_ws.malformed || _ws.expert.severity == error || ip.checksum.status == 0")
+        if bad or count(port, "infiniband || macc") != FRAMES[port]:
+            raise Failure(f"{port}: {bad} frames are bad, of {capture_file}")
+    # Port 3 leads to the receiver, whose ACKs and CNPs arrive there. Port 2 leads to the flow of the scenario.
+    cnps, marks = count("s0:3", "infiniband.bth.opcode == 0x81"), count("s0:3", "ip.dsfield.ecn == 3")
+    pauses, early = count("s0:2", "macc.opcode == 0x0101"), count("h0", "ip.dsfield.ecn == 3 && ip.src == 10.31.0.1")
+    if not cnps or not marks or not pauses or early:
+        raise Failure(f"{cnps} CNPs, {marks} marks, {pauses} pause frames, {early} marks before the switch")
+    fabric.down()
+
+
+# ---- SIGKILL ----
+
+def strangers():
+    """Returns the processes of this PID namespace besides this one and its children that have exited."""
+    names = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            name = process_name(int(entry.name))
+            if name:
+                names[int(entry.name)] = name
+    return names
+
+
+def network_of(pid):
+    try:
+        return os.readlink(f"/proc/{pid}/ns/net")
+    except OSError:
+        return None
+
+
+def expect_nothing(lab, what):
+    lab.wait_until(lambda: not strangers(), 30, f"the end of all processes after {what}")
+    sockets = [line.split()[-1] for line in pathlib.Path("/proc/net/unix").read_text().splitlines()
+               if "adverb" in line]
+    if sockets:
+        raise Failure(f"{what}: {sockets}")
+
+
+@case("fabric-long", "killed", seconds=300)
+def killed(lab):
+    """SIGKILL of programs, of a host's adverbd and of the emulator leaves no process, socket or namespace, which
+    exists as long as a process is in it."""
+    fabric = Fabric(lab, DUMBBELL)
+    clients = write_to(lab, fabric, [(0, 2), (1, 3)], {}, ["-D", "300", "-u", "8"])
+    lab.wait_until(lambda: all(fabric.state()["hosts"][i]["rx_frames"] > 100 for i in (2, 3)), 30, "traffic")
+    clients[0].kill()
+    lab.wait_until(lambda: not fabric.state()["hosts"][0]["programs"], 10, "the end of the port")
+    received = fabric.state()["hosts"][3]["rx_bytes"]
+    lab.wait_until(lambda: fabric.state()["hosts"][3]["rx_bytes"] > received + 1e6, 30, "the other flow")
+    # The daemon of host 1: its program goes on, and a new daemon serves the next one.
+    daemons = [pid for pid, name in strangers().items()
+               if name.startswith("adverbd") and network_of(pid) == network_of(clients[1].pid)]
+    if len(daemons) < 2:
+        raise Failure(f"{daemons} of {strangers()}")
+    for pid in daemons:
+        os.kill(pid, signal.SIGKILL)
+    text = lab.run(["ibv_devinfo"], prefix=fabric.on(1))
+    if "PORT_ACTIVE" not in text:
+        raise Failure(text)
+    received = fabric.state()["hosts"][3]["rx_bytes"]
+    lab.wait_until(lambda: fabric.state()["hosts"][3]["rx_bytes"] > received + 1e6, 30, "the flow without its daemon")
+    emulator = fabric.state()["pid"]
+    for process in lab.processes:
+        process.kill()
+    os.kill(emulator, signal.SIGKILL)
+    expect_nothing(lab, "SIGKILL of all")
+    fabric = Fabric(lab, DUMBBELL)
+    lab.run(["ibv_devinfo"], prefix=fabric.on(1))
+    fabric.down()
+    expect_nothing(lab, "adverb fabric down")
+
+
+# ---- a ring of three ----
+
+RING = """
+[network]
+topology = ring
+switches = 3
+hosts = 1
+routes = one-way
+trunk-cable = 20m
+[switch]
+watchdog-poll = 1ms
+watchdog-detect = 20ms
+watchdog-restore = 5ms
+[priority 3]
+lossless = yes
+xoff = 60kB
+[run]
+duration = 1ms
+"""
+
+
+@case("fabric-long", "deadlock-of-three")
+def deadlock_of_three(lab):
+    """A ring of three switches deadlocks, status and top name it, the watchdog breaks it, and programs go on."""
+    fabric = Fabric(lab, RING)
+    clients = write_to(lab, fabric, [(i, (i + 2) % 3) for i in range(3)], {"ADVERB_CC": "none"},
+                       ["-D", "300", "-q", "2", "-u", "10"])
+    for tool in (["status"], ["top", "-n", "1", "-d", "0.1"]):
+        lab.wait_until(lambda t=tool: "DEADLOCK of" in lab.run([lab.adverb, "fabric", *t], adverb=False), 60,
+                       f"a deadlock in {tool[0]}")
+    lab.wait_until(lambda: sum(s["storms"] for s in fabric.state()["switches"]), 60, "the watchdog")
+    before = [host["rx_bytes"] for host in fabric.state()["hosts"]]
+    lab.wait_until(lambda: all(host["rx_bytes"] > then + 1e6
+                               for host, then in zip(fabric.state()["hosts"], before)), 60, "progress of all hosts")
+    if not all(client.running() for client in clients):
+        raise Failure("\n".join(client.describe() for client in clients))
+    for process in lab.processes:
+        process.kill()
+    fabric.down()

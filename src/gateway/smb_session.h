@@ -9,7 +9,9 @@
 
 #include "gateway/session.h"
 
-enum { ADV_SMB_READ_WRITE_SIZE = 1 << 20 }; /* the longest RDMA transfer of a request, bytes */
+/* The longest RDMA transfer of a request, bytes. Linux requests as much without a channel at times,
+ * and receives messages of 1 MiB: the response has to fit. */
+enum { ADV_SMB_READ_WRITE_SIZE = 15 << 16 };
 
 /* The task of a device's buffers: memory was freed. */
 void adv_smb_retry(struct adv_task *t);

@@ -15,16 +15,17 @@ enum {
 	READ_FLAGS = BODY + 3,
 	WRITE_DATA_OFFSET = BODY + 2,
 	IO_LENGTH = BODY + 4,
-	CHANNEL = BODY + 32,
-	REMAINING = BODY + 36,
-	CHANNEL_OFFSET = BODY + 40,
-	CHANNEL_LENGTH = BODY + 42,
+	WRITE_CHANNEL = BODY + 32, /* four fields of channels */
+	READ_CHANNEL = BODY + 36,  /* the same: MinimumCount is before them */
 	RESPONSE_DATA_OFFSET = BODY + 2,
 	RESPONSE_LENGTH = BODY + 4,
 	RESPONSE_REMAINING = BODY + 8,
 	DIALECT = BODY + 4,
 	NEGOTIATE_RESPONSE_LEN = BODY + 64,
 };
+
+/* Offsets from the channel. */
+enum { REMAINING = 4, CHANNEL_OFFSET = 8, CHANNEL_LENGTH = 10 };
 
 /* SMB2_READFLAG_REQUEST_COMPRESSED */
 #define COMPRESS_RESPONSE 0x02
@@ -66,13 +67,16 @@ void adv_smb2_set_next(uint8_t *element, uint32_t next)
 bool adv_smb2_io_decode(const uint8_t *element, const struct adv_smb2_element *e,
 			struct adv_smb2_io *io)
 {
+	const uint8_t *channel =
+		element + (e->command == ADV_SMB2_WRITE ? WRITE_CHANNEL : READ_CHANNEL);
+
 	if (e->length < ADV_SMB2_IO_LEN)
 		return false;
-	io->channel = adv_get_le32(element + CHANNEL);
-	io->channel_offset = adv_get_le16(element + CHANNEL_OFFSET);
-	io->channel_length = adv_get_le16(element + CHANNEL_LENGTH);
+	io->channel = adv_get_le32(channel);
+	io->channel_offset = adv_get_le16(channel + CHANNEL_OFFSET);
+	io->channel_length = adv_get_le16(channel + CHANNEL_LENGTH);
 	io->length = adv_get_le32(element + IO_LENGTH);
-	io->remaining = adv_get_le32(element + REMAINING);
+	io->remaining = adv_get_le32(channel + REMAINING);
 	io->data_offset =
 		e->command == ADV_SMB2_WRITE ? adv_get_le16(element + WRITE_DATA_OFFSET) : 0;
 	return true;
@@ -80,11 +84,13 @@ bool adv_smb2_io_decode(const uint8_t *element, const struct adv_smb2_element *e
 
 void adv_smb2_io_encode(uint8_t *element, uint16_t command, const struct adv_smb2_io *io)
 {
-	adv_put_le32(element + CHANNEL, io->channel);
-	adv_put_le16(element + CHANNEL_OFFSET, io->channel_offset);
-	adv_put_le16(element + CHANNEL_LENGTH, io->channel_length);
+	uint8_t *channel = element + (command == ADV_SMB2_WRITE ? WRITE_CHANNEL : READ_CHANNEL);
+
+	adv_put_le32(channel, io->channel);
+	adv_put_le16(channel + CHANNEL_OFFSET, io->channel_offset);
+	adv_put_le16(channel + CHANNEL_LENGTH, io->channel_length);
 	adv_put_le32(element + IO_LENGTH, io->length);
-	adv_put_le32(element + REMAINING, io->remaining);
+	adv_put_le32(channel + REMAINING, io->remaining);
 	if (command == ADV_SMB2_WRITE)
 		adv_put_le16(element + WRITE_DATA_OFFSET, io->data_offset);
 	else /* data that moves by RDMA is not compressed */

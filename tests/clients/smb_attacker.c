@@ -15,7 +15,7 @@
 
 enum {
 	MANY = 1000, /* more requests than may wait for responses */
-	LARGE = 1 << 20,
+	LARGE = 15 << 16,
 	GARBAGE_MESSAGES = 300,
 	SWARM = 5,
 	CREDITS = 128, /* that the gateway grants */

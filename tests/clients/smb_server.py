@@ -56,7 +56,7 @@ def io(command, request, body):
     if len(body) < IO or struct.unpack_from("<H", body)[0] != 49:
         return INVALID, bytes(9)
     length, offset = struct.unpack_from("<IQ", body, 4)
-    channel, _, info_offset, info_length = struct.unpack_from("<IIHH", body, 32)
+    channel, _, info_offset, info_length = struct.unpack_from("<IIHH", body, 36 if command == READ else 32)
     if channel or info_offset or info_length:
         return UNSUCCESSFUL, bytes(9)
     if command == READ:

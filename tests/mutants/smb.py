@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Bugs in src/smbdirect, in the format of mutants.py."""
+"""Bugs in src/smbdirect and src/smb2, in the format of mutants.py."""
 
 CONNECTION = "src/smbdirect/connection.c"
 MESSAGE = "src/smbdirect/message.c"
+OFFLOAD = "src/smb2/offload.c"
+REQUESTS = "src/smb2/requests.c"
+SMB2_MESSAGE = "src/smb2/message.c"
 
 SMB = [
     ("smbd-last-credit", "the last credit is used for a message that grants none", CONNECTION,
@@ -31,4 +34,32 @@ SMB = [
      "return t->length == 0 || t->offset >= ADV_SMBD_EMPTY_LEN;", "return true;"),
     ("smbd-data-end", "data may end behind the message", MESSAGE,
      " || (uint64_t)t->offset + t->length > length", ""),
+    ("smb2-signed", "a signed request with a channel is carried out", REQUESTS,
+     "(e->flags & ADV_SMB2_FLAG_SIGNED) || t->count == 0", "t->count == 0"),
+    ("smb2-too-short", "more data than the descriptors have room for", REQUESTS,
+     "return length <= sum;", "return true;"),
+    ("smb2-longest", "an RDMA transfer may have any length", REQUESTS,
+     " || length > r->longest", ""),
+    ("smb2-channel-end", "descriptors may be behind the end of the request", REQUESTS,
+     "(size_t)io->channel_offset + io->channel_length > e->length", "false"),
+    ("smb2-channel-left", "the server receives the descriptors of a READ", REQUESTS,
+     "memset(at + ADV_SMB2_IO_LEN, 0, t->element.length - ADV_SMB2_IO_LEN);\n	*io", "*io"),
+    ("smb2-pending", "an interim response ends the wait for the final one", REQUESTS,
+     "(e->status == ADV_SMB2_STATUS_PENDING && (e->flags & ADV_SMB2_FLAG_ASYNC))", "false"),
+    ("smb2-early-response", "a response to a request that was not sent is accepted", REQUESTS,
+     "!t->sent ||", ""),
+    ("smb2-long-response", "a READ response may have more data than the request", REQUESTS,
+     "length > t->length || (length > 0", "(length > 0"),
+    ("smb2-duplicate", "two requests may have one message id", REQUESTS,
+     " ||\n	    find(r, e->message_id))", ")"),
+    ("smb2-pad", "the next request of a compound message is not aligned", REQUESTS,
+     "e->last ? 0 : (8 - t->length % 8) % 8", "0"),
+    ("smb2-next", "the next element may be outside the message", SMB2_MESSAGE,
+     " || next >= length - offset", ""),
+    ("smb2-compressed", "the server may compress data that moves by RDMA", SMB2_MESSAGE,
+     "(uint8_t)~COMPRESS_RESPONSE;", "0xff;"),
+    ("smb2-data-end", "the data of a WRITE may end behind the message", OFFLOAD,
+     "io.length > length - io.data_offset", "false"),
+    ("smb2-by-rdma", "the server reports more data than was requested", OFFLOAD,
+     " || *n > o->length", ""),
 ]

@@ -27,16 +27,17 @@ static inline size_t build_io(uint8_t *at, uint16_t command, uint64_t id, uint32
 			      uint32_t length, unsigned count, uint32_t each)
 {
 	bool write = command == ADV_SMB2_WRITE;
+	uint8_t *channel_at = at + (write ? 96 : 100); /* READ has MinimumCount before it */
 
 	build_header(at, command, id, 0, 0);
 	memset(at + 64, 0, 48);
 	at[64] = 49;
 	adv_put_le32(at + 68, write ? 0 : length);
 	adv_put_le64(at + 72, 0x1122334455667788);
-	adv_put_le32(at + 96, channel);
-	adv_put_le32(at + 100, write ? length : 0);
-	adv_put_le16(at + 104, 112);
-	adv_put_le16(at + 106, (uint16_t)(count * 16));
+	adv_put_le32(channel_at, channel);
+	adv_put_le32(channel_at + 4, write ? length : 0);
+	adv_put_le16(channel_at + 8, 112);
+	adv_put_le16(channel_at + 10, (uint16_t)(count * 16));
 	for (unsigned i = 0; i < count; i++) {
 		struct adv_smbd_descriptor d = {0x10000 + i * 0x1000, 100 + i, each};
 

@@ -84,6 +84,32 @@ static void test_io(void **state)
 	assert_false(adv_smb2_io_decode(m, &e, &io));
 }
 
+/* The body of a READ request of Linux 6.1, as it was captured. */
+static void test_linux_read(void **state)
+{
+	static const uint8_t body[] = {
+		0x31, 0,    0,	  0,	0,    0x10, 0,	  0,	0, 0,	 0,    0,    0,
+		0,    0,    0,	  0x0d, 0x9d, 0xf1, 0xca, 0,	0, 0,	 0,    4,    0x55,
+		0xa8, 0x0b, 0,	  0,	0,    0,    0,	  0,	0, 0,	 2,    0,    0,
+		0,    0,    0,	  0,	0,    0x70, 0,	  0x10, 0, 0,	 0x60, 0x53, 0x8c,
+		0xb4, 4,    0x2d, 0xff, 0x1b, 4,    0,	  0,	0, 0x10, 0,    0};
+	struct adv_smbd_descriptor d;
+	struct adv_smb2_element e;
+	struct adv_smb2_io io;
+
+	build_header(m, ADV_SMB2_READ, 0x34, 0, 0);
+	memcpy(m + 64, body, sizeof(body));
+	assert_true(adv_smb2_element_at(m, 64 + sizeof(body), 0, &e));
+	assert_true(adv_smb2_io_decode(m, &e, &io));
+	assert_int_equal(io.length, 4096);
+	assert_int_equal(io.channel, ADV_SMB2_CHANNEL_RDMA_V1_INVALIDATE);
+	assert_int_equal(io.remaining, 0);
+	assert_int_equal(io.channel_offset, 112);
+	assert_int_equal(io.channel_length, 16);
+	adv_smbd_descriptor_decode(m + 112, &d);
+	assert_int_equal(d.length, 4096);
+}
+
 static void test_read_response(void **state)
 {
 	size_t size = build_read_response(m, 3, 0, "abcdef", 6);
@@ -131,9 +157,10 @@ static void test_dialect(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kinds),	      cmocka_unit_test(test_elements),
-		cmocka_unit_test(test_wrong_next),    cmocka_unit_test(test_io),
-		cmocka_unit_test(test_read_response), cmocka_unit_test(test_dialect),
+		cmocka_unit_test(test_kinds),	   cmocka_unit_test(test_elements),
+		cmocka_unit_test(test_wrong_next), cmocka_unit_test(test_io),
+		cmocka_unit_test(test_linux_read), cmocka_unit_test(test_read_response),
+		cmocka_unit_test(test_dialect),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -200,8 +200,8 @@ static void test_wrong_channel_information(void **state)
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		size_t length = build_io(m, ADV_SMB2_READ, 1, 2, 10, 1, 100);
 
-		adv_put_le16(m + 104, wrong[i][0]);
-		adv_put_le16(m + 106, wrong[i][1]);
+		adv_put_le16(m + 108, wrong[i][0]);
+		adv_put_le16(m + 110, wrong[i][1]);
 		assert_true(refused(length));
 	}
 }
@@ -216,7 +216,7 @@ static void test_passes(void **state)
 	assert_memory_equal(joined, m, length);
 	assert_int_equal(requests.count, 0);
 	m[0] = 0xfd; /* encrypted: whatever the bytes are */
-	m[96] = 1;
+	m[100] = 1;
 	assert_true(adv_smb2_request_plan(&requests, m, length, &plan));
 	assert_int_equal(plan.count, 0);
 	/* a response that no request waits for */

@@ -36,6 +36,9 @@ struct options {
 	const char *trace;
 	const char *topology;
 	const char *series;
+	const char *results;
+	unsigned part; /* from 0 */
+	unsigned parts;
 	unsigned jobs;
 	unsigned threads;
 	bool json;
@@ -253,15 +256,56 @@ static int run_case(void *user, const char *const *set, unsigned count, FILE *ou
 	return 0;
 }
 
+/* Adds bytes to a hash (FNV-1a), with a value behind them that separates them from others. */
+static uint64_t add_to_hash(uint64_t hash, const char *bytes, size_t len)
+{
+	for (size_t i = 0; i <= len; i++)
+		hash = (hash ^ (i < len ? (uint8_t)bytes[i] : 0x100u)) * 0x100000001b3ull;
+	return hash;
+}
+
+/* Computes the hash of everything that a run depends on, except the values of the sweep. False: a
+ * file cannot be read; an error was printed. */
+static bool hash_input(const struct options *o, uint64_t *hash)
+{
+	const char *const files[] = {o->file, o->topology, o->trace};
+
+	*hash = 0xcbf29ce484222325ull;
+	for (unsigned i = 0; i < 3; i++) {
+		size_t len = 0;
+		char *text = files[i] ? adv_cli_read_file("adverb sim", files[i], OTHER_MAX, &len)
+				      : NULL;
+
+		if (files[i] && !text)
+			return false;
+		*hash = add_to_hash(*hash, text ? text : "", len);
+		*hash = add_to_hash(*hash, files[i] ? "file" : "none", 4);
+		free(text);
+	}
+	for (unsigned i = 0; i < o->sets; i++)
+		*hash = add_to_hash(*hash, o->set[i], strlen(o->set[i]));
+	return true;
+}
+
+static bool prepare_sweep(struct adv_sweep *s, const struct options *o)
+{
+	if (!adv_sweep_parse(s, o->sweep))
+		return false;
+	s->results = o->results;
+	s->part = o->part;
+	s->parts = o->parts ? o->parts : 1;
+	return !o->results || hash_input(o, &s->input);
+}
+
 static int run_sweep(struct options *o)
 {
 	struct adv_sweep sweep;
 	int status = ADV_EXIT_USAGE;
 	bool good = false;
 
-	if (adv_sweep_parse(&sweep, o->sweep))
+	if (prepare_sweep(&sweep, o))
 		status = adv_sweep_run(&sweep, o->jobs ? o->jobs : 1, run_case, o);
-	if (status == 0) {
+	if (status == 0 && o->parts == 0) {
 		good = (!o->csv || adv_sweep_write_csv(&sweep, o->csv)) &&
 		       (!o->report || adv_sweep_write_page(&sweep, o->file, o->report)) &&
 		       (o->json ? adv_sweep_print_json(&sweep, o->file)
@@ -288,6 +332,8 @@ enum {
 	KEY_TOPOLOGY,
 	KEY_SERIES,
 	KEY_THREADS,
+	KEY_RESULTS,
+	KEY_PART
 };
 
 static const struct argp_option argp_options[] = {
@@ -311,6 +357,13 @@ static const struct argp_option argp_options[] = {
 	 0},
 	{"topology", KEY_TOPOLOGY, "NETWORK", 0, "Read the network from ns-3 HPCC's topology.txt",
 	 0},
+	{"results", KEY_RESULTS, "FOLDER", 0,
+	 "With --sweep: keep the result of each run here, and do only runs that have none", 0},
+	{"part", KEY_PART, "K/N", 0,
+	 "With --results: do only the Kth of N parts of the runs. The same command without --part "
+	 "merges "
+	 "all results",
+	 0},
 	{"jobs", KEY_JOBS, "N", 0, "With --sweep: number of runs at a time (default 1)", 0},
 	{"threads", KEY_THREADS, "N", 0,
 	 "Divide the network among N threads (default 1); the results are the same", 0},
@@ -326,6 +379,16 @@ static unsigned read_number(const char *option, const char *arg, unsigned most,
 	if (!adv_units_parse(ADV_UNIT_COUNT, arg, strlen(arg), &n, why) || n < 1 || n > most)
 		argp_error(state, "%s %s: expected a number from 1 to %u", option, arg, most);
 	return (unsigned)n;
+}
+
+static void read_part(struct options *o, const char *arg, struct argp_state *state)
+{
+	int end = 0;
+
+	if (sscanf(arg, "%6u/%6u%n", &o->part, &o->parts, &end) != 2 || arg[end] != '\0' ||
+	    o->part < 1 || o->part > o->parts)
+		argp_error(state, "--part %s: expected K/N, such as 3/16", arg);
+	o->part--;
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
@@ -363,6 +426,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_TRACE:
 		o->trace = arg;
 		return 0;
+	case KEY_RESULTS:
+		o->results = arg;
+		return 0;
+	case KEY_PART:
+		read_part(o, arg, state);
+		return 0;
 	case KEY_JOBS:
 		o->jobs = read_number("--jobs", arg, JOBS, state);
 		return 0;
@@ -374,6 +443,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--jobs is for --sweep");
 		if (o->series && o->sweep)
 			argp_error(state, "--series is for a single run");
+		if ((o->results && !o->sweep) || (o->parts && !o->results))
+			argp_error(state, "--results is for --sweep, and --part for --results");
 		if (o->sweep && o->file && strcmp(o->file, "-") == 0)
 			argp_error(state, "--sweep needs a file: standard input can be read once");
 		return 0;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/sim_results.h"
 
 #define VALUES_MAX 10000u
 #define JSON_MAX   (64u << 20)
@@ -107,7 +108,7 @@ bool adv_sweep_parse(struct adv_sweep *s, const char *text)
 	uint64_t runs = 1;
 	bool good = copy || fail_parsing(text, "no memory");
 
-	*s = (struct adv_sweep){.seeds = 1};
+	*s = (struct adv_sweep){.seeds = 1, .parts = 1};
 	for (part = good ? strtok_r(copy, ";", &save) : NULL; good && part;
 	     part = strtok_r(NULL, ";", &save))
 		good = *trim(part) == '\0' || parse_axis(s, part);
@@ -201,14 +202,25 @@ static void set_slowdown_metrics(struct adv_sweep *s, uint32_t run, struct json_
 	}
 }
 
-/* Takes the metrics of a run from its JSON. False: it is not complete. */
-static bool take_result(struct adv_sweep *s, uint32_t run, FILE *f)
+/* Takes the metrics of a run from its JSON. */
+static void take_metrics(struct adv_sweep *s, uint32_t run, struct json_object *o)
 {
 	static const char *const totals[] = {"time_ps", "pause_frames", "ecn_marked", "buffer_most",
 					     "packet_seq_err"};
+
+	for (unsigned i = 0; i < 5; i++)
+		set_metric(s, run, totals[i], json_object_object_get(o, totals[i]));
+	set_flow_metrics(s, run, json_object_object_get(o, "flows"));
+	set_slowdown_metrics(s, run, json_object_object_get(o, "slowdown"));
+}
+
+/* Takes the result that a run has written. False: it is not complete, or it could not be stored. */
+static bool take_result(struct adv_sweep *s, uint32_t run, FILE *f)
+{
 	long len = fseek(f, 0, SEEK_END) ? -1 : ftell(f);
 	char *text = len > 0 && len < JSON_MAX ? malloc((size_t)len + 1) : NULL;
 	struct json_object *o = NULL;
+	bool good = true;
 
 	rewind(f);
 	if (text && fread(text, 1, (size_t)len, f) == (size_t)len) {
@@ -216,14 +228,15 @@ static bool take_result(struct adv_sweep *s, uint32_t run, FILE *f)
 		o = json_tokener_parse(text);
 	}
 	free(text);
-	if (!o)
+	if (!o) {
+		fprintf(stderr, "adverb sim: run %u of the sweep: no result\n", run);
 		return false;
-	for (unsigned i = 0; i < 5; i++)
-		set_metric(s, run, totals[i], json_object_object_get(o, totals[i]));
-	set_flow_metrics(s, run, json_object_object_get(o, "flows"));
-	set_slowdown_metrics(s, run, json_object_object_get(o, "slowdown"));
+	}
+	take_metrics(s, run, o);
+	if (s->results)
+		good = adv_result_store(s, run, o);
 	json_object_put(o);
-	return true;
+	return good;
 }
 
 /* ---- processes ---- */
@@ -284,10 +297,8 @@ static int end_job(struct adv_sweep *s, struct job *job, unsigned jobs)
 		else
 			fprintf(stderr, "adverb sim: run %u of the sweep was ended by signal %d\n",
 				job[i].run, WTERMSIG(wait_status));
-		if (status == 0 && !take_result(s, job[i].run, job[i].out)) {
-			fprintf(stderr, "adverb sim: run %u of the sweep: no result\n", job[i].run);
+		if (status == 0 && !take_result(s, job[i].run, job[i].out))
 			status = ADV_EXIT_FAILED;
-		}
 		fclose(job[i].out);
 		job[i].pid = 0;
 	}
@@ -303,33 +314,66 @@ static unsigned free_job(const struct job *job, unsigned jobs)
 	return i;
 }
 
+/* Moves *run to the next one that is to be done, from itself on; s->runs: there is none. Takes the
+ * results that the folder has. False: one of them is bad. */
+static bool find_run(struct adv_sweep *s, uint32_t *run)
+{
+	for (; *run < s->runs; ++*run) {
+		struct json_object *result;
+		enum adv_result found;
+
+		if (*run % s->parts != s->part)
+			continue;
+		found = s->results ? adv_result_load(s, *run, &result) : ADV_RESULT_NONE;
+		if (found == ADV_RESULT_NONE)
+			return true;
+		if (found == ADV_RESULT_BAD)
+			return false;
+		take_metrics(s, *run, result);
+		json_object_put(result);
+	}
+	return true;
+}
+
+static int run_jobs(struct adv_sweep *s, struct job *job, unsigned jobs, adv_sweep_run_fn *run,
+		    void *user)
+{
+	uint32_t next = 0, running = 0;
+	int status = find_run(s, &next) ? 0 : ADV_EXIT_USAGE;
+
+	while ((status == 0 && next < s->runs) || running) {
+		unsigned i = free_job(job, jobs);
+		int ended;
+
+		if (status == 0 && next < s->runs && i < jobs) {
+			if (start_job(s, &job[i], next, run, user))
+				running++;
+			else
+				status = ADV_EXIT_FAILED;
+			next++;
+			if (!find_run(s, &next))
+				status = ADV_EXIT_USAGE;
+			continue;
+		}
+		ended = end_job(s, job, jobs);
+		status = status ? status : ended;
+		running--;
+	}
+	return status;
+}
+
 int adv_sweep_run(struct adv_sweep *s, unsigned jobs, adv_sweep_run_fn *run, void *user)
 {
 	struct job *job = calloc(jobs, sizeof(*job));
-	uint32_t started = 0, ended = 0;
-	int status = 0;
+	int status = ADV_EXIT_FAILED;
 
 	s->value = malloc((size_t)s->runs * ADV_SWEEP_METRICS * sizeof(*s->value));
 	if (!job || !s->value) {
 		fprintf(stderr, "adverb sim: no memory\n");
-		free(job);
-		return ADV_EXIT_FAILED;
-	}
-	for (size_t i = 0; i < (size_t)s->runs * ADV_SWEEP_METRICS; i++)
-		s->value[i] = NAN;
-	while ((status == 0 && started < s->runs) || ended < started) {
-		unsigned i = free_job(job, jobs);
-
-		if (status == 0 && started < s->runs && i < jobs) {
-			if (start_job(s, &job[i], started, run, user))
-				started++;
-			else
-				status = ADV_EXIT_FAILED;
-			continue;
-		}
-		i = (unsigned)end_job(s, job, jobs);
-		status = status ? status : (int)i;
-		ended++;
+	} else {
+		for (size_t i = 0; i < (size_t)s->runs * ADV_SWEEP_METRICS; i++)
+			s->value[i] = NAN;
+		status = run_jobs(s, job, jobs, run, user);
 	}
 	free(job);
 	return status;

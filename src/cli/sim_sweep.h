@@ -27,7 +27,11 @@ struct adv_sweep {
 	uint32_t seeds; /* runs of a case */
 	char metric[ADV_SWEEP_METRICS][ADV_SWEEP_NAME];
 	unsigned metrics;
-	double *value; /* by run and metric; NaN: the run has none */
+	double *value;	     /* by run and metric; NaN: the run has none */
+	const char *results; /* folder of results, or NULL */
+	uint64_t input;	     /* hash of all files and options; results of other input are refused */
+	unsigned part;	     /* runs part, part + parts, part + 2 parts and so on are done */
+	unsigned parts;	     /* 1: all runs */
 };
 
 /* Median of a case's runs, and the 95 % confidence interval of the median by order statistics. */
@@ -51,8 +55,8 @@ const char *adv_sweep_set(const struct adv_sweep *s, uint32_t run, unsigned axis
  * status. It is called in a process of its own. */
 typedef int adv_sweep_run_fn(void *user, const char *const *set, unsigned count, FILE *out);
 
-/* Runs all combinations in `jobs` processes, and fills in the metrics. Returns an exit status; a
- * failed run has printed its reason. */
+/* Runs all combinations of the part in `jobs` processes, except those whose results are in the
+ * folder, and fills in the metrics. Returns an exit status; a failed run has printed its reason. */
 int adv_sweep_run(struct adv_sweep *s, unsigned jobs, adv_sweep_run_fn *run, void *user);
 
 /* Summarizes a metric of the runs first .. first + s->seeds - 1. False: no memory. */

@@ -129,6 +129,34 @@ def check_threads(folder):
     assert "expected a number from 1 to 64" in sim(*incast, "--threads", "65", status=2)
 
 
+def check_results(folder):
+    """Parts of a sweep fill a folder; the command without --part does the missing runs and merges all."""
+    args = [SCENARIOS / "incast.ini", "--set", "flow.bytes=100kB", "--sweep",
+            "run.seed=1..3; host.congestion-control=dcqcn,none; priority 3.ecn-min=50kB,100kB"]
+    alone, kept = sim(*args, "--json"), ["--results", folder / "kept"]
+    for part in "1/5", "4/5", "2/5":
+        assert sim(*args, *kept, "--part", part) == ""
+    assert sorted(p.name for p in (folder / "kept").iterdir()) == \
+        [f"run-{i:05}.json" for i in range(12) if i % 5 in (0, 1, 3)]
+    (folder / "kept" / "run-00003.json").unlink()
+    before = {p: p.stat().st_mtime_ns for p in (folder / "kept").iterdir()}
+    assert sim(*args, *kept, "--json", "--jobs", 2) == alone
+    assert len(list((folder / "kept").iterdir())) == 12 and all(p.stat().st_mtime_ns == t for p, t in before.items())
+    first = folder / "kept" / "run-00000.json"
+    text = first.read_text()
+    for wrong in ("", text[:-9], "[1]", '{"run": 3}', text.replace('"input": "', '"input": "0')):
+        first.write_text(wrong)
+        assert "run-00000.json is not a result of this run" in sim(*args, *kept, status=2), wrong[:40]
+    first.write_text(text)
+    for other in (["--set", "flow.count=2"], ["--topology", "/dev/null"], ["--seed", "9"]):
+        assert "is not a result of this run" in sim(*args, *other, *kept, status=2), other
+    assert "is for --sweep" in sim(args[0], *kept, status=2)
+    assert "--part for --results" in sim(*args, "--part", "1/2", status=2)
+    for part in "0/2", "3/2", "1", "1/", "-1/2", "1/2x", "1/0":
+        assert "expected K/N" in sim(*args, *kept, "--part", part, status=2), part
+    assert "/proc/nowhere" in sim(*args, "--results", "/proc/nowhere", status=1)
+
+
 def check_trace(folder):
     """The three formats give the same run, and transfers.csv of a run gives that run again."""
     net = folder / "net.ini"
@@ -383,6 +411,7 @@ def main():
         check_series(folder)
         check_sweep(folder)
         check_threads(folder)
+        check_results(folder)
         check_trace(folder)
         check_topology(folder)
         check_same_bytes(folder)

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "cli/sim_results.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/json.h"
+
+#define FILE_MOST (64u << 20)
+
+/* Returns the name of a run's file with an ending; NULL: no memory. */
+static char *name_of(const struct adv_sweep *s, uint32_t run, const char *ending)
+{
+	char *path;
+
+	if (asprintf(&path, "%s/run-%05u.json%s", s->results, run, ending) < 0) {
+		fprintf(stderr, "adverb sim: no memory\n");
+		return NULL;
+	}
+	return path;
+}
+
+/* Returns what a run depends on: a hash of all input, and the values of the sweep. */
+static struct json_object *describe(const struct adv_sweep *s, uint32_t run)
+{
+	struct json_object *o = adv_json_object(), *set;
+	char input[24];
+
+	snprintf(input, sizeof(input), "%016" PRIx64, s->input);
+	adv_json_add_text(o, "input", input);
+	set = adv_json_add_array(o, "set");
+	for (unsigned i = 0; i < s->axes; i++)
+		adv_json_append(set, adv_json_text(adv_sweep_set(s, run, i)));
+	return o;
+}
+
+static bool is_of_run(const struct adv_sweep *s, uint32_t run, struct json_object *file)
+{
+	struct json_object *expected = describe(s, run);
+	bool same = json_object_equal(expected, json_object_object_get(file, "run"));
+
+	json_object_put(expected);
+	return same;
+}
+
+enum adv_result adv_result_load(const struct adv_sweep *s, uint32_t run,
+				struct json_object **result)
+{
+	char *path = name_of(s, run, ""), *text = NULL;
+	enum adv_result found = ADV_RESULT_BAD;
+	struct json_object *file = NULL;
+	size_t len = 0;
+
+	if (path && access(path, F_OK)) {
+		free(path);
+		return ADV_RESULT_NONE;
+	}
+	if (path)
+		text = adv_cli_read_file("adverb sim", path, FILE_MOST, &len);
+	if (text)
+		file = json_tokener_parse(text);
+	if (file && is_of_run(s, run, file) && json_object_object_get(file, "result")) {
+		*result = json_object_get(json_object_object_get(file, "result"));
+		found = ADV_RESULT_FOUND;
+	} else if (text) {
+		fprintf(stderr,
+			"adverb sim: %s is not a result of this run: the scenario, --set or "
+			"--sweep "
+			"was another one\n",
+			path);
+	}
+	json_object_put(file);
+	free(text);
+	free(path);
+	return found;
+}
+
+static bool write_file(const char *path, struct json_object *o)
+{
+	FILE *f = fopen(path, "w");
+	bool bad;
+
+	if (!f)
+		return false;
+	adv_json_print(f, o);
+	bad = ferror(f);
+	return fclose(f) == 0 && !bad;
+}
+
+bool adv_result_store(const struct adv_sweep *s, uint32_t run, struct json_object *result)
+{
+	struct json_object *o = adv_json_object();
+	char ending[32], *path = name_of(s, run, ""), *part;
+	bool good;
+
+	/* Two processes that do the same run write different files until they rename them. */
+	snprintf(ending, sizeof(ending), ".%d", (int)getpid());
+	part = name_of(s, run, ending);
+	adv_json_add(o, "run", describe(s, run));
+	adv_json_add(o, "result", json_object_get(result));
+	good = path && part && (mkdir(s->results, 0777) == 0 || errno == EEXIST);
+	if (good) {
+		good = write_file(part, o);
+		good = good && rename(part, path) == 0;
+	} else {
+		json_object_put(o);
+	}
+	if (!good)
+		fprintf(stderr, "adverb sim: %s: %s\n", path ? path : s->results, strerror(errno));
+	free(path);
+	free(part);
+	return good;
+}

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,11 +15,11 @@
 #define FILE_MOST (64u << 20)
 
 /* Returns the name of a run's file with an ending; NULL: no memory. */
-static char *name_of(const struct adv_sweep *s, uint32_t run, const char *ending)
+static char *name_of(const struct adv_result_key *key, const char *ending)
 {
 	char *path;
 
-	if (asprintf(&path, "%s/run-%05u.json%s", s->results, run, ending) < 0) {
+	if (asprintf(&path, "%s/run-%05u.json%s", key->folder, key->run, ending) < 0) {
 		fprintf(stderr, "adverb sim: no memory\n");
 		return NULL;
 	}
@@ -26,32 +27,31 @@ static char *name_of(const struct adv_sweep *s, uint32_t run, const char *ending
 }
 
 /* Returns what a run depends on: a hash of all input, and the values of the sweep. */
-static struct json_object *describe(const struct adv_sweep *s, uint32_t run)
+static struct json_object *describe(const struct adv_result_key *key)
 {
 	struct json_object *o = adv_json_object(), *set;
 	char input[24];
 
-	snprintf(input, sizeof(input), "%016" PRIx64, s->input);
+	snprintf(input, sizeof(input), "%016" PRIx64, key->input);
 	adv_json_add_text(o, "input", input);
 	set = adv_json_add_array(o, "set");
-	for (unsigned i = 0; i < s->axes; i++)
-		adv_json_append(set, adv_json_text(adv_sweep_set(s, run, i)));
+	for (unsigned i = 0; i < key->sets; i++)
+		adv_json_append(set, adv_json_text(key->set[i]));
 	return o;
 }
 
-static bool is_of_run(const struct adv_sweep *s, uint32_t run, struct json_object *file)
+static bool is_of_run(const struct adv_result_key *key, struct json_object *file)
 {
-	struct json_object *expected = describe(s, run);
+	struct json_object *expected = describe(key);
 	bool same = json_object_equal(expected, json_object_object_get(file, "run"));
 
 	json_object_put(expected);
 	return same;
 }
 
-enum adv_result adv_result_load(const struct adv_sweep *s, uint32_t run,
-				struct json_object **result)
+enum adv_result adv_result_load(const struct adv_result_key *key, struct json_object **result)
 {
-	char *path = name_of(s, run, ""), *text = NULL;
+	char *path = name_of(key, ""), *text = NULL;
 	enum adv_result found = ADV_RESULT_BAD;
 	struct json_object *file = NULL;
 	size_t len = 0;
@@ -64,7 +64,7 @@ enum adv_result adv_result_load(const struct adv_sweep *s, uint32_t run,
 		text = adv_cli_read_file("adverb sim", path, FILE_MOST, &len);
 	if (text)
 		file = json_tokener_parse(text);
-	if (file && is_of_run(s, run, file) && json_object_object_get(file, "result")) {
+	if (file && is_of_run(key, file) && json_object_object_get(file, "result")) {
 		*result = json_object_get(json_object_object_get(file, "result"));
 		found = ADV_RESULT_FOUND;
 	} else if (text) {
@@ -92,18 +92,18 @@ static bool write_file(const char *path, struct json_object *o)
 	return fclose(f) == 0 && !bad;
 }
 
-bool adv_result_store(const struct adv_sweep *s, uint32_t run, struct json_object *result)
+bool adv_result_store(const struct adv_result_key *key, struct json_object *result)
 {
 	struct json_object *o = adv_json_object();
-	char ending[32], *path = name_of(s, run, ""), *part;
+	char ending[32], *path = name_of(key, ""), *part;
 	bool good;
 
 	/* Two processes that do the same run write different files until they rename them. */
 	snprintf(ending, sizeof(ending), ".%d", (int)getpid());
-	part = name_of(s, run, ending);
-	adv_json_add(o, "run", describe(s, run));
+	part = name_of(key, ending);
+	adv_json_add(o, "run", describe(key));
 	adv_json_add(o, "result", json_object_get(result));
-	good = path && part && (mkdir(s->results, 0777) == 0 || errno == EEXIST);
+	good = path && part && (mkdir(key->folder, 0777) == 0 || errno == EEXIST);
 	if (good) {
 		good = write_file(part, o);
 		good = good && rename(part, path) == 0;
@@ -111,7 +111,7 @@ bool adv_result_store(const struct adv_sweep *s, uint32_t run, struct json_objec
 		json_object_put(o);
 	}
 	if (!good)
-		fprintf(stderr, "adverb sim: %s: %s\n", path ? path : s->results, strerror(errno));
+		fprintf(stderr, "adverb sim: %s: %s\n", path ? path : key->folder, strerror(errno));
 	free(path);
 	free(part);
 	return good;

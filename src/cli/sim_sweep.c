@@ -214,11 +214,22 @@ static void take_metrics(struct adv_sweep *s, uint32_t run, struct json_object *
 	set_slowdown_metrics(s, run, json_object_object_get(o, "slowdown"));
 }
 
+/* Describes a run for the folder of results. set[] has room for ADV_SWEEP_AXES values. */
+static struct adv_result_key key_of(const struct adv_sweep *s, uint32_t run, const char *set[])
+{
+	for (unsigned i = 0; i < s->axes; i++)
+		set[i] = adv_sweep_set(s, run, i);
+	return (struct adv_result_key){
+		.folder = s->results, .run = run, .input = s->input, .set = set, .sets = s->axes};
+}
+
 /* Takes the result that a run has written. False: it is not complete, or it could not be stored. */
 static bool take_result(struct adv_sweep *s, uint32_t run, FILE *f)
 {
 	long len = fseek(f, 0, SEEK_END) ? -1 : ftell(f);
 	char *text = len > 0 && len < JSON_MAX ? malloc((size_t)len + 1) : NULL;
+	const char *set[ADV_SWEEP_AXES];
+	struct adv_result_key key = key_of(s, run, set);
 	struct json_object *o = NULL;
 	bool good = true;
 
@@ -234,7 +245,7 @@ static bool take_result(struct adv_sweep *s, uint32_t run, FILE *f)
 	}
 	take_metrics(s, run, o);
 	if (s->results)
-		good = adv_result_store(s, run, o);
+		good = adv_result_store(&key, o);
 	json_object_put(o);
 	return good;
 }
@@ -319,12 +330,14 @@ static unsigned free_job(const struct job *job, unsigned jobs)
 static bool find_run(struct adv_sweep *s, uint32_t *run)
 {
 	for (; *run < s->runs; ++*run) {
+		const char *set[ADV_SWEEP_AXES];
+		struct adv_result_key key = key_of(s, *run, set);
 		struct json_object *result;
 		enum adv_result found;
 
 		if (*run % s->parts != s->part)
 			continue;
-		found = s->results ? adv_result_load(s, *run, &result) : ADV_RESULT_NONE;
+		found = s->results ? adv_result_load(&key, &result) : ADV_RESULT_NONE;
 		if (found == ADV_RESULT_NONE)
 			return true;
 		if (found == ADV_RESULT_BAD)

@@ -1,44 +1,55 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <assert.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "fabric/packet.h"
 
-#define CHUNK 1023
+/* A huge page: its packets need one entry of the TLB. */
+#define CHUNK_BYTES (2u << 20)
+#define CHUNK	    (CHUNK_BYTES / sizeof(struct adv_packet) - 1)
 
 struct adv_packet_chunk {
 	struct adv_packet_chunk *next;
 	struct adv_packet packet[CHUNK];
 };
 
+_Static_assert(sizeof(struct adv_packet_chunk) <= CHUNK_BYTES, "a chunk is one huge page");
+
 /* An unused body. */
 struct adv_packet_body {
 	struct adv_packet_body *next;
 };
 
-struct adv_packet *adv_packet_take(struct adv_packet_pool *pool)
+/* Takes a packet that has not been used yet. NULL: no memory. */
+static struct adv_packet *take_fresh(struct adv_packet_pool *pool)
 {
-	struct adv_packet *p;
-
-	if (!pool->unused) {
-		struct adv_packet_chunk *c = aligned_alloc(64, sizeof(*c));
+	if (pool->fresh == 0) {
+		struct adv_packet_chunk *c = aligned_alloc(CHUNK_BYTES, CHUNK_BYTES);
 
 		if (!c) {
 			pool->failed = true;
 			return NULL;
 		}
+		madvise(c, CHUNK_BYTES, MADV_HUGEPAGE);
 		c->next = pool->chunks;
 		pool->chunks = c;
 		pool->room += CHUNK;
-		for (unsigned i = CHUNK; i-- > 0;) {
-			c->packet[i].next = pool->unused;
-			c->packet[i].external = false;
-			c->packet[i].telemetry = NULL;
-			pool->unused = &c->packet[i];
-		}
+		pool->fresh = CHUNK;
 	}
-	p = pool->unused;
-	pool->unused = p->next;
+	return &pool->chunks->packet[CHUNK - pool->fresh--];
+}
+
+struct adv_packet *adv_packet_take(struct adv_packet_pool *pool)
+{
+	struct adv_packet *p = pool->unused;
+
+	if (p)
+		pool->unused = p->next;
+	else
+		p = take_fresh(pool);
+	if (!p)
+		return NULL;
 	pool->out++;
 	p->external = false;
 	p->telemetry = NULL;
@@ -113,10 +124,10 @@ void adv_packet_give_back(struct adv_packet_pool *pool, struct adv_packet *packe
 	pool->unused = packet;
 }
 
-/* Frees the bodies and the telemetry of packets in use. */
-static void free_contents(struct adv_packet_chunk *c)
+/* Frees the bodies and the telemetry of a chunk's first packets, as far as these are in use. */
+static void free_contents(struct adv_packet_chunk *c, size_t packets)
 {
-	for (unsigned i = 0; i < CHUNK; i++) {
+	for (size_t i = 0; i < packets; i++) {
 		if (c->packet[i].external)
 			free(c->packet[i].body);
 		free(c->packet[i].telemetry);
@@ -141,7 +152,8 @@ void adv_packet_pool_free(struct adv_packet_pool *pool)
 		struct adv_packet_chunk *c = pool->chunks;
 
 		pool->chunks = c->next;
-		free_contents(c);
+		free_contents(c, CHUNK - pool->fresh);
+		pool->fresh = 0; /* only the newest chunk has packets that were never used */
 		free(c);
 	}
 	*pool = (struct adv_packet_pool){0};

@@ -75,10 +75,11 @@ struct adv_packet_pool {
 	struct adv_packet *unused;
 	struct adv_packet_body *bodies;		  /* unused */
 	struct adv_packet_telemetry *telemetries; /* unused */
-	struct adv_packet_chunk *chunks;
-	uint64_t out;  /* packets in use */
-	uint64_t room; /* allocated packets */
-	bool failed;   /* an allocation failed */
+	struct adv_packet_chunk *chunks;	  /* the newest first */
+	uint64_t fresh; /* packets of the newest chunk that were never used */
+	uint64_t out;	/* packets in use */
+	uint64_t room;	/* allocated packets */
+	bool failed;	/* an allocation failed */
 };
 
 /* Allocates a packet without telemetry; its other fields are undefined. NULL: no memory. A pool

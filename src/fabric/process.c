@@ -24,6 +24,8 @@ static void finish_sending(struct adv_fabric *f, uint32_t wire)
 		if (w->crosses) {
 			adv_part_cross(f, wire, p);
 		} else {
+			if (w->to.node < hosts)
+				__builtin_prefetch(p->header); /* not read since the sender */
 			if (!w->flying.head)
 				adv_fabric_at(f, p->at, ADV_DUE_ARRIVE, wire);
 			adv_packet_list_push(&w->flying, p);
@@ -41,8 +43,11 @@ static void deliver_frame(struct adv_fabric *f, uint32_t wire)
 	struct adv_packet *p = adv_packet_list_pop(&w->flying);
 	uint32_t hosts = f->config.topology->hosts;
 
-	if (w->flying.head)
+	if (w->flying.head) {
+		__builtin_prefetch(
+			w->flying.head->next); /* whose time is read at the next arrival */
 		adv_fabric_at(f, w->flying.head->at, ADV_DUE_ARRIVE, wire);
+	}
 	if (w->lose_per_million &&
 	    adv_rng_below(&f->wire_rng[wire], 1000000) < w->lose_per_million) {
 		f->lost += p->kind == ADV_PACKET_DATA;

@@ -145,6 +145,11 @@ static inline ssize_t adv_sys_recvmsg(int fd, struct msghdr *msg, int flags)
 	return syscall(SYS_recvmsg, fd, msg, flags);
 }
 
+static inline int adv_sys_ioctl(int fd, unsigned long request, void *arg)
+{
+	return (int)syscall(SYS_ioctl, fd, request, arg);
+}
+
 /* As adv_sys_recvmsg(), but returns the negated errno on failure. */
 static inline ssize_t adv_sys_try_recvmsg(int fd, struct msghdr *msg, int flags)
 {

@@ -17,6 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+
 #include "base/log.h"
 #include "base/sys.h"
 #include "iwarp/fpdu.h"
@@ -134,6 +137,15 @@ static size_t send_once(struct device_stream *s, uint64_t now)
 	return 0;
 }
 
+/* True if the peer's TCP has not acknowledged all bytes: before the first FPDU, the start-up reply.
+ */
+static bool has_unacknowledged(const struct device_stream *s)
+{
+	int bytes = 0;
+
+	return adv_sys_ioctl(s->fd, SIOCOUTQ, &bytes) == 0 && bytes > 0;
+}
+
 static void take_turn(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
 {
 	struct device_stream *s = qp->connection;
@@ -141,6 +153,8 @@ static void take_turn(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batc
 
 	if (!s)
 		return;
+	if (adv_rdmap_hopes(s->rdmap) && has_unacknowledged(s))
+		adv_rdmap_reply_is_under_way(s->rdmap, now);
 	while (n && sent < SEND_MOST) {
 		n = send_once(s, now);
 		sent += n;

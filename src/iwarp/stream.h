@@ -48,6 +48,15 @@ enum adv_rdmap_phase adv_rdmap_phase(const struct adv_rdmap_stream *s);
 #define ADV_RDMAP_TX_IOV 256
 
 /*
+ * True if the stream is a responder that has sent nothing, and whose initiator has neither sent
+ * something nor offered to begin. While its start-up reply may not have arrived, the caller calls
+ * adv_rdmap_reply_is_under_way() in front of adv_rdmap_tx(): the stream then waits again before it
+ * begins.
+ */
+bool adv_rdmap_hopes(const struct adv_rdmap_stream *s);
+void adv_rdmap_reply_is_under_way(struct adv_rdmap_stream *s, uint64_t now);
+
+/*
  * Returns the bytes to send next, as at most ADV_RDMAP_TX_IOV pieces in iov[]; 0: none. The pieces
  * are valid until the next call of the engine or its objects. The caller then tells how many bytes
  * the connection has taken, perhaps 0.

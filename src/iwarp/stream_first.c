@@ -10,7 +10,9 @@
  *
  * The responder waits for the initiator's first FPDU. If the initiator has not offered such a
  * message, and the programs are peers, both would wait forever. So the responder waits for a time
- * in which its reply has most likely arrived. siw as a responder does not wait at all.
+ * in which its reply has most likely been read: siw as an initiator refuses a reply behind which
+ * more bytes have arrived already. The time begins when the peer's TCP has acknowledged the reply,
+ * since a reply that was lost arrives later. siw as a responder does not wait at all.
  */
 #include "iwarp/stream_internal.h"
 
@@ -59,4 +61,15 @@ void adv_rdmap_first_framed(struct adv_rdmap_stream *s, uint64_t now)
 	adv_timer_set(&s->qp->engine->timers, &s->first_timer,
 		      now + (REPEAT_AFTER_NS << s->first_repeats));
 	s->first_repeats++;
+}
+
+bool adv_rdmap_hopes(const struct adv_rdmap_stream *s)
+{
+	return s->config.first == ADV_RDMAP_FIRST_HOPED && !s->first_heard && s->framed_head == 0;
+}
+
+void adv_rdmap_reply_is_under_way(struct adv_rdmap_stream *s, uint64_t now)
+{
+	s->first_awaited = true;
+	adv_timer_set(&s->qp->engine->timers, &s->first_timer, now + PATIENCE_NS);
 }

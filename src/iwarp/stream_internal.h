@@ -79,6 +79,7 @@ struct adv_rdmap_stream {
 	bool terminate_due;
 	bool first_due;		      /* a ready-to-receive message is to be sent */
 	bool first_awaited;	      /* nothing may be sent before the peer's first FPDU */
+	bool first_heard;	      /* the peer has sent an FPDU */
 	struct adv_timer first_timer; /* set while the peer has sent nothing (stream_first.c) */
 	uint32_t first_repeats;	      /* times that it was set */
 
@@ -142,6 +143,7 @@ void adv_rdmap_first_framed(struct adv_rdmap_stream *s, uint64_t now);
 static inline void adv_rdmap_first_heard(struct adv_rdmap_stream *s)
 {
 	s->first_awaited = false;
+	s->first_heard = true;
 	adv_timer_cancel(&s->first_timer);
 }
 

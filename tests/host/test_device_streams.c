@@ -235,6 +235,31 @@ static void test_ends(void **state)
 	node_close(&n);
 }
 
+/* A responder whose initiator has not offered to begin waits while its reply is not acknowledged:
+ * for a socket pair, not read. */
+static void test_reply_is_under_way(void **state)
+{
+	static const struct adv_rdmap_config hoping = {
+		.first = ADV_RDMAP_FIRST_HOPED, .ird = 1, .ord = 1};
+	struct node n;
+	uint8_t got[100];
+	int fd[2];
+
+	node_open(&n);
+	init_qp(&n, n.qp);
+	make_pair(fd);
+	assert_int_equal(send(fd[0], "reply", 5, 0), 5);
+	assert_int_equal(attach(&n, fd[0], &hoping), 0);
+	assert_int_equal(node_send(&n, 1, 0, 10), 0);
+	usleep(350000);
+	assert_int_equal(recv(fd[1], got, sizeof(got), MSG_PEEK), 5); /* and nothing behind it */
+	assert_int_equal(recv(fd[1], got, sizeof(got), 0), 5);
+	expect_good(&n, 1);
+	assert_true(recv(fd[1], got, sizeof(got), 0) > 10);
+	close(fd[1]);
+	node_close(&n);
+}
+
 /* An attacker on the connection: the queue pair ends, and no byte of memory changes. */
 static void test_attack(void **state)
 {
@@ -308,10 +333,15 @@ static void test_nothing_left(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_messages),     cmocka_unit_test(test_polled),
-		cmocka_unit_test(test_full_socket),  cmocka_unit_test(test_many),
-		cmocka_unit_test(test_ends),	     cmocka_unit_test(test_attack),
-		cmocka_unit_test(test_not_attached), cmocka_unit_test(test_nothing_left),
+		cmocka_unit_test(test_messages),
+		cmocka_unit_test(test_polled),
+		cmocka_unit_test(test_full_socket),
+		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_reply_is_under_way),
+		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_attack),
+		cmocka_unit_test(test_not_attached),
+		cmocka_unit_test(test_nothing_left),
 	};
 
 	if (!netns_enter())

@@ -84,6 +84,8 @@ IWARP = [
      "if (s->generation == s->qp->engine->mr_generation)", "if (true)"),
     ("rdmap-still-open", "the end of the queue pair does not end the stream", STREAM_TX,
      "!adv_qp_can_receive(s->qp))\n\t\tadv_rdmap_finish(s);", "false)\n\t\tadv_rdmap_finish(s);"),
+    ("rdmap-first-reply", "a responder begins while its reply is under way", STREAM_FIRST,
+     "\ts->first_awaited = true;\n", ""),
     ("rdmap-first-once", "the ready-to-receive message is not repeated", STREAM_FIRST,
      "\ts->first_due = s->config.first == ADV_RDMAP_FIRST_WRITE;\n", ""),
     ("rdmap-first-heard", "the ready-to-receive message is repeated to a peer that answers", STREAM_INTERNAL,

@@ -15,6 +15,10 @@
 #define LOW  2
 #define HIGH 6
 
+/* Room of a new host for completions. Most hosts have few queue pairs, and large networks many
+ * hosts; connection.c makes more. */
+#define COMPLETIONS 16
+
 /* Returns the host with this address: the inverse of adv_fabric_gid(). */
 static uint32_t host_of(const struct adv_gid *g)
 {
@@ -63,7 +67,7 @@ int adv_fabric_host_open(struct adv_fabric *f, uint32_t index)
 	config.qpn_first = ADV_FABRIC_QPNS;
 	config.qpn_count = ADV_FABRIC_QPNS;
 	config.no_latency = true; /* nobody reads it */
-	h->cq_room = 64;
+	h->cq_room = COMPLETIONS;
 	h->engine = adv_engine_create(&config);
 	if (!h->engine)
 		return errno;

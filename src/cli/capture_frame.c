@@ -117,7 +117,11 @@ static void fill_frame(const struct adv_tap_record *r, const struct packet *p, s
 		.transport_len = p->len,
 	};
 	f->hop_limit = r->hop_limit > 1 ? r->hop_limit : multicast ? 1 : HOPS;
-	if (adv_gid_is_ipv4(&r->sgid) && adv_gid_is_ipv4(&r->dgid)) {
+	if (r->flags & ADV_TAP_V1) {
+		f->kind = ADV_FRAME_V1;
+		memcpy(f->saddr, r->sgid.raw, 16);
+		memcpy(f->daddr, r->dgid.raw, 16);
+	} else if (adv_gid_is_ipv4(&r->sgid) && adv_gid_is_ipv4(&r->dgid)) {
 		f->kind = ADV_FRAME_V2_IPV4;
 		memcpy(f->saddr, r->sgid.raw + 12, 4);
 		memcpy(f->daddr, r->dgid.raw + 12, 4);
@@ -165,6 +169,10 @@ static void write_udp_checksum(const struct adv_frame *f, uint8_t *ip, size_t le
  */
 static void write_lengths(const struct adv_frame *f, uint8_t *ip, size_t len)
 {
+	if (f->kind == ADV_FRAME_V1) {
+		adv_put_be16(ip + 4, (uint16_t)(len - ADV_GRH_LEN));
+		return;
+	}
 	if (f->kind == ADV_FRAME_V2_IPV6) {
 		adv_put_be16(ip + 4, (uint16_t)(len - IPV6_LEN));
 		adv_put_be16(ip + IPV6_LEN + 4, (uint16_t)(len - IPV6_LEN));
@@ -234,7 +242,8 @@ bool adv_capture_frame_make(const struct adv_tap_record *record, const uint8_t *
 		return false;
 	if (all)
 		flip_icrc(frame->bytes + frame->len - ADV_ICRC_LEN, record->icrc_flip);
-	write_udp_checksum(&f, frame->bytes + ETHERNET_LEN, frame->len - ETHERNET_LEN, all);
+	if (f.kind != ADV_FRAME_V1)
+		write_udp_checksum(&f, frame->bytes + ETHERNET_LEN, frame->len - ETHERNET_LEN, all);
 	frame->captured = all ? frame->len : frame->len - ADV_ICRC_LEN - (p.len - p.known);
 	if (frame->captured > snaplen)
 		frame->captured = snaplen;

@@ -120,6 +120,8 @@ bool adv_cli_gids(struct adv_control *c, struct adv_gid_table *copy);
 
 /* Writes a GID as eight groups of four hexadecimal digits, like ibv_devinfo. */
 void adv_format_gid(char text[ADV_GID_TEXT], const struct adv_gid *gid);
+/* Returns the type of an entry, as the kernel writes it: "RoCE v2", "IB/RoCE v1". */
+const char *adv_format_gid_type(const struct adv_gid_entry *entry);
 
 /* Writes a GUID in network order as four groups of four hexadecimal digits, like ibv_devinfo. */
 void adv_format_guid(char text[20], uint64_t guid);

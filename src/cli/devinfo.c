@@ -53,7 +53,7 @@ static void print_gids(const struct adv_gid_table *t)
 		char gid[ADV_GID_TEXT];
 
 		adv_format_gid(gid, &e->gid);
-		printf("\t\tGID[%3u]:\t\t%s, RoCE v2, %.16s", i, gid, e->ifname);
+		printf("\t\tGID[%3u]:\t\t%s, %s, %.16s", i, gid, adv_format_gid_type(e), e->ifname);
 		if (e->speed_mbps)
 			printf(", %u Mbit/s", e->speed_mbps);
 		printf("\n");

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "cli/command.h"
 
+#include "host/roce.h"
+
 void adv_format_gid(char text[ADV_GID_TEXT], const struct adv_gid *gid)
 {
 	char *p = text;
@@ -18,6 +20,11 @@ void adv_format_guid(char text[20], uint64_t guid)
 		 raw[4], raw[5], raw[6], raw[7]);
 }
 
+const char *adv_format_gid_type(const struct adv_gid_entry *entry)
+{
+	return entry->type == ADV_GID_ROCE_V1 ? "IB/RoCE v1" : "RoCE v2";
+}
+
 struct adv_control *adv_cli_connect(bool start)
 {
 	char why[1024];
@@ -30,8 +37,10 @@ struct adv_control *adv_cli_connect(bool start)
 
 bool adv_cli_gids(struct adv_control *c, struct adv_gid_table *copy)
 {
-	if (adv_gid_table_read(adv_control_gids(c), copy))
+	if (adv_gid_table_read(adv_control_gids(c), copy)) {
+		adv_roce_change_table(copy, adv_roce());
 		return true;
+	}
 	fprintf(stderr, "adverb: adverbd's GID table changes too often: try again\n");
 	return false;
 }

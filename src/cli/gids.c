@@ -44,8 +44,8 @@ static struct gid_choice choose_indices(const struct adv_gid_table *t)
 
 static void print_table(const struct adv_gid_table *t)
 {
-	printf("%-5s  %-39s  %-15s  %-7s  %-15s  %s\n", "INDEX", "GID", "IPV4", "TYPE", "INTERFACE",
-	       "MTU");
+	printf("%-5s  %-39s  %-15s  %-10s  %-15s  %s\n", "INDEX", "GID", "IPV4", "TYPE",
+	       "INTERFACE", "MTU");
 	for (uint32_t i = 0; i < t->count; i++) {
 		const struct adv_gid_entry *e = &t->entry[i];
 		char gid[ADV_GID_TEXT], address[ADV_GID_TEXT_LENGTH] = "";
@@ -53,8 +53,8 @@ static void print_table(const struct adv_gid_table *t)
 		adv_format_gid(gid, &e->gid);
 		if (adv_gid_is_ipv4(&e->gid))
 			adv_gid_text(&e->gid, address);
-		printf("%-5u  %-39s  %-15s  %-7s  %-15.16s  %u\n", i, gid, address, "RoCE v2",
-		       e->ifname, e->path_mtu);
+		printf("%-5u  %-39s  %-15s  %-10s  %-15.16s  %u\n", i, gid, address,
+		       adv_format_gid_type(e), e->ifname, e->path_mtu);
 	}
 }
 
@@ -100,7 +100,7 @@ static struct json_object *entry_to_json(const struct adv_gid_entry *e, uint32_t
 	adv_json_add_number(o, "index", index);
 	adv_json_add_text(o, "gid", gid);
 	adv_json_add_text(o, "address", address);
-	adv_json_add_text(o, "type", "RoCE v2");
+	adv_json_add_text(o, "type", adv_format_gid_type(e));
 	adv_json_add_text(o, "interface", name);
 	adv_json_add_number(o, "interface_mtu", e->if_mtu);
 	adv_json_add_number(o, "mtu", e->path_mtu);

@@ -18,6 +18,7 @@
 #include "host/control_start.h"
 #include "host/identity.h"
 #include "host/iwarp_options.h"
+#include "host/roce.h"
 #include "wire/packet.h"
 
 #define EXIT_OURS      125 /* adverb run itself failed; env(1) uses the same number */
@@ -33,6 +34,7 @@ enum {
 	KEY_NO_LATENCY,
 	KEY_CC,
 	KEY_TRANSPORT,
+	KEY_ROCE,
 	KEY_IWARP,
 	KEY_HOST
 };
@@ -42,6 +44,7 @@ struct options {
 	const char *fault;
 	const char *cc;
 	const char *transport;
+	const char *roce;
 	const char *iwarp;
 	const char *host;
 	bool no_sysfs;
@@ -68,6 +71,10 @@ static const struct argp_option argp_options[] = {
 	{"iwarp", KEY_IWARP, "OPTIONS", 0,
 	 "Set what iWARP's streams have: 'crc=require markers=yes' (ADVERB_IWARP); see " ADV_DOC_DIR
 	 "/iwarp.md",
+	 0},
+	{"roce", KEY_ROCE, "VERSION", 0,
+	 "Set the versions of RoCE: v2, v1, or both (ADVERB_ROCE); v1 needs CAP_NET_RAW; "
+	 "see " ADV_DOC_DIR "/rocev1.md",
 	 0},
 	{"host", KEY_HOST, "NAME", 0,
 	 "Run the program on a host of the emulated fabric, such as h3; see " ADV_DOC_DIR
@@ -125,6 +132,11 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		check_iwarp_options(arg, state);
 		o->iwarp = arg;
 		return 0;
+	case KEY_ROCE:
+		if (adv_roce_named(arg) == ADV_ROCE_UNKNOWN)
+			argp_error(state, "--roce: '%s' is none of: " ADV_ROCE_NAMES, arg);
+		o->roce = arg;
+		return 0;
 	case KEY_HOST:
 		o->host = arg;
 		return 0;
@@ -178,6 +190,8 @@ static int set_environment(const struct options *o, const char *folder)
 	if (o->transport && setenv(ADV_TRANSPORT_VARIABLE, o->transport, 1) < 0)
 		return -1;
 	if (o->iwarp && setenv(ADV_IWARP_VARIABLE, o->iwarp, 1) < 0)
+		return -1;
+	if (o->roce && setenv(ADV_ROCE_VARIABLE, o->roce, 1) < 0)
 		return -1;
 	if (o->no_shm && setenv("ADVERB_NO_SHM", "1", 1) < 0)
 		return -1;

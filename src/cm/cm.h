@@ -64,7 +64,8 @@ void adv_cm_destroy(struct adv_cm *cm);
 
 /* --- packets --- */
 
-/* A MAD and its path: path.sgid is the address of this end, path.dgid the peer's. */
+/* A MAD and its path: path.sgid is the address of this end, path.dgid the peer's. For path.v1 the
+ * owner finds path.dmac. */
 struct adv_cm_mad {
 	struct adv_path path;
 	uint32_t dest_qpn; /* always 1 */

@@ -85,7 +85,8 @@ void adv_cm_id_leave_tables(struct adv_cm_id *id)
 static bool addresses_fit(const struct adv_cm_id *id, const struct adv_rx_meta *meta)
 {
 	return adv_gid_equal(&id->route.path.dgid, &meta->sgid) &&
-	       adv_gid_equal(&id->route.path.sgid, &meta->dgid);
+	       adv_gid_equal(&id->route.path.sgid, &meta->dgid) &&
+	       id->route.path.v1 == adv_rx_is_v1(meta);
 }
 
 struct adv_cm_id *adv_cm_id_find(struct adv_cm *cm, const struct adv_rx_meta *meta,

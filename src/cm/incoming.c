@@ -37,6 +37,7 @@ static struct adv_cm_id *new_id(struct adv_cm_id *listener, uint64_t now,
 	set_addresses(id, header, port);
 	id->route.path.sgid = meta->dgid;
 	id->route.path.dgid = meta->sgid;
+	id->route.path.v1 = adv_rx_is_v1(meta);
 	id->has_route = true;
 	id->proven = adv_cm_proven(cm, now, &meta->sgid);
 	adv_cm_id_add_credit(id);

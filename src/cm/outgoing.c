@@ -42,6 +42,7 @@ void adv_cm_send_stateless(struct adv_cm *cm, const struct adv_rx_meta *meta,
 		.sport = meta->sport,
 		.tclass = meta->tclass & 0xfc,
 		.hop_limit = ADV_CM_HOP_LIMIT,
+		.v1 = adv_rx_is_v1(meta),
 	};
 	uint8_t mad[ADV_MAD_LEN];
 

@@ -15,6 +15,7 @@
 #include "daemon/pairs.h"
 #include "daemon/slots.h"
 #include "daemon/ucma.h"
+#include "daemon/ucma_neighbour.h"
 
 /* Handles a request: changes *m into the answer. Returns the descriptor to send with the answer, or
  * -1. */
@@ -389,6 +390,22 @@ static int serve_block(struct adv_client *c, struct adv_control_message *m)
 	return -1;
 }
 
+static int serve_neighbour(struct adv_client *c, struct adv_control_message *m)
+{
+	struct adv_gid sgid, dgid;
+	uint8_t mac[6] = {0};
+	int error;
+
+	memcpy(sgid.raw, m->body.neighbour.sgid, sizeof(sgid.raw));
+	memcpy(dgid.raw, m->body.neighbour.dgid, sizeof(dgid.raw));
+	error = adv_ucma_neighbour(c->all->ucma, &sgid, &dgid, m->body.neighbour.ifindex, mac);
+	if (error)
+		fail_request(m, error, strerror(error));
+	else
+		memcpy(m->body.neighbour.mac, mac, sizeof(mac));
+	return -1;
+}
+
 /* True if the answer's descriptor was made for the client. The daemon then closes it after
  * sending. */
 static bool is_descriptor_passed(uint16_t type)
@@ -397,14 +414,15 @@ static bool is_descriptor_passed(uint16_t type)
 }
 
 static handler *const handlers[] = {
-	[ADV_CONTROL_HELLO] = serve_hello,	 [ADV_CONTROL_OPEN_SLOT] = serve_open_slot,
-	[ADV_CONTROL_RESUME] = serve_resume,	 [ADV_CONTROL_JOIN] = serve_membership,
-	[ADV_CONTROL_LEAVE] = serve_membership,	 [ADV_CONTROL_STATUS] = serve_status,
-	[ADV_CONTROL_LIST] = serve_list,	 [ADV_CONTROL_COUNT] = serve_count,
-	[ADV_CONTROL_COUNTERS] = serve_counters, [ADV_CONTROL_OPEN_CM] = serve_open_cm,
-	[ADV_CONTROL_SENDER] = serve_sender,	 [ADV_CONTROL_PAIR] = serve_pair,
-	[ADV_CONTROL_PAIRS] = serve_pairs,	 [ADV_CONTROL_FAULT] = serve_fault,
-	[ADV_CONTROL_BLOCK] = serve_block,	 [ADV_CONTROL_ESTATE] = serve_estate,
+	[ADV_CONTROL_HELLO] = serve_hello,	   [ADV_CONTROL_OPEN_SLOT] = serve_open_slot,
+	[ADV_CONTROL_RESUME] = serve_resume,	   [ADV_CONTROL_JOIN] = serve_membership,
+	[ADV_CONTROL_LEAVE] = serve_membership,	   [ADV_CONTROL_STATUS] = serve_status,
+	[ADV_CONTROL_LIST] = serve_list,	   [ADV_CONTROL_COUNT] = serve_count,
+	[ADV_CONTROL_COUNTERS] = serve_counters,   [ADV_CONTROL_OPEN_CM] = serve_open_cm,
+	[ADV_CONTROL_SENDER] = serve_sender,	   [ADV_CONTROL_PAIR] = serve_pair,
+	[ADV_CONTROL_PAIRS] = serve_pairs,	   [ADV_CONTROL_FAULT] = serve_fault,
+	[ADV_CONTROL_BLOCK] = serve_block,	   [ADV_CONTROL_ESTATE] = serve_estate,
+	[ADV_CONTROL_NEIGHBOUR] = serve_neighbour,
 };
 
 void adv_client_serve(struct adv_client *c, struct adv_control_message *m)

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "host/capture_exchange.h"
+#include "host/raw_table.h"
 #include "link/bell.h"
 #include "link/port.h"
 #include "link/udp.h"
@@ -31,6 +32,7 @@ struct adv_qp1 {
 	int error_epoll;
 	struct adv_link *udp;
 	struct adv_link *port;	/* on an emulated host: wraps `udp`; or NULL */
+	struct adv_link *raw;	/* wraps `udp` for RoCE v1; or NULL */
 	struct adv_link *fault; /* fault link, or NULL */
 	struct adv_tap tap[ADV_CAPTURE_PLACES];
 	struct adv_link *link; /* the outermost of these links */
@@ -82,7 +84,9 @@ static struct adv_link *make_link(const struct adv_qp1 *q, const struct adv_gid_
 /* Returns the link between the faults and the network. */
 static struct adv_link *wire_of(struct adv_qp1 *q)
 {
-	return adv_tap_wrap(&q->tap[ADV_CAPTURE_WIRE], q->port ? q->port : q->udp);
+	struct adv_link *outer = q->port ? q->port : q->raw;
+
+	return adv_tap_wrap(&q->tap[ADV_CAPTURE_WIRE], outer ? outer : q->udp);
 }
 
 /* Sets q->link after a change of the other links. */
@@ -151,6 +155,25 @@ void adv_qp1_destroy(struct adv_qp1 *q)
 	release_qp1(q);
 }
 
+int adv_qp1_start_v1(struct adv_qp1 *q)
+{
+	if (q->raw)
+		return 0;
+	if (q->port)
+		return EOPNOTSUPP;
+	q->raw = adv_raw_create(q->udp, adv_slot_qpn(ADV_SLOT_DAEMON), ADV_GSI_QPN + 1);
+	if (!q->raw)
+		return errno;
+	adv_raw_set_table(q->raw, &q->gids);
+	stack_links(q);
+	return 0;
+}
+
+int adv_qp1_v1_fd(const struct adv_qp1 *q)
+{
+	return q->raw ? adv_raw_fd(q->raw) : -1;
+}
+
 int adv_qp1_set_gids(struct adv_qp1 *q, const struct adv_gid_table *gids)
 {
 	struct adv_link *link = make_link(q, gids), *old = q->udp;
@@ -161,10 +184,14 @@ int adv_qp1_set_gids(struct adv_qp1 *q, const struct adv_gid_table *gids)
 	q->udp = link;
 	if (q->port)
 		adv_port_set_inner(q->port, link);
+	if (q->raw)
+		adv_raw_set_inner(q->raw, link);
 	stack_links(q);
 	old->ops->destroy(old);
 	q->full = false;
 	memcpy(&q->gids, gids, sizeof(q->gids));
+	if (q->raw)
+		adv_raw_set_table(q->raw, &q->gids);
 	return 0;
 }
 

@@ -262,6 +262,30 @@ int adv_resolve_parse_neighbour(const void *data, size_t len, uint32_t serial, u
 	return 0;
 }
 
+static int read_neighbour_attribute(const struct nlattr *a, void *user)
+{
+	if (mnl_attr_get_type(a) == NDA_LLADDR)
+		*(const struct nlattr **)user = a;
+	return MNL_CB_OK;
+}
+
+bool adv_resolve_parse_mac(const void *data, size_t len, uint32_t serial, uint8_t mac[6])
+{
+	const struct nlattr *address = NULL;
+	const struct nlmsghdr *h = NULL;
+	const struct ndmsg *m;
+
+	if (open_answer(data, len, serial, RTM_NEWNEIGH, sizeof(*m), &h))
+		return false;
+	m = mnl_nlmsg_get_payload(h);
+	mnl_attr_parse_payload(m + 1, mnl_nlmsg_get_payload_len(h) - sizeof(*m),
+			       read_neighbour_attribute, &address);
+	if (!address || mnl_attr_get_payload_len(address) != 6)
+		return false;
+	memcpy(mac, mnl_attr_get_payload(address), 6);
+	return true;
+}
+
 /* ---- the questions ---- */
 
 int adv_resolve_way(struct adv_resolver *r, const struct adv_gid *to, const struct adv_gid *source,
@@ -308,10 +332,45 @@ uint32_t adv_resolve_interface_flags(struct adv_resolver *r, uint32_t ifindex)
 	return (uint16_t)f.ifr_flags;
 }
 
-enum adv_neighbour adv_resolve_neighbour(struct adv_resolver *r, const struct adv_way *way)
+/* Asks for the entry of the next hop. Returns as send_request(). */
+static size_t request_neighbour(struct adv_resolver *r, const struct adv_way *way, union request *q,
+				char answer[ANSWER_ROOM])
 {
 	struct ndmsg m = {.ndm_family = family_of(&way->next_hop),
 			  .ndm_ifindex = (int)way->ifindex};
+
+	begin_request(r, q, RTM_GETNEIGH, &m, sizeof(m));
+	put_address(q, NDA_DST, &way->next_hop);
+	return send_request(r, q, answer);
+}
+
+static enum adv_neighbour meaning_of(uint16_t state)
+{
+	if (state & NUD_VALID_ANY)
+		return ADV_NEIGHBOUR_KNOWN;
+	return state & NUD_FAILED ? ADV_NEIGHBOUR_FAILED : ADV_NEIGHBOUR_ASKED;
+}
+
+enum adv_neighbour adv_resolve_mac(struct adv_resolver *r, const struct adv_way *way,
+				   uint8_t mac[6])
+{
+	char answer[ANSWER_ROOM] __attribute__((aligned(8)));
+	enum adv_neighbour known;
+	union request q;
+	uint16_t state = 0;
+	size_t n = request_neighbour(r, way, &q, answer);
+
+	if (!n || adv_resolve_parse_neighbour(answer, n, q.header.nlmsg_seq, &state))
+		return ADV_NEIGHBOUR_NONE;
+	known = meaning_of(state);
+	if (known == ADV_NEIGHBOUR_KNOWN &&
+	    !adv_resolve_parse_mac(answer, n, q.header.nlmsg_seq, mac))
+		return ADV_NEIGHBOUR_NONE;
+	return known;
+}
+
+enum adv_neighbour adv_resolve_neighbour(struct adv_resolver *r, const struct adv_way *way)
+{
 	char answer[ANSWER_ROOM] __attribute__((aligned(8)));
 	union request q;
 	uint16_t state = 0;
@@ -320,20 +379,15 @@ enum adv_neighbour adv_resolve_neighbour(struct adv_resolver *r, const struct ad
 	if (way->local || way->multicast ||
 	    (adv_resolve_interface_flags(r, way->ifindex) & (IFF_LOOPBACK | IFF_NOARP)))
 		return ADV_NEIGHBOUR_KNOWN;
-	begin_request(r, &q, RTM_GETNEIGH, &m, sizeof(m));
-	put_address(&q, NDA_DST, &way->next_hop);
-	n = send_request(r, &q, answer);
+	n = request_neighbour(r, way, &q, answer);
 	switch (n ? adv_resolve_parse_neighbour(answer, n, q.header.nlmsg_seq, &state) : errno) {
 	case 0:
-		break;
+		return meaning_of(state);
 	case ENOENT:
 		return ADV_NEIGHBOUR_NONE;
 	default: /* kernels before 5.0 do not answer this request, so it is not sent */
 		return ADV_NEIGHBOUR_KNOWN;
 	}
-	if (state & NUD_VALID_ANY)
-		return ADV_NEIGHBOUR_KNOWN;
-	return state & NUD_FAILED ? ADV_NEIGHBOUR_FAILED : ADV_NEIGHBOUR_ASKED;
 }
 
 /* ---- provoking neighbour resolution ---- */

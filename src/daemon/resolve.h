@@ -47,6 +47,11 @@ enum adv_neighbour {
 
 enum adv_neighbour adv_resolve_neighbour(struct adv_resolver *r, const struct adv_way *way);
 
+/* As adv_resolve_neighbour(). ADV_NEIGHBOUR_KNOWN: *mac is the neighbour's Ethernet address. An
+ * interface without such addresses has none: ADV_NEIGHBOUR_NONE. */
+enum adv_neighbour adv_resolve_mac(struct adv_resolver *r, const struct adv_way *way,
+				   uint8_t mac[6]);
+
 /* Makes the kernel resolve the neighbour: sends an empty datagram to the discard port of `to`. */
 void adv_resolve_probe_neighbour(struct adv_resolver *r, const struct adv_gid *to,
 				 const struct adv_way *way);
@@ -67,5 +72,7 @@ int adv_resolve_parse_route(const void *data, size_t len, uint32_t serial, struc
 
 /* As adv_resolve_parse_route(), for a neighbour request. Sets *state to the neighbour's NUD_*. */
 int adv_resolve_parse_neighbour(const void *data, size_t len, uint32_t serial, uint16_t *state);
+/* Reads the neighbour's Ethernet address from such an answer. False: it has none. */
+bool adv_resolve_parse_mac(const void *data, size_t len, uint32_t serial, uint8_t mac[6]);
 
 #endif

@@ -17,10 +17,12 @@
 #include "base/log.h"
 #include "daemon/cm_fault.h"
 #include "daemon/given.h"
+#include "daemon/ucma_address.h"
 #include "daemon/ucma_channel.h"
 #include "daemon/ucma_client.h"
 #include "daemon/ucma_id.h"
 #include "daemon/ucma_multicast.h"
+#include "daemon/ucma_neighbour.h"
 #include "daemon/ucma_resolve.h"
 #include "daemon/ucma_stream.h"
 #include "host/counters.h"
@@ -36,10 +38,6 @@
 #define EARLY_NS	(100 * 1000000ull) /* time for which a request waits for a new listener */
 /* Time for which a request waits at a port whose listener was just closed. */
 #define AGAIN_NS (2000 * 1000000ull)
-
-/* The data of epoll events: a small number is a source; other values are sessions
- * (daemon/session.h). */
-enum source { FROM_QP1, FROM_QP1_ROOM, FROM_QP1_BELL, FROM_QP1_ERRORS, FROM_STREAMS, SOURCES };
 
 static int watch_descriptor(struct adv_ucma *u, int fd, uint64_t data)
 {
@@ -118,13 +116,13 @@ struct adv_ucma *adv_ucma_create(struct adv_daemon *d, struct adv_users *users)
 	if (u->epoll < 0 || !u->faults)
 		error = errno;
 	if (!error)
-		error = watch_descriptor(u, d->socket[ADV_SLOT_DAEMON], FROM_QP1);
+		error = watch_descriptor(u, d->socket[ADV_SLOT_DAEMON], ADV_UCMA_FROM_QP1);
 	if (!error && adv_qp1_bell_fd(u->qp1) >= 0)
-		error = watch_descriptor(u, adv_qp1_bell_fd(u->qp1), FROM_QP1_BELL);
+		error = watch_descriptor(u, adv_qp1_bell_fd(u->qp1), ADV_UCMA_FROM_QP1_BELL);
 	if (!error)
-		error = watch_descriptor(u, adv_ucma_streams_fd(u), FROM_STREAMS);
+		error = watch_descriptor(u, adv_ucma_streams_fd(u), ADV_UCMA_FROM_STREAMS);
 	if (!error)
-		error = watch_descriptor(u, adv_qp1_error_fd(u->qp1), FROM_QP1_ERRORS);
+		error = watch_descriptor(u, adv_qp1_error_fd(u->qp1), ADV_UCMA_FROM_QP1_ERRORS);
 	if (!error)
 		error = adv_qp1_set_gids(u->qp1, &u->gids);
 	if (error) {
@@ -274,11 +272,30 @@ static void port_unreachable(void *user, const struct adv_gid *sgid, const struc
 /* Watches QP1's full sending socket until it is writable. */
 static void wait_for_room(struct adv_ucma *u)
 {
-	struct epoll_event e = {.events = EPOLLOUT | EPOLLONESHOT, .data.u64 = FROM_QP1_ROOM};
+	struct epoll_event e = {.events = EPOLLOUT | EPOLLONESHOT,
+				.data.u64 = ADV_UCMA_FROM_QP1_ROOM};
 	int fd = adv_qp1_send_fd(u->qp1);
 
 	if (epoll_ctl(u->epoll, EPOLL_CTL_MOD, fd, &e) < 0)
 		epoll_ctl(u->epoll, EPOLL_CTL_ADD, fd, &e);
+}
+
+/* Finds the MAC address for a MAD. False: it is not known yet; the CM repeats the MAD. */
+static bool find_mac(struct adv_ucma *u, struct adv_path *path)
+{
+	const struct adv_gid_entry *own = adv_ucma_find_gid(u, &path->sgid, 0);
+
+	return !path->v1 || (own && adv_ucma_neighbour(u, &path->sgid, &path->dgid, own->ifindex,
+						       path->dmac) == 0);
+}
+
+/* Fetches the next MAD that can be sent. False: there is none. */
+static bool next_mad(struct adv_ucma *u, struct adv_cm_mad *mad)
+{
+	while (adv_cm_tx(u->cm, adv_clock_ns(), mad))
+		if (find_mac(u, &mad->path))
+			return true;
+	return false;
 }
 
 static void send_mads(struct adv_ucma *u)
@@ -292,7 +309,7 @@ static void send_mads(struct adv_ucma *u)
 			u->more_to_send = true;
 			return;
 		}
-		for (n = 0; n < ADV_QP1_BATCH && adv_cm_tx(u->cm, adv_clock_ns(), &mads[n]); n++)
+		for (n = 0; n < ADV_QP1_BATCH && next_mad(u, &mads[n]); n++)
 			;
 		adv_qp1_send(u->qp1, mads, n);
 		total += n;
@@ -303,15 +320,15 @@ static void send_mads(struct adv_ucma *u)
 
 static void on_event(struct adv_ucma *u, const struct epoll_event *e)
 {
-	if (e->data.u64 == FROM_QP1)
+	if (e->data.u64 == ADV_UCMA_FROM_QP1 || e->data.u64 == ADV_UCMA_FROM_QP1_V1)
 		receive_mads(u);
-	else if (e->data.u64 == FROM_QP1_BELL)
+	else if (e->data.u64 == ADV_UCMA_FROM_QP1_BELL)
 		receive_after_bell(u);
-	else if (e->data.u64 == FROM_QP1_ROOM)
+	else if (e->data.u64 == ADV_UCMA_FROM_QP1_ROOM)
 		(void)adv_qp1_flush(u->qp1);
-	else if (e->data.u64 == FROM_QP1_ERRORS)
+	else if (e->data.u64 == ADV_UCMA_FROM_QP1_ERRORS)
 		adv_qp1_errors(u->qp1, ERRORS_A_ROUND, port_unreachable, u);
-	else if (e->data.u64 == FROM_STREAMS)
+	else if (e->data.u64 == ADV_UCMA_FROM_STREAMS)
 		adv_ucma_streams_poll(u);
 	else
 		(void)adv_session_on_event(e);

@@ -83,6 +83,7 @@ void adv_ucma_fill_route(const struct adv_ucma_id *id, struct adv_ucma_route *ou
 	const struct adv_cm_addr *remote = adv_cm_id_remote(id->cm);
 	const struct adv_cm_route *route = adv_cm_id_route(id->cm);
 	const struct adv_gid_entry *e;
+	uint32_t index;
 
 	memset(out, 0, sizeof(*out));
 	adv_ucma_to_sockaddr(local, &out->local);
@@ -98,5 +99,8 @@ void adv_ucma_fill_route(const struct adv_ucma_id *id, struct adv_ucma_route *ou
 		fill_route_path(route, out);
 	/* Looks up the index again: it changes when addresses are removed. */
 	e = adv_ucma_find_gid(u, &out->sgid, id->ifindex);
-	out->sgid_index = e ? (uint8_t)(e - u->gids.entry) : 0;
+	index = e ? (uint32_t)(e - u->gids.entry) : 0;
+	if (e && route && route->path.v1)
+		index = adv_roce_v1_index(id->roce, index, u->gids.count);
+	out->sgid_index = (uint8_t)index;
 }

@@ -10,11 +10,13 @@
 #include "daemon/ucma_bind.h"
 #include "daemon/ucma_channel.h"
 #include "daemon/ucma_multicast.h"
+#include "daemon/ucma_neighbour.h"
 #include "daemon/ucma_resolve.h"
 #include "daemon/ucma_stream.h"
 
 #define BACKLOG_MAX		1024 /* net.rdma_ucm.max_backlog */
 #define REJECT_NO_RESOURCES	3
+#define REJECT_GID		12 /* primary remote port GID rejected */
 #define REJECT_CONSUMER_DEFINED 28
 
 /* ---- creating and freeing ---- */
@@ -110,9 +112,16 @@ int adv_ucma_create_id(struct adv_ucma_client *c, struct adv_ucma_message *m, in
 		return ENOENT;
 	if (error)
 		return error;
+	if (m->body.create.roce >= ADV_ROCE_UNKNOWN)
+		return EINVAL;
+	if (m->body.create.roce != ADV_ROCE_V2 && !m->body.create.iwarp)
+		error = adv_ucma_start_v1(c->ucma);
+	if (error)
+		return error;
 	id = id_new(ch);
 	if (!id)
 		return ENOMEM;
+	id->roce = (enum adv_roce)m->body.create.roce;
 	id->cm = adv_cm_id_create(c->ucma->cm, (enum rdma_port_space)m->body.create.port_space,
 				  type, id);
 	error = id->cm ? 0 : errno;
@@ -418,10 +427,21 @@ int adv_ucma_qp_attr(struct adv_ucma_client *c, struct adv_ucma_message *m, int 
 /* ---- events of the CM ---- */
 
 /* Rejects and destroys a request that cannot be delivered to a consumer. */
-static void reject_request(struct adv_cm_id *cm)
+static void reject_request(struct adv_cm_id *cm, uint8_t reason)
 {
-	adv_cm_reject(cm, adv_clock_ns(), REJECT_NO_RESOURCES, NULL, 0);
+	adv_cm_reject(cm, adv_clock_ns(), reason, NULL, 0);
 	adv_cm_id_destroy(cm, adv_clock_ns());
+}
+
+/* True if the listener's process has a GID of the request's version of RoCE. Requests of this
+ * machine come by RoCE v2, whatever the process uses. */
+static bool has_version(const struct adv_ucma *u, const struct adv_ucma_id *listener,
+			const struct adv_cm_id *request)
+{
+	if (adv_cm_id_route(request)->path.v1)
+		return listener->roce != ADV_ROCE_V2;
+	return listener->roce != ADV_ROCE_V1 ||
+	       adv_ucma_find_gid(u, &adv_cm_id_remote(request)->ip, 0);
 }
 
 /* Makes an id for a request to a listener. NULL: the client has too many. */
@@ -436,6 +456,7 @@ static struct adv_ucma_id *request_new(struct adv_ucma *u, struct adv_ucma_id *l
 		return NULL;
 	id->cm = cm;
 	adv_cm_id_charge(id->cm, &listener->channel->client->session.turn.user->ids);
+	id->roce = listener->roce;
 	id->state = ADV_UCMA_CONNECT;
 	id->unanswered = true;
 	id->ifindex = e ? e->ifindex : 0;
@@ -466,10 +487,15 @@ struct adv_ucma_id *adv_ucma_id_of_request(struct adv_ucma_id *listener,
 static void add_request(struct adv_ucma *u, const struct adv_cm_event *event)
 {
 	struct adv_ucma_event note = {.type = event->type, .param = event->param};
-	struct adv_ucma_id *id = request_new(u, adv_cm_id_user(event->listen), event->id);
+	struct adv_ucma_id *listener = adv_cm_id_user(event->listen), *id;
 
+	if (!has_version(u, listener, event->id)) {
+		reject_request(event->id, REJECT_GID);
+		return;
+	}
+	id = request_new(u, listener, event->id);
 	if (!id) {
-		reject_request(event->id);
+		reject_request(event->id, REJECT_NO_RESOURCES);
 		return;
 	}
 	/* If this end has no route to the peer, the CM uses the route of the request. */

@@ -10,6 +10,7 @@
 #include "daemon/qp1.h"
 #include "daemon/resolve.h"
 #include "daemon/session.h"
+#include "host/roce.h"
 #include "host/ucma_protocol.h"
 
 #define ADV_UCMA_CLIENTS 4096
@@ -33,6 +34,17 @@
 
 /* Hop limit of routes and multicast groups, as in the kernel. */
 #define ADV_UCMA_HOP_LIMIT 64
+
+/* The data of epoll events: a small number is a source; other values are sessions
+ * (daemon/session.h). */
+enum adv_ucma_source {
+	ADV_UCMA_FROM_QP1,
+	ADV_UCMA_FROM_QP1_ROOM,
+	ADV_UCMA_FROM_QP1_BELL,
+	ADV_UCMA_FROM_QP1_ERRORS,
+	ADV_UCMA_FROM_QP1_V1,
+	ADV_UCMA_FROM_STREAMS,
+};
 
 struct adv_cm_faults;
 struct adv_ucma_stream;
@@ -127,6 +139,7 @@ struct adv_ucma_id {
 	uint32_t handle;		/* 0: the CONNECT_REQUEST of this id is not fetched yet */
 	uint32_t number; /* unique in this adverbd, shown by tools (ucma_objects.c) */
 	enum adv_ucma_state state;
+	enum adv_roce roce; /* of the process */
 	unsigned bind_flags;
 	bool unanswered;   /* this id is a request that is neither accepted nor rejected */
 	bool address_lost; /* ADDR_CHANGE was reported */

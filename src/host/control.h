@@ -122,6 +122,11 @@ int adv_control_post_block(struct adv_control *c, struct adv_control_request *r,
 int adv_control_block_answer(struct adv_control_request *r, uint32_t *qpn_first, char *why,
 			     size_t why_len);
 
+/* Finds the MAC address of dgid, on the link of the interface of sgid. Blocks until adverbd
+ * answers, not until the address is known. 0; EAGAIN: ask again later; EHOSTUNREACH: a router is
+ * between; an errno of the routing table; ECONNRESET: adverbd ended. */
+int adv_control_neighbour(struct adv_control *c, const struct adv_gid *sgid,
+			  const struct adv_gid *dgid, uint32_t ifindex, uint8_t mac[6]);
 /*
  * Joins a multicast group (IPv4-mapped or IPv6) for a slot's socket, on the interface with this
  * index. adverbd does the join, and leaves the group when the process ends. Joins are not counted:

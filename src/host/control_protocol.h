@@ -14,7 +14,7 @@
 #include "wire/slot.h"
 
 #define ADV_CONTROL_MAGIC   0x41445643u /* "ADVC" */
-#define ADV_CONTROL_VERSION 8
+#define ADV_CONTROL_VERSION 9
 #define ADV_CONTROL_NAME    "adverbd" /* abstract; a user's own: "adverbd-<uid>" */
 /* Suffixes of the name of a user's own adverbd. ESTATE: a socket has this name as long as a process
  * holds the sockets of port 4791 for a later adverbd. STARTING: the client that starts such an
@@ -63,6 +63,8 @@ enum adv_control_type {
 	/* answer: the carrier (daemon/carrier.h), which the client holds as long as the slot;
 	 * ENOTSUP: adverbd has none */
 	ADV_CONTROL_ESTATE,
+	ADV_CONTROL_NEIGHBOUR, /* neighbour: finds a MAC address for RoCE v1; EAGAIN: the kernel is
+				  resolving it, ask again later */
 	ADV_CONTROL_NOTICE = 128, /* daemon to client */
 	ADV_CONTROL_REFUSED,	  /* daemon to client: text; the connection ends */
 };
@@ -126,6 +128,13 @@ struct adv_control_message {
 			uint32_t ifindex;
 			uint8_t group[16]; /* a GID */
 		} group;
+		struct {
+			uint8_t sgid[16]; /* own address */
+			uint8_t dgid[16];
+			uint32_t ifindex; /* of sgid */
+			uint8_t mac[6];	  /* in answers */
+			uint8_t zero[2];
+		} neighbour;
 		struct {
 			uint32_t worker_pid;
 			uint32_t keeper_pid;

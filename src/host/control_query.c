@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Queries adverbd about itself, its slots and their counters. Requests a socket of its connection
- * manager. */
+/* Queries adverbd about itself, its slots and their counters, and about neighbours. Requests a
+ * socket of its connection manager. */
 #include <errno.h>
 #include <string.h>
 
@@ -39,6 +39,23 @@ int adv_control_status(struct adv_control *c, struct adv_control_status *status)
 	status->cm_retries = m.body.status.cm_retries;
 	status->cm_dropped = m.body.status.cm_dropped;
 	return 0;
+}
+
+int adv_control_neighbour(struct adv_control *c, const struct adv_gid *sgid,
+			  const struct adv_gid *dgid, uint32_t ifindex, uint8_t mac[6])
+{
+	struct adv_control_message m;
+	int fd, error;
+
+	adv_control_message_init(&m, ADV_CONTROL_NEIGHBOUR, 0);
+	memcpy(m.body.neighbour.sgid, sgid->raw, sizeof(m.body.neighbour.sgid));
+	memcpy(m.body.neighbour.dgid, dgid->raw, sizeof(m.body.neighbour.dgid));
+	m.body.neighbour.ifindex = ifindex;
+	error = adv_control_ask(c, &m, &fd);
+	adv_control_close_fd(&fd);
+	if (!error)
+		memcpy(mac, m.body.neighbour.mac, sizeof(m.body.neighbour.mac));
+	return error;
 }
 
 int adv_control_list(struct adv_control *c, uint32_t from, struct adv_control_entry *entry)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The GID table of a device: a copy of adverbd's table. */
 #include "host/device_port.h"
+#include "host/raw_table.h"
+#include "host/roce.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -37,6 +39,8 @@ int adv_device_load_gids(struct adv_device *d)
 
 	if (!adv_gid_table_read(adv_control_gids(d->control), &t))
 		return EAGAIN;
+	if (d->raw)
+		adv_roce_change_table(&t, adv_roce());
 	for (unsigned i = 0; i < t.count; i++) {
 		gids[i].gid = t.entry[i].gid;
 		gids[i].mtu = t.entry[i].path_mtu;
@@ -51,6 +55,8 @@ int adv_device_load_gids(struct adv_device *d)
 		err = adv_udp_set_addresses(d->udp, addresses, t.count);
 	if (err)
 		return err;
+	if (d->raw)
+		adv_raw_set_table(d->raw, &t);
 	adv_engine_set_line_rate(d->engine, adv_device_line_rate(d, &t));
 	pthread_mutex_lock(&d->gids_lock);
 	d->gids = t;

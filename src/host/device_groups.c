@@ -4,9 +4,12 @@
  * for adverbd without the device's lock. One thread at a time requests, so that joins and leaves of
  * one group keep their order.
  */
-#include "host/device_internal.h"
+#include "host/device_raw.h"
 
 #include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
 
 /* Returns the index of the interface that has this address; 0: no interface has it. */
 static uint32_t find_interface(struct adv_device *d, const struct adv_gid *gid)
@@ -43,6 +46,8 @@ static int join_group(struct adv_device *d, const struct adv_gid *gid, uint32_t 
 	if (d->group_count == ADV_SLOT_GROUPS)
 		return ENOBUFS;
 	err = adv_control_join(d->control, &d->slot, gid, ifindex);
+	if (!err && adv_device_raw_member(d, gid, ifindex, true))
+		adv_warn("no RoCE v1 frames of a multicast group arrive: %s", strerror(errno));
 	if (!err)
 		d->group[d->group_count++] = (struct device_group){*gid, ifindex, 1};
 	return err;
@@ -57,6 +62,7 @@ static int leave_group(struct adv_device *d, const struct adv_gid *gid, uint32_t
 		return 0;
 	if (g)
 		*g = d->group[--d->group_count];
+	(void)adv_device_raw_member(d, gid, ifindex, false);
 	return adv_control_leave(d->control, &d->slot, gid, ifindex);
 }
 

@@ -104,6 +104,7 @@ struct adv_device {
 	struct adv_link *udp;		/* the innermost link; may be `link` itself */
 	struct adv_link *shm;		/* link of shared memory that wraps `udp`, or NULL */
 	struct adv_link *port;		/* link to an emulated fabric, or NULL: device_port.h */
+	struct adv_link *raw;		/* link of RoCE v1 that wraps `shm` or `udp`, or NULL */
 	struct adv_link *fault;		/* fault link of the plan in force, or NULL */
 	uint32_t tear_ns;		/* how long the present torn payload stays in two parts */
 	struct device_streams *streams; /* of an iWARP device, device_streams.c; else NULL */
@@ -331,8 +332,7 @@ void adv_device_stack_links(struct adv_device *d);
 bool adv_device_capture_serve(struct adv_device *d, int fd);
 /* With the lock held: ends the captures whose tools have ended. */
 void adv_device_captures_look(struct adv_device *d);
-/* device_resources.c. With the lock held: answers a tool's request, which adverbd has passed to
- * this process. */
+/* device_resources.c. With the lock held: answers a tool's request, which adverbd passed on. */
 void adv_device_serve_tool(struct adv_device *d);
 /* device_congestion.c: reads the environment variable ADVERB_CC; if it is not set, returns the
  * default. 0, or errno with a line in why[]. */

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "host/device_port.h"
+#include "host/device_raw.h"
 #include "host/device_streams.h"
 #include "host/identity.h"
 #include "host/iwarp_options.h"
@@ -46,7 +47,7 @@ static int create_engine(struct adv_device *d, const struct adv_cc_config *cc)
 		.page_in = adv_pages_in,
 		.no_latency = latency_is_off(),
 		.protocol = d->streams ? adv_device_streams_protocol() : NULL,
-		.no_fast_path = d->streams != NULL,
+		.no_fast_path = d->streams || d->raw,
 	};
 	unsigned room = d->link->rx_window - d->link->rx_window / 4;
 	int err;
@@ -101,6 +102,8 @@ static int create_link(struct adv_device *d, char *why, size_t why_len)
 	}
 	adv_device_peers_init(d);
 	err = adv_device_port_start(d, why, why_len);
+	if (!err)
+		err = adv_device_raw_start(d, why, why_len);
 	for (unsigned i = 0; i < ADV_CAPTURE_PLACES; i++)
 		adv_tap_init(&d->tap[i]);
 	adv_device_stack_links(d);

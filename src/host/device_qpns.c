@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "link/raw.h"
 
 #define ANSWER_WAIT 15000000000ull /* ns */
 
@@ -23,6 +24,8 @@ static int add_block(struct adv_device *d, uint32_t *first, char *why, size_t wh
 	err = adv_udp_add_qpns(d->udp, *first, ADV_BLOCK_QPNS);
 	if (!err && d->port)
 		err = adv_port_claim(d->port, adv_qpn_prefix(*first), ADV_BLOCK_PREFIXES);
+	if (!err && d->raw)
+		err = adv_raw_add_qpns(d->raw, *first, ADV_BLOCK_QPNS);
 	if (!err)
 		err = adv_engine_add_qpns(d->engine, *first, ADV_BLOCK_QPNS);
 	if (err)

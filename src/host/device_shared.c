@@ -11,6 +11,7 @@
 #include "base/sys.h"
 #include "host/device_port.h"
 #include "host/device_streams.h"
+#include "link/raw.h"
 
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct adv_list all_devices = {&all_devices, &all_devices};
@@ -44,6 +45,8 @@ static void after_fork_in_child(void)
 			adv_tap_abandon(&d->tap[i]);
 		if (d->port)
 			adv_port_abandon(d->port);
+		if (d->raw)
+			adv_raw_abandon(d->raw);
 		if (d->bell_fd >= 0)
 			adv_sys_close(d->bell_fd);
 		adv_device_thread_abandon(d);

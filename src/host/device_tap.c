@@ -2,7 +2,7 @@
 /*
  * Captures of a device's packets, and the order of its links. From the engine to the network: the
  * tap of the engine, the fault plan, the tap of the wire, the port of
- * an emulated fabric, shared memory, UDP. An iWARP device puts
+ * an emulated fabric or the link of RoCE v1, shared memory, UDP. An iWARP device puts
  * the link of its connections on top. A tap is there only while there is a capture, a fault link
  * only while a plan is in force.
  */
@@ -16,7 +16,11 @@ struct adv_link *adv_device_wire(struct adv_device *d)
 {
 	struct adv_link *inner = d->shm ? d->shm : d->udp;
 
-	return adv_tap_wrap(&d->tap[ADV_CAPTURE_WIRE], d->port ? d->port : inner);
+	if (d->port)
+		inner = d->port;
+	else if (d->raw)
+		inner = d->raw;
+	return adv_tap_wrap(&d->tap[ADV_CAPTURE_WIRE], inner);
 }
 
 void adv_device_stack_links(struct adv_device *d)

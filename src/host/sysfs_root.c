@@ -10,6 +10,7 @@
 
 #include "base/sys.h"
 #include "host/identity.h"
+#include "host/roce.h"
 
 #define ROOT_MODE    0755
 #define ROOT_FLAGS   (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -41,11 +42,11 @@ const char *adv_sysfs_root_parent(unsigned i, char room[ADV_SYSFS_PARENT_LEN])
 	return path && path[0] == '/' ? path : NULL;
 }
 
-/* Returns the number in the name of a folder. Each transport has a folder of its own, because the
- * same files have different contents. */
-static uint64_t folder_number(uint64_t net, enum adv_transport transport)
+/* Returns the number in the name of a folder. Each transport, and each choice of versions of RoCE,
+ * has a folder of its own, because the same files have different contents. */
+static uint64_t folder_number(uint64_t net, enum adv_transport transport, enum adv_roce roce)
 {
-	return net + ((uint64_t)transport << 48);
+	return net + ((uint64_t)transport << 48) + ((uint64_t)roce << 52);
 }
 
 /* Writes the path of the folder in the i-th parent to root. number: folder_number(). False: the
@@ -84,7 +85,7 @@ static int open_root(const char *root, bool make)
 
 int adv_sysfs_root_open(char root[PATH_MAX])
 {
-	uint64_t number = folder_number(adv_sysfs_network(), adv_transport());
+	uint64_t number = folder_number(adv_sysfs_network(), adv_transport(), adv_roce());
 
 	for (unsigned i = 0; i < ADV_SYSFS_PARENTS; i++) {
 		int fd = root_path(i, number, root) ? open_root(root, true) : -1;
@@ -97,7 +98,7 @@ int adv_sysfs_root_open(char root[PATH_MAX])
 
 bool adv_sysfs_root_is(const char *path)
 {
-	uint64_t number = folder_number(adv_sysfs_network(), adv_transport());
+	uint64_t number = folder_number(adv_sysfs_network(), adv_transport(), adv_roce());
 	struct stat mine, other;
 	char root[PATH_MAX];
 
@@ -239,8 +240,11 @@ void adv_sysfs_root_remove(void)
 	for (unsigned i = 0; i < ADV_SYSFS_PARENTS; i++) {
 		const char *folder = adv_sysfs_root_parent(i, room);
 
-		for (int k = 0; k < ADV_TRANSPORTS; k++)
-			if (root_path(i, folder_number(net, (enum adv_transport)k), root))
+		for (int k = 0; k < ADV_TRANSPORTS * ADV_ROCE_UNKNOWN; k++)
+			if (root_path(i,
+				      folder_number(net, (enum adv_transport)(k % ADV_TRANSPORTS),
+						    (enum adv_roce)(k / ADV_TRANSPORTS)),
+				      root))
 				remove_unused_root(root, INT64_MAX);
 		if (folder)
 			remove_stale_roots(folder, now.tv_sec - OLD_SECONDS);

@@ -27,7 +27,7 @@
 #include "wire/packet.h"
 
 #define ADV_UCMA_PROTOCOL_MAGIC	  0x4144564du /* "ADVM" */
-#define ADV_UCMA_PROTOCOL_VERSION 3
+#define ADV_UCMA_PROTOCOL_VERSION 4
 #define ADV_UCMA_MESSAGE_LEN	  512
 #define ADV_UCMA_MESSAGE_PRIVATE  255
 
@@ -132,6 +132,7 @@ struct adv_ucma_message {
 			uint32_t iwarp;	     /* 1: connections are those of iWARP */
 			uint32_t crc;	     /* of iWARP: enum adv_mpa_crc */
 			uint32_t markers;    /* of iWARP: 1: the peer is to send markers */
+			uint32_t roce;	     /* enum adv_roce of the process (host/roce.h) */
 		} create;
 		struct {
 			union adv_ucma_sockaddr local; /* family 0: any */

@@ -17,15 +17,6 @@ _Static_assert(RAW_PLACE_LEN % TPACKET_ALIGNMENT == 0, "the kernel requires it")
 _Static_assert(RAW_PLACE_LEN >= TPACKET2_HDRLEN + TPACKET_ALIGNMENT + RAW_FRAME_MAX,
 	       "a place has room for a frame");
 
-bool adv_raw_permitted(void)
-{
-	int fd = adv_sys_socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
-
-	if (fd >= 0)
-		adv_sys_close(fd);
-	return fd >= 0;
-}
-
 void adv_raw_group_mac(const struct adv_gid *group, uint8_t mac[6])
 {
 	const uint8_t *g = group->raw;

@@ -22,9 +22,6 @@ struct adv_raw_address {
 	uint8_t mac[6]; /* all 0: no frames leave from or arrive at this address */
 };
 
-/* True if this process may open the socket. */
-bool adv_raw_permitted(void);
-
 /*
  * Wraps `inner`, a link of shm.h or udp.h: packets of a v1 path to other machines, and to multicast
  * groups, leave as RoCE v1 frames; all others go through `inner`. Frames for QP numbers from

@@ -36,6 +36,7 @@ static void put(struct adv_tap *t, const struct adv_tap_packet *p)
 static void record_tx(struct adv_tap *t, const struct adv_tx_packet *pkt, uint64_t now)
 {
 	const struct adv_path *path = pkt->path;
+	enum adv_ecn ecn = pkt->ecn;
 	struct adv_link_way way;
 	struct adv_tap_packet p = {
 		.header = pkt->header,
@@ -46,6 +47,8 @@ static void record_tx(struct adv_tap *t, const struct adv_tx_packet *pkt, uint64
 	};
 
 	adv_link_find_way(t->inner, pkt, &way);
+	if (way.v1) /* v1 has no marks */
+		ecn = ADV_ECN_NOT_ECT;
 	p.record = (struct adv_tap_record){
 		.payload_len = pkt->payload_len,
 		.time = now,
@@ -56,10 +59,11 @@ static void record_tx(struct adv_tap *t, const struct adv_tx_packet *pkt, uint64
 		.sport = way.sport,
 		.header_len = pkt->header_len,
 		.more = (uint8_t)pkt->more,
-		.tclass = (uint8_t)((path->tclass & ~ADV_ECN_MASK) | (int)pkt->ecn),
+		.tclass = (uint8_t)((path->tclass & ~ADV_ECN_MASK) | (int)ecn),
 		.hop_limit = path->hop_limit,
 		.pad = pkt->pad,
-		.flags = (uint8_t)(ADV_TAP_OUT | (way.memory ? ADV_TAP_MEMORY : 0)),
+		.flags = (uint8_t)(ADV_TAP_OUT | (way.memory ? ADV_TAP_MEMORY : 0) |
+				   (way.v1 ? ADV_TAP_V1 : 0)),
 	};
 	put(t, &p);
 }
@@ -137,7 +141,10 @@ static void fill_rx(struct adv_tap_packet *p, const struct adv_rx_packet *pkt)
 		.more = (uint8_t)(pkt->more < ADV_LONG_PACKETS ? pkt->more : 0),
 		.tclass = meta->tclass,
 		.hop_limit = meta->hop_limit,
-		.flags = meta->slot ? ADV_TAP_MEMORY : 0,
+		.flow_label = meta->flow_label,
+		.flags = adv_rx_is_v1(meta) ? ADV_TAP_V1
+			 : meta->slot	    ? ADV_TAP_MEMORY
+					    : 0,
 	};
 	p->record.payload_len = pkt->len - p->record.header_len;
 }

@@ -23,10 +23,11 @@
 
 enum adv_tap_flag {
 	ADV_TAP_OUT = 1,    /* sent by this process; otherwise received */
-	ADV_TAP_MEMORY = 2, /* through shared memory; otherwise by UDP */
+	ADV_TAP_MEMORY = 2, /* through shared memory */
 	/* The payload was in the memory of the sending process, and the receiver did not read it.
 	 * The record keeps no payload. */
 	ADV_TAP_UNREAD = 4,
+	ADV_TAP_V1 = 8, /* as a RoCE v1 frame */
 };
 
 /* The fixed part of a record. Numbers are in host order. */

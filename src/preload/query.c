@@ -5,6 +5,8 @@
 
 #include "base/log.h"
 #include "host/control.h"
+#include "host/identity.h"
+#include "host/roce.h"
 
 static struct adv_control *connect_control(void)
 {
@@ -24,6 +26,8 @@ bool adv_query_contents(struct adv_contents *c)
 	if (!control)
 		return false;
 	good = adv_gid_table_read(adv_control_gids(control), &c->gids);
+	if (good && adv_transport() == ADV_TRANSPORT_ROCE)
+		adv_roce_change_table(&c->gids, adv_roce());
 	c->counted = adv_control_counters(control, &c->counters) == 0;
 	adv_control_close(control);
 	return good;

@@ -10,6 +10,7 @@
 #include "base/export.h"
 #include "host/identity.h"
 #include "host/iwarp_options.h"
+#include "host/roce.h"
 #include "rdmacm/watch.h"
 
 static struct adv_rdma_id *alloc_id(struct adv_rdma_channel *ch, void *context,
@@ -77,6 +78,7 @@ int adv_rdma_id_create(struct rdma_event_channel *channel, struct rdma_cm_id **o
 	m.body.create.port_space = ps;
 	m.body.create.qp_type = qp_type;
 	m.body.create.iwarp = adv_transport() == ADV_TRANSPORT_IWARP;
+	m.body.create.roce = adv_roce();
 	m.body.create.crc = adv_iwarp_options()->crc;
 	m.body.create.markers = adv_iwarp_options()->markers;
 	adv_rdma_lock(ch->connection);

@@ -5,13 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/device_neighbour.h"
 #include "verbs/kind.h"
 #include "verbs/objects.h"
 #include "verbs/query.h"
 
-#define FROM_WC	    "ibv_init_ah_from_wc()"
-#define TO_GROUP    "the message was sent to a group, whose address cannot be a source address"
-#define IPV4_IN_GRH 20 /* offset of the IPv4 header in the 40 bytes of a GRH */
+#define FROM_WC		"ibv_init_ah_from_wc()"
+#define TO_GROUP	"the message was sent to a group, whose address cannot be a source address"
+#define NEXT_HEADER_IBA 0x1b
+#define NO_VLAN		0xffff
+#define IPV4_IN_GRH	20 /* offset of the IPv4 header in the 40 bytes of a GRH */
 
 /* Counts one more address handle of the context. False if the context already has ADV_MAX_AH. */
 static bool count_ah(struct adv_ibv_context *c)
@@ -27,6 +30,7 @@ ADV_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *a
 	static atomic_uint handles;
 	struct ibv_ah_attr a = *attr;
 	struct adv_gid group = adv_ibv_group_of(&attr->grh.dgid);
+	uint8_t mac[ETHERNET_LL_SIZE];
 	struct adv_engine *e;
 	struct adv_ah *ah;
 	int err;
@@ -35,6 +39,9 @@ ADV_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *a
 		return adv_ibv_refuse_object(adv_reason(EOPNOTSUPP, "iWARP has no datagrams"),
 					     "ibv_create_ah(pd %u)", pd->handle);
 	memcpy(a.grh.dgid.raw, group.raw, 16);
+	err = adv_device_find_mac(adv_ibv_context_of(pd->context)->device, &a, mac);
+	if (err)
+		return adv_ibv_refuse_object(err, "ibv_create_ah(pd %u)", pd->handle);
 	ah = calloc(1, sizeof(*ah));
 	if (!ah)
 		return NULL;
@@ -54,6 +61,7 @@ ADV_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *a
 	ah->ibv.pd = pd;
 	ah->ibv.handle = ++handles;
 	ah->pd = adv_ibv_pd_of(pd)->pd;
+	memcpy(ah->path.dmac, mac, sizeof(ah->path.dmac));
 	adv_ibv_pd_hold(pd);
 	adv_ibv_watch_created(ADV_CHECK_AH, &ah->ibv, pd->context, attr);
 	adv_debug("ah %u: created, pd %u", ah->ibv.handle, pd->handle);
@@ -96,6 +104,11 @@ static bool is_ipv4_header(const uint8_t *h)
 	sum = (sum & 0xffff) + (sum >> 16);
 	sum = (sum & 0xffff) + (sum >> 16);
 	return sum == 0xffff;
+}
+
+static bool is_grh(const struct ibv_grh *grh)
+{
+	return be32toh(grh->version_tclass_flow) >> 28 == 6 && grh->next_hdr == NEXT_HEADER_IBA;
 }
 
 /* Returns the index of the GID to which the message was sent, or -1 with errno. */
@@ -149,16 +162,17 @@ static int attr_from_ipv4(struct ibv_context *context, const uint8_t *ip, struct
 static int attr_from_ipv6(struct ibv_context *context, const struct ibv_grh *grh,
 			  struct ibv_ah_attr *attr)
 {
-	const uint8_t ib_next_header = 0x1b;
+	struct adv_gid dgid;
 	int index;
 
-	if (grh->next_hdr != IPPROTO_UDP && grh->next_hdr != ib_next_header) {
+	memcpy(dgid.raw, grh->dgid.raw, sizeof(dgid.raw));
+	if (grh->next_hdr != IPPROTO_UDP && grh->next_hdr != NEXT_HEADER_IBA) {
 		return adv_ibv_refuse_minus_one(adv_reason(EPROTONOSUPPORT,
 							   "next_hdr %u of the GRH is not UDP (17)",
 							   grh->next_hdr),
 						"%s", FROM_WC);
 	}
-	if (grh->dgid.raw[0] == 0xff) {
+	if (adv_gid_is_multicast(&dgid)) {
 		return adv_ibv_refuse_minus_one(adv_reason(EINVAL, TO_GROUP), "%s", FROM_WC);
 	}
 	index = find_own_gid(context, grh->dgid.raw,
@@ -185,7 +199,8 @@ ADV_EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num
 	if (!(wc->wc_flags & IBV_WC_GRH))
 		return 0;
 	attr->is_global = 1;
-	if (is_ipv4_header(ip))
+	/* The GIDs of a GRH (RoCE v1) may look like an IPv4 header. */
+	if (!is_grh(grh) && is_ipv4_header(ip))
 		return attr_from_ipv4(context, ip, attr);
 	if (be32toh(grh->version_tclass_flow) >> 28 != 6) {
 		return adv_ibv_refuse_minus_one(
@@ -209,12 +224,21 @@ ADV_EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc
 	return ibv_create_ah(pd, &attr);
 }
 
-/* Serves provider libraries whose hardware needs the MAC address. This device sends by IP address.
- */
+/* Serves provider libraries whose hardware needs the MAC address. By RoCE v2 this device sends by
+ * IP address. */
 ADV_EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
 					   uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)
 {
-	return adv_ibv_refuse_negative(
-		adv_reason(EOPNOTSUPP, "this device sends by IP address and knows no MAC address"),
-		"ibv_resolve_eth_l2_from_gid()");
+	static const uint8_t none[ETHERNET_LL_SIZE];
+	uint8_t mac[ETHERNET_LL_SIZE];
+	int err = adv_device_find_mac(adv_ibv_context_of(context)->device, attr, mac);
+
+	if (!err && memcmp(mac, none, sizeof(none)) == 0)
+		err = adv_reason(EOPNOTSUPP, "packets to this GID are sent by IP address");
+	if (err)
+		return adv_ibv_refuse_negative(err, "ibv_resolve_eth_l2_from_gid()");
+	memcpy(eth_mac, mac, sizeof(mac));
+	if (vid)
+		*vid = NO_VLAN;
+	return 0;
 }

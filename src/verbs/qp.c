@@ -8,7 +8,9 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "host/device_neighbour.h"
 #include "transport/names.h"
+#include "transport/next_hop.h"
 #include "verbs/cq_part.h"
 
 /* Checks the objects that the QP's type needs: they must be present and belong to this context. 0
@@ -285,8 +287,11 @@ static int modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
 	struct adv_ibv_qp *qp = adv_ibv_qp_of(ibqp);
 	enum ibv_qp_state from = ibqp->state;
-	int err;
+	uint8_t mac[ETHERNET_LL_SIZE];
+	int err = mask & IBV_QP_AV ? adv_device_find_mac(qp->device, &attr->ah_attr, mac) : 0;
 
+	if (err)
+		return refuse_modify(ibqp, from, attr, mask, err);
 	mask = qp_mask_of_type(ibqp->qp_type, mask);
 	if (!adv_ibv_enter_device(qp->device))
 		return refuse_modify(ibqp, from, attr, mask, ADV_EFOREIGN);
@@ -295,6 +300,8 @@ static int modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 		adv_device_catch_up(qp->device);
 	adv_device_send_acks(qp->device);
 	err = adv_qp_modify(qp->qp, adv_clock_ns(), attr, mask);
+	if (!err && mask & IBV_QP_AV)
+		adv_qp_set_next_hop(qp->qp, mac);
 	if (!err)
 		connect_device_to_peer(ibqp, attr, mask);
 	if (!err && mask & IBV_QP_STATE)

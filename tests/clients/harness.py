@@ -30,6 +30,8 @@ SLOWER = 10
 
 # Set if programs run under `adverb check`, whose findings are written to the case's folder.
 CHECKED = os.environ.get("ADVERB_LAB_CHECKED") == "1"
+# The versions of RoCE that the programs use, as of `adverb run --roce`.
+ROCE = os.environ.get("ADVERB_LAB_ROCE")
 
 
 class Failure(Exception):
@@ -116,6 +118,8 @@ class Lab:
         keep.setdefault("ADVERB_LOG", "error")
         keep.update(LC_ALL="C", HOME=str(self.dir), XDG_RUNTIME_DIR=str(self.dir))
         keep["PATH"] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+        if ROCE:
+            keep["ADVERB_ROCE"] = ROCE
         keep.update(self.everywhere)
         keep.update(extra or {})
         return keep

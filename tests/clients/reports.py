@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Reads what ibv_devinfo, ibv_*_pingpong and perftest print."""
 
+import ipaddress
 import re
 
 from harness import Failure
@@ -51,9 +52,13 @@ def perftest(text, sizes, iterations, result=-1):
 
 
 def gid_table(devinfo):
-    """Returns {index: address text} of the GIDs in the output of ibv_devinfo -v."""
+    """Returns {index: address text} of the GIDs in the output of ibv_devinfo -v. ibv_devinfo prints a GID of
+    RoCE v1 in another form than one of RoCE v2."""
+    def address(gid):
+        ip = ipaddress.IPv6Address(gid)
+        return f"::ffff:{ip.ipv4_mapped}" if ip.ipv4_mapped else str(ip)
     found = re.findall(r"GID\[\s*(\d+)\]:\s*([0-9a-fA-F:.]+)", devinfo)
-    return {int(index): gid.lower() for index, gid in found}
+    return {int(index): address(gid) for index, gid in found}
 
 
 def port_attribute(devinfo, name):

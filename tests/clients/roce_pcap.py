@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Reads captures (pcap and pcapng) and extracts their RoCE v2 packets.
+"""Reads captures (pcap and pcapng) and extracts their RoCE packets.
 
 It implements the specification (IBTA volume 1, annexes A16 and A17) without any code of Adverb, so that it
 is an independent check. Standard library only.
@@ -9,6 +9,7 @@ import struct
 import zlib
 
 ROCE_PORT = 4791
+ROCE_V1_ETHERTYPE = b"\x89\x15"
 LINK_NULL, LINK_ETHERNET, LINK_RAW, LINK_SLL, LINK_SLL2 = 0, 1, 101, 113, 276
 
 
@@ -156,15 +157,49 @@ def parse(ip, number):
     if len(body) < 16:
         raise CaptureError(f"{len(body)} bytes are too few for a BTH and an ICRC")
     p.icrc_found, p.transport = body[-4:], body[:-4]
+    p.icrc_right = icrc(masked, udp, p.transport)
+    _parse_transport(p)
+    return p
+
+
+def _parse_transport(p):
     transport = p.transport
-    p.icrc_right = icrc(masked, udp, transport)
     p.opcode, p.pad = transport[0], (transport[1] >> 4) & 3
     p.dest_qpn = int.from_bytes(transport[5:8], "big")
     p.psn = int.from_bytes(transport[9:12], "big")
     p.payload_len = len(transport) - 12 - _extended_length(p.opcode) - p.pad
     if p.payload_len < 0:
         raise CaptureError(f"opcode {p.opcode:#x} needs more than {len(transport)} bytes")
+
+
+def parse_v1(grh, number):
+    """Returns the Packet of a RoCE v1 frame, whose bytes from the GRH on are `grh` (annex A16)."""
+    p = Packet()
+    p.frame, p.version = number, 1
+    if grh[0] >> 4 != 6 or grh[6] != 0x1b:
+        raise CaptureError("no GRH before a BTH")
+    masked, at, p.ip_len, p.ip_id = _masked_ipv6(grh)
+    p.tos = (grh[0] & 15) << 4 | grh[1] >> 4
+    p.src, p.dst, p.sport = grh[8:24], grh[24:40], 0
+    body = grh[at:p.ip_len]
+    if p.ip_len > len(grh) or len(body) < 16:
+        raise CaptureError(f"{p.ip_len} bytes by the GRH, {len(grh)} there")
+    p.icrc_found, p.transport = body[-4:], body[:-4]
+    crc = zlib.crc32(b"\xff" * 8 + masked + p.transport[:4] + b"\xff" + p.transport[5:])
+    p.icrc_right = crc.to_bytes(4, "little")
+    _parse_transport(p)
     return p
+
+
+def roce_v1_packets(path):
+    """Yields a Packet, or a CaptureError (not raised), for each frame of Ethertype 0x8915."""
+    for number, link, frame, original in frames(path):
+        if link != LINK_ETHERNET or frame[12:14] != ROCE_V1_ETHERTYPE:
+            continue
+        try:
+            yield parse_v1(frame[14:], number)
+        except CaptureError as error:
+            yield CaptureError(f"frame {number} ({original} bytes): {error}")
 
 
 def roce_packets(path):

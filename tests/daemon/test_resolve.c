@@ -10,6 +10,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <libmnl/libmnl.h>
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 
@@ -231,6 +232,7 @@ static void random_bytes(void **state)
 			NLMSG_LENGTH(sizeof(struct rtmsg)) + (uint32_t)adv_rng_below(&dice, 64);
 		uint8_t *copy = malloc(len);
 		struct nlmsghdr *h = (void *)copy;
+		uint8_t mac[6];
 		uint16_t s;
 
 		for (uint32_t k = 0; k < len; k++)
@@ -243,6 +245,7 @@ static void random_bytes(void **state)
 		way = (struct adv_way){.next_hop = gid("10.0.0.9")};
 		(void)adv_resolve_parse_route(copy, len, SERIAL, &way);
 		(void)adv_resolve_parse_neighbour(copy, len, SERIAL, &s);
+		(void)adv_resolve_parse_mac(copy, len, SERIAL, mac);
 		free(copy);
 	}
 }
@@ -261,6 +264,26 @@ static void neighbours(void **state)
 	assert_int_equal(
 		adv_resolve_parse_neighbour(&message, message.header.nlmsg_len, SERIAL, &s),
 		ENOENT);
+}
+
+/* The Ethernet address of an answer; none of another length, and none behind the message. */
+static void addresses(void **state)
+{
+	static const uint8_t right[6] = {2, 1, 2, 3, 4, 5}, longer[8] = {9};
+	const struct ndmsg m = {.ndm_family = AF_INET, .ndm_state = NUD_REACHABLE};
+	uint8_t mac[6] = {0};
+
+	begin(RTM_NEWNEIGH, &m, sizeof(m));
+	assert_false(adv_resolve_parse_mac(&message, message.header.nlmsg_len, SERIAL, mac));
+	mnl_attr_put(&message.header, NDA_DST, 4, "abcd");
+	mnl_attr_put(&message.header, NDA_LLADDR, sizeof(right), right);
+	assert_true(adv_resolve_parse_mac(&message, message.header.nlmsg_len, SERIAL, mac));
+	assert_memory_equal(mac, right, sizeof(mac));
+	assert_false(adv_resolve_parse_mac(&message, message.header.nlmsg_len, SERIAL + 1, mac));
+	assert_false(adv_resolve_parse_mac(&message, message.header.nlmsg_len - 4, SERIAL, mac));
+	begin(RTM_NEWNEIGH, &m, sizeof(m));
+	mnl_attr_put(&message.header, NDA_LLADDR, sizeof(longer), longer);
+	assert_false(adv_resolve_parse_mac(&message, message.header.nlmsg_len, SERIAL, mac));
 }
 
 /* With the real kernel: this machine is reached through the loopback interface. */
@@ -344,11 +367,17 @@ static void handles_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(routes),	cmocka_unit_test(gateway_of_another_family),
-		cmocka_unit_test(no_route),	cmocka_unit_test(not_the_answer),
-		cmocka_unit_test(cut_short),	cmocka_unit_test(random_bytes),
-		cmocka_unit_test(neighbours),	cmocka_unit_test(the_kernel),
-		cmocka_unit_test(handles_find), cmocka_unit_test(handles_come_late),
+		cmocka_unit_test(routes),
+		cmocka_unit_test(gateway_of_another_family),
+		cmocka_unit_test(no_route),
+		cmocka_unit_test(not_the_answer),
+		cmocka_unit_test(cut_short),
+		cmocka_unit_test(random_bytes),
+		cmocka_unit_test(neighbours),
+		cmocka_unit_test(addresses),
+		cmocka_unit_test(the_kernel),
+		cmocka_unit_test(handles_find),
+		cmocka_unit_test(handles_come_late),
 		cmocka_unit_test(handles_end),
 	};
 

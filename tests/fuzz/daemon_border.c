@@ -122,16 +122,35 @@ int adv_group_member(int fd, const struct adv_gid *group, uint32_t ifindex, bool
 
 struct adv_qp1 {
 	struct adv_qp1_counters counters;
+	int v1_fd; /* never readable; -1: RoCE v1 is not started */
 };
 
 struct adv_qp1 *adv_qp1_create(int socket, _Atomic uint16_t *sender)
 {
-	return calloc(1, sizeof(struct adv_qp1));
+	struct adv_qp1 *q = calloc(1, sizeof(*q));
+
+	if (q)
+		q->v1_fd = -1;
+	return q;
 }
 
 void adv_qp1_destroy(struct adv_qp1 *q)
 {
+	if (q->v1_fd >= 0)
+		close(q->v1_fd);
 	free(q);
+}
+
+int adv_qp1_start_v1(struct adv_qp1 *q)
+{
+	if (q->v1_fd < 0)
+		q->v1_fd = eventfd(0, EFD_CLOEXEC);
+	return q->v1_fd < 0 ? errno : 0;
+}
+
+int adv_qp1_v1_fd(const struct adv_qp1 *q)
+{
+	return q->v1_fd;
 }
 
 int adv_qp1_set_gids(struct adv_qp1 *q, const struct adv_gid_table *gids)
@@ -145,7 +164,9 @@ unsigned adv_qp1_receive(struct adv_qp1 *q, unsigned budget, adv_qp1_rx_fn *fn, 
 
 	for (n = 0; n < budget && border.mads; n++) {
 		struct adv_cm_mad mad = border.mad[0];
-		struct adv_rx_meta meta = {.sgid = mad.path.sgid, .dgid = mad.path.dgid};
+		struct adv_rx_meta meta = {.sgid = mad.path.sgid,
+					   .dgid = mad.path.dgid,
+					   .slot = mad.path.v1 ? ADV_RX_V1 : 0};
 
 		border.mads--;
 		memmove(&border.mad[0], &border.mad[1], border.mads * sizeof(mad));
@@ -274,6 +295,13 @@ enum adv_neighbour adv_resolve_neighbour(struct adv_resolver *r, const struct ad
 	default:
 		return ADV_NEIGHBOUR_KNOWN;
 	}
+}
+
+enum adv_neighbour adv_resolve_mac(struct adv_resolver *r, const struct adv_way *way,
+				   uint8_t mac[6])
+{
+	memset(mac, 2, 6);
+	return adv_resolve_neighbour(r, way);
 }
 
 void adv_resolve_probe_neighbour(struct adv_resolver *r, const struct adv_gid *to,

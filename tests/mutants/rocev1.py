@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Bugs of RoCE v1, in the format of mutants.py."""
+
+RAW = "src/link/raw.c"
+RAW_FILTER = "src/link/raw_filter.c"
+RAW_RX = "src/link/raw_rx.c"
+RAW_TX = "src/link/raw_tx.c"
+ENGINE_RX = "src/transport/engine_rx.c"
+DATAGRAM = "src/transport/datagram.c"
+
+ROCEV1 = [
+    ("v1-version", "a queue pair takes packets of either version of RoCE", ENGINE_RX,
+     "adv_rx_is_v1(meta) == (qp->path.v1 && !qp->peer_is_here)", "true"),
+    ("v1-forged", "a frame that claims to be of this machine is taken", ENGINE_RX,
+     "(qp->path.v1 && !qp->peer_is_here)", "qp->path.v1"),
+    ("v1-grh", "a datagram of RoCE v1 has the 40 bytes of RoCE v2", DATAGRAM,
+     "if (adv_rx_is_v1(in->meta))\n\t\tadv_grh_of_v1", "if (false)\n\t\tadv_grh_of_v1"),
+    ("raw-icrc", "a frame with a wrong ICRC is taken", RAW_RX, "adv_frame_icrc(&f) != f.icrc", "false"),
+    ("raw-interface", "a frame to any GID is taken", RAW_RX,
+     "return adv_gid_is_multicast(dgid);", "return true;"),
+    ("raw-place", "a place of the ring does not return to the kernel", RAW_RX,
+     "__atomic_store_n(&h->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);", "(void)h;"),
+    ("raw-filter-type", "frames for other machines pass the filter", RAW_FILTER,
+     "BPF_JMP | BPF_JGT | BPF_K, PACKET_MULTICAST, 0, 1)", "BPF_JMP | BPF_JGT | BPF_K, PACKET_OUTGOING, 0, 1)"),
+    ("raw-filter-qpn", "the filter takes one queue pair number too many", RAW_FILTER,
+     "l->range[i].count, 1, 0)", "l->range[i].count + 1, 1, 0)"),
+    ("raw-own", "packets to own addresses leave as frames", RAW,
+     "return path->v1 && !is_own(l, &path->dgid);", "return path->v1;"),
+    ("raw-flip", "an injected fault does not damage the ICRC of a frame", RAW_TX, " ^ pkt->icrc_flip", ""),
+    ("raw-ecn", "frames have ECN bits", RAW_TX, "path->tclass & ~ADV_ECN_MASK", "path->tclass"),
+    ("raw-priority", "the priority is set only once", RAW_TX,
+     "if (l->tx.priority == priority)", "if (l->tx.priority)"),
+    ("raw-group-mac", "an IPv4 group has 24 bits in its MAC address", RAW, "g[13] & 0x7f", "g[13] | 0x80"),
+    ("raw-blocked", "frames that find no room are dropped", RAW_TX,
+     "\t\t\tl->link.counters.tx_blocked++;\n\t\t\treturn false;", "\t\t\ttx->next++;"),
+]

@@ -402,6 +402,7 @@ static void fill_packet(struct adv_qp1 *q, unsigned i)
 	q->psn = adv_psn_add(q->psn, 1);
 	q->mad[i].path.sport = (uint16_t)(0xc000 | (port & PORT_CHOICE));
 	q->mad[i].path.link_hint = 0;
+	q->mad[i].path.link_memo = 0;
 	q->batch.iov[i] = (struct iovec){q->mad[i].data, ADV_MAD_LEN};
 	*p = (struct adv_tx_packet){
 		.path = &q->mad[i].path,

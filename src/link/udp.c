@@ -101,6 +101,7 @@ int adv_udp_set_addresses(struct adv_link *link, const struct adv_udp_address *a
 	l->address_count = count;
 	if (++l->generation == 0)
 		l->generation = 1;
+	udp_memos_forget(l);
 	return 0;
 }
 
@@ -150,6 +151,7 @@ struct adv_link *adv_udp_create(const struct adv_udp_config *config)
 	}
 	l->port = config->port ? config->port : ADV_ROCE_UDP_PORT;
 	l->generation = 1;
+	udp_memos_forget(l);
 	l->link.ops = &udp_ops;
 	l->link.receive_fd = config->receive_fd;
 	l->link.send_fd = -1;

@@ -9,6 +9,8 @@
  */
 #include "link/udp_internal.h"
 
+#include <stdatomic.h>
+
 #include "base/sys.h"
 
 bool udp_is_link_local(const struct adv_gid *gid)
@@ -89,6 +91,20 @@ static bool is_in_use(const struct udp_link *l, const struct udp_flow *f)
 	return false;
 }
 
+void udp_flow_memorize(const struct udp_link *l, const struct udp_flow *f, struct adv_path *path,
+		       enum adv_ecn ecn)
+{
+	path->link_memo = (l->memo_tag | (uint64_t)ecn) << UDP_MEMO_SHIFT | (uint64_t)(f - l->flow);
+}
+
+void udp_memos_forget(struct udp_link *l)
+{
+	static _Atomic uint64_t last_tag;
+
+	/* The lowest two bits are for the ECN bits. */
+	l->memo_tag = (atomic_fetch_add_explicit(&last_tag, 1, memory_order_relaxed) + 1) << 2;
+}
+
 const struct udp_flow *udp_flow_find(struct udp_link *l, struct adv_path *path, uint16_t target)
 {
 	bool any_path = udp_sender_serves(l, &path->dgid);
@@ -109,6 +125,7 @@ const struct udp_flow *udp_flow_find(struct udp_link *l, struct adv_path *path, 
 	s = udp_socket_get(l, path, target);
 	if (!s)
 		return NULL;
+	udp_memos_forget(l);
 	*f = (struct udp_flow){
 		.sgid = path->sgid,
 		.dgid = path->dgid,

@@ -35,7 +35,8 @@
 #define UDP_MAX_SOCKETS	  256
 #define UDP_HASH_SIZE	  256
 #define UDP_REFUSALS	  16
-#define UDP_FLOWS	  2048
+#define UDP_FLOWS	  2048 /* 1 << UDP_MEMO_SHIFT */
+#define UDP_MEMO_SHIFT	  11
 #define UDP_SOURCES	  64
 #define UDP_KNOWN_REPORTS 16
 
@@ -198,6 +199,7 @@ struct udp_link {
 	struct udp_range range[ADV_UDP_RANGES];
 	unsigned address_count;
 	uint32_t generation; /* 1 + changes of the addresses */
+	uint64_t memo_tag;   /* of the paths' memos that are valid; see udp_flow_recall() */
 	int error_epoll;     /* -1: sockets do not collect ICMP errors */
 	unsigned socket_count;
 	unsigned socket_limit;
@@ -273,6 +275,30 @@ static inline const struct udp_flow *udp_flow_of(struct udp_link *l, struct adv_
 
 	return udp_flow_matches(l, f, path, target) ? f : udp_flow_find(l, path, target);
 }
+
+/*
+ * A path's memo says that its packets are plain: they need neither control data nor a change of the
+ * socket's options. It has the place of the flow, and above it the ECN bits of the packet and the
+ * link's tag. All memos become invalid by a new tag. No two links have equal tags, and no tag is
+ * used twice, as threads with links of their own may share a path.
+ */
+/* Returns the flow of a plain packet; NULL: the path's memo does not tell. */
+static inline const struct udp_flow *udp_flow_recall(const struct udp_link *l,
+						     const struct adv_path *path, uint16_t target,
+						     enum adv_ecn ecn)
+{
+	uint64_t memo = path->link_memo;
+	const struct udp_flow *f = &l->flow[memo % UDP_FLOWS];
+
+	if (memo >> UDP_MEMO_SHIFT != (l->memo_tag | (uint64_t)ecn))
+		return NULL;
+	return f->any_path || f->target == target ? f : NULL;
+}
+/* Notes in the path that packets of this flow with these ECN bits are plain. */
+void udp_flow_memorize(const struct udp_link *l, const struct udp_flow *f, struct adv_path *path,
+		       enum adv_ecn ecn);
+/* Makes the memos of all paths invalid. Call it when a flow, an option or a refusal changes. */
+void udp_memos_forget(struct udp_link *l);
 
 /* True if the address is link-local IPv6. */
 bool udp_is_link_local(const struct adv_gid *gid);

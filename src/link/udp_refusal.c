@@ -53,6 +53,7 @@ void udp_refusal_note(struct udp_link *l, const struct udp_message *m, int err)
 		adv_info("port %u: a segmented send was refused: %s", m->flow->socket->port,
 			 strerror(err));
 		r = add_refusal(l, &m->flow->dgid);
+		udp_memos_forget(l);
 	} else if (r->left) {
 		return; /* the message was built before the previous rejection */
 	}

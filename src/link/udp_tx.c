@@ -195,22 +195,23 @@ static void set_option(const struct udp_socket *s, int ipv4_name, int ipv6_name,
 
 /* Sets the socket options for a message. Packets of a QP have the same options, so socket options
  * cost less than control data with each message. */
-static void set_options(const struct udp_message *m)
+static void set_options(struct udp_link *l, const struct udp_message *m)
 {
 	struct udp_socket *s = m->flow->socket;
+	int *ttl = m->flow->multicast ? &s->multicast_ttl : &s->ttl;
 
+	if (s->tos == m->tos && *ttl == m->ttl)
+		return;
+	udp_memos_forget(l);
 	if (s->tos != m->tos) {
 		set_option(s, IP_TOS, IPV6_TCLASS, m->tos);
 		s->tos = m->tos;
 	}
-	if (m->flow->multicast && s->multicast_ttl != m->ttl) {
+	if (*ttl != m->ttl && m->flow->multicast)
 		set_option(s, IP_MULTICAST_TTL, IPV6_MULTICAST_HOPS, m->ttl);
-		s->multicast_ttl = m->ttl;
-	}
-	if (!m->flow->multicast && s->ttl != m->ttl) {
+	else if (*ttl != m->ttl)
 		set_option(s, IP_TTL, IPV6_UNICAST_HOPS, m->ttl);
-		s->ttl = m->ttl;
-	}
+	*ttl = m->ttl;
 }
 
 /* Returns the number of messages from tx->next on that one call can send: those of one socket with
@@ -468,7 +469,7 @@ static bool send_all(struct udp_link *l)
 	struct udp_tx *tx = &l->tx;
 
 	while (tx->next < tx->count) {
-		set_options(&tx->message[tx->next]);
+		set_options(l, &tx->message[tx->next]);
 		if (!send_next_run(l))
 			return false;
 	}
@@ -476,13 +477,12 @@ static bool send_all(struct udp_link *l)
 	return true;
 }
 
-/* True if packets of the flow need no control data and no change of an option. segment_len: as
- * udp_segment_fits(). */
-static bool is_plain(const struct udp_link *l, const struct udp_flow *f, int tos, int ttl,
-		     uint32_t len, uint16_t segment_len)
+/* True if packets of the flow need no control data and no change of an option, except for the
+ * segment size. */
+static bool is_plain(const struct udp_link *l, const struct udp_flow *f, int tos, int ttl)
 {
 	return !f->is_special && f->socket->tos == tos && f->socket->ttl == ttl &&
-	       !l->refusal_count && udp_segment_fits(f->segment, len, segment_len);
+	       !l->refusal_count;
 }
 
 /* Sends len bytes. On failure, send_all() has to try again and to handle the errno. */
@@ -498,18 +498,33 @@ static bool send_plainly(struct udp_link *l, const struct udp_flow *f, const uin
 	return true;
 }
 
+/* As udp_flow_recall(), if the path's memo does not tell. NULL: the packet is not plain. */
+static __attribute__((noinline)) const struct udp_flow *
+find_plain(struct udp_link *l, const struct adv_tx_packet *pkt, uint16_t target)
+{
+	const struct udp_flow *f = udp_flow_of(l, pkt->path, target);
+
+	if (!f || !is_plain(l, f, tos_of(pkt), ttl_of(pkt->path, false)))
+		return NULL;
+	udp_flow_memorize(l, f, pkt->path, pkt->ecn);
+	return f;
+}
+
 /* Sends the only packet of a batch, without a message. False: it is not sent, because it needs a
  * message, or because the send failed. */
 static bool send_packet(struct udp_link *l, const struct adv_tx_packet *pkt)
 {
 	const uint32_t len = packet_len(pkt);
+	const uint16_t target = adv_qpn_target(pkt->dest_qpn);
 	uint8_t *p = l->tx.bytes + UDP_FIRST_PACKET;
 	const struct udp_flow *f;
 
 	if (len > UDP_PACKET_MAX || pkt->icrc_flip)
 		return false;
-	f = udp_flow_of(l, pkt->path, adv_qpn_target(pkt->dest_qpn));
-	if (!f || !is_plain(l, f, tos_of(pkt), ttl_of(pkt->path, false), len, 0))
+	f = udp_flow_recall(l, pkt->path, target, pkt->ecn);
+	if (!f)
+		f = find_plain(l, pkt, target);
+	if (!f || !udp_segment_fits(f->segment, len, 0))
 		return false;
 	copy_packet(p, pkt);
 	write_icrc(f->icrc ^ udp_length_effect(l, f->ipv4, len), p, len, 0);
@@ -521,7 +536,8 @@ static bool send_message(struct udp_link *l)
 {
 	const struct udp_message *m = &l->tx.message[0];
 
-	if (!is_plain(l, m->flow, m->tos, m->ttl, m->len, division_of(m)) ||
+	if (!is_plain(l, m->flow, m->tos, m->ttl) ||
+	    !udp_segment_fits(m->flow->segment, m->len, division_of(m)) ||
 	    !send_plainly(l, m->flow, m->data, m->len, m->segments))
 		return false;
 	l->tx.next = 1;

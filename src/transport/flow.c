@@ -155,6 +155,7 @@ static void emit_cnp(struct adv_qp *qp, struct adv_tx_batch *batch)
 	h.bth.becn = true;
 	h.bth.dest_qpn = qp->attr.dest_qp_num;
 	f->cnp_path = qp->path;
+	f->cnp_path.link_memo = 0;
 	f->cnp_path.tclass = (uint8_t)(p->cnp_dscp << DSCP_SHIFT);
 	f->cnp_path.sl = (uint8_t)p->cnp_802p_prio;
 	adv_outgoing_add(qp->engine, &f->cnp_path, batch, &h)->ecn = ADV_ECN_NOT_ECT;

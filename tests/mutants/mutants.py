@@ -453,6 +453,8 @@ MUTANTS = [
      "\t\tafter = after->prev;\n", ""),
     ("acked-after-all", "a request that cannot be retransmitted is acknowledged, and stays", COMPLETER,
      "\t\tif (!wqe->started ||\n\t\t    adv", "\t\tif (wqe->failed || !wqe->started ||\n\t\t    adv"),
+    ("cnp-memo", "a CNP goes with the DSCP of the last packet of data", FLOW,
+     "\tf->cnp_path.link_memo = 0;\n", ""),
     ("cnp-interval", "each CE mark is answered with a CNP", FLOW,
      "if (!f || now < f->cnp_after)", "if (!f)"),
     ("cnp-anybody", "a CNP from any address is accepted", ENGINE_RX,

@@ -2,6 +2,8 @@
 /* CE marks and CNPs: tests the packets that cause a CNP, and the CNPs that are accepted. */
 #include "base/array.h"
 #include "flow_bed.h"
+#include "transport/flow.h"
+#include "transport/qp_state.h"
 #include "wire/slot.h"
 
 /* ---- notification point ---- */
@@ -33,6 +35,7 @@ static void test_cnps(void **state)
 		uint64_t start;
 
 		open_bed(&bed, types[t]);
+		bed.end[1]->qp->path.link_memo = 5; /* of data, which has another DSCP */
 		post_write(&bed, 0, 4096);
 		net_run(bed.net, MS);
 		assert_int_equal(bed.cnps, 0);
@@ -50,6 +53,7 @@ static void test_cnps(void **state)
 		for (unsigned i = 1; i < bed.cnps; i++)
 			assert_true(bed.cnp_time[i] - bed.cnp_time[i - 1] >= 50 * US);
 		check_cnp(&bed);
+		assert_int_equal(bed.end[1]->qp->flow->cnp_path.link_memo, 0);
 		assert_true(limit(&bed, 0) > 0);
 		assert_int_equal(limit(&bed, 1), 0);
 		net_abandon(bed.net);

@@ -14,11 +14,13 @@ HERE = pathlib.Path(__file__).resolve().parent
 EMULATOR = ["qemu-system-x86"]
 KERNEL = "linux-image-amd64"
 GUEST = ["busybox-static", "iproute2", "ibverbs-providers", "ibverbs-utils", "rdmacm-utils", "perftest",
-         "nvme-cli", "e2fsprogs", "fio", "git", "nfs-kernel-server", "rpcbind"]
+         "nvme-cli", "e2fsprogs", "fio", "git", "nfs-kernel-server", "rpcbind",
+         "ksmbd-tools"]
 MODULES = ["virtio_pci", "virtio_net", "crc32_generic", "ib_uverbs", "rdma_ucm", "rdma_rxe", "sch_netem",
            "sch_prio", "sch_ingress", "cls_u32", "act_mirred", "ifb", "nvme_rdma", "nvmet_rdma", "crc32c_generic", "libcrc32c",
-           "ext4", "rpcrdma", "nfsv3", "nfsv4", "nfsd"]
-TOOLS = "tools-5"  # the folder of GUEST: another name when the list changes
+           "ext4", "rpcrdma", "nfsv3", "nfsv4", "nfsd", "aes_generic", "ctr", "ghash_generic", "ccm",
+           "gcm", "cmac", "hmac", "md5", "sha256_generic", "sha512_generic", "ecb", "des_generic", "cifs", "ksmbd"]
+TOOLS = "tools-6"  # the folder of GUEST: another name when the list changes
 LOADER = "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"
 
 

@@ -47,8 +47,9 @@ struct adv_ring_memory {
 #define ADV_RING_SIZE_MAX (16u << 20)
 #define ADV_RING_COPY_MAX 16384u /* bytes of a packet's payload that a record can hold */
 #define ADV_RING_AWAY_MIN 16384u /* least bytes of a payload that is away */
-#define ADV_RING_AWAY	  256	 /* packets with payload away that are not read yet */
-#define ADV_RING_LEAD_LEN 16u	 /* an ACK: BTH and AETH */
+#define ADV_RING_AWAY                                                                              \
+	512 /* packets with payload away that are not read yet: requests and responses */
+#define ADV_RING_LEAD_LEN 16u /* an ACK: BTH and AETH */
 
 /* The initial contents of the memory: the reader counts as asleep until it attaches. */
 #define ADV_RING_START                                                                             \

@@ -53,6 +53,7 @@ static void request_unread_response(struct adv_qp *qp)
 	adv_qp_count(qp, &qp->engine->counters.implied_nak_seq_err);
 	adv_retransmit_unread(qp);
 	qp->req.gap_asked = true;
+	qp->req.unread = true;
 }
 
 /* With selective retransmission, sets the cursor back to a lost packet. */
@@ -175,9 +176,13 @@ static void handle_nak(struct adv_qp *qp, uint8_t syndrome, uint32_t psn, uint32
 	if (syndrome != (ADV_AETH_NAK | ADV_NAK_PSN_SEQUENCE_ERROR)) {
 		/* The NAK is for the oldest outstanding request, unless responses before it were
 		 * lost. */
-		if (!acknowledge_before(qp, psn, now))
+		bool rnr = (syndrome & ADV_AETH_TYPE_MASK) == ADV_AETH_RNR_NAK;
+		bool all_before = acknowledge_before(qp, psn, now);
+
+		/* A peer whose queue pair ends answers no READ whose payload it has recalled. */
+		if (!all_before && (!qp->req.unread || rnr || qp->state == IBV_QPS_ERR))
 			return;
-		if ((syndrome & ADV_AETH_TYPE_MASK) == ADV_AETH_RNR_NAK)
+		if (rnr)
 			handle_rnr_nak(qp, value, now);
 		else
 			fail_by_nak(qp, value, now);
@@ -250,6 +255,9 @@ static void place_long_response(struct adv_qp *qp, const struct adv_send_wqe *wq
 
 	if (why == ADV_ERR_LOST) {
 		request_unread_response(qp);
+		/* If it was requested after a timeout already, nothing else may start the timer. */
+		if (qp->req.retransmit_timer.when == ADV_NEVER)
+			adv_retransmit_arm(qp, now);
 	} else if (why) {
 		adv_qp_fail_send(qp, IBV_WC_LOC_PROT_ERR, why, now);
 	} else {

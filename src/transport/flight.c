@@ -19,12 +19,15 @@ void adv_flight_stall(struct adv_qp *qp)
 
 void adv_flight_abandon(struct adv_qp *qp)
 {
+	/* After a NAK, the READs before the refused request are still answered. */
+	bool responses = qp->resp.long_sent && !qp->resp.dead;
+
 	/* The requests complete now, and the program may use their memory again. Nor may the peer
 	 * read what it has requested. */
-	if ((qp->req.long_sent || qp->resp.long_sent) && qp->engine->withdraw)
+	if ((qp->req.long_sent || responses) && qp->engine->withdraw)
 		qp->engine->withdraw(qp->engine->long_user, &qp->path, NULL, 0);
 	qp->req.long_sent = false;
-	qp->resp.long_sent = false;
+	qp->resp.long_sent = qp->resp.long_sent && !responses;
 	adv_flight_set(qp, qp->req.max_psn, qp->req.max_psn);
 	qp->req.rd_tail = qp->req.rd_head;
 	qp->req.rnr_wait = false;

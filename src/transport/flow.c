@@ -188,7 +188,7 @@ uint64_t adv_flow_rate(struct adv_qp *qp, uint64_t now)
 	if (!f)
 		return 0;
 	until = adv_time_of_network(time, now);
-	while ((at = next_change(qp)) <= until) {
+	while ((at = next_change(qp)) <= until && at != UINT64_MAX) {
 		uint64_t before = f->rate;
 
 		qp->engine->cc_ops->expire(&f->cc, &link, at);

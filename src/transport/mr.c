@@ -141,9 +141,9 @@ int adv_mr_reregister(struct adv_mr *mr, int flags, struct adv_pd *pd, void *add
 	mr->pd->users--;
 	next.pd->users++;
 	adv_tpt_changed(e->tpt);
+	withdraw_region(mr);
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
 		/* A holder of the old key must not reach the new memory. */
-		withdraw_region(mr);
 		adv_mr_table_remove(&e->tpt->keys, mr->key);
 		*mr = next;
 		insert_under_new_key(e, mr);

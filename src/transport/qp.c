@@ -256,6 +256,7 @@ void adv_qp_clear(struct adv_qp *qp)
 	timer = qp->req.timer;
 	adv_list_del(&qp->tx_node);
 	adv_list_del(&qp->stall_node);
+	qp->resp.dead = false; /* no READ is answered any more */
 	/* Gives back the QP's share of total_window: other QPs may wait for it. */
 	if (qp->reliable)
 		adv_flight_abandon(qp);

@@ -97,6 +97,7 @@ struct adv_requester {
 	bool unanswered;   /* nothing was acknowledged since the last timeout */
 	bool gap_asked; /* the lost responses were requested again. No further request until una_psn
 			   moves */
+	bool unread; /* with gap_asked: a payload could not be read, so the peer has recalled it */
 	bool nak_heard; /* the NAK of the loss at una_psn arrived: copies of it are ignored until
 			   una_psn moves or a timeout passes */
 	bool draining;	/* SQD: the send queue drains */
@@ -134,8 +135,9 @@ struct adv_resource {
 	uint32_t again;	   /* packets that may still be repeated for the newest duplicate request */
 	uint64_t original; /* result of the atomic, host order */
 	bool atomic;
-	bool pending;  /* response packets are still to be sent */
-	bool answered; /* all response packets were sent at least once */
+	bool pending;	/* response packets are still to be sent */
+	bool answered;	/* all response packets were sent at least once */
+	bool long_sent; /* with a long one among them, whose payload the peer may not have read */
 };
 
 /* Kind of the message in progress. SKIP: UC drops the rest of a damaged message. */

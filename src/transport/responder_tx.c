@@ -106,8 +106,10 @@ static void refuse_rest(struct adv_qp *qp, struct adv_resource *res, uint32_t ps
 }
 
 /* Counts the packets that a long one stands for, and notes that its payload may be read later. */
-static void note_long(struct adv_qp *qp, struct adv_tx_packet *pkt, uint32_t packets)
+static void note_long(struct adv_qp *qp, struct adv_resource *res, struct adv_tx_packet *pkt,
+		      uint32_t packets)
 {
+	res->long_sent = true;
 	pkt->more = packets - 1;
 	qp->engine->counters.tx_packets += packets - 1;
 	qp->resp.long_sent = true;
@@ -130,8 +132,12 @@ static void emit_read_response(struct adv_qp *qp, uint64_t now, struct adv_tx_ba
 			     IBV_ACCESS_REMOTE_READ, &why);
 	if (!from && res->answered) {
 		/* The whole response was sent before, so the READ may be done, and the region may
-		 * have been deregistered since. */
+		 * have been deregistered since. A long response may have been recalled by that: the
+		 * peer must know. If its READ is done, it ignores the NAK. */
 		resource_done(&qp->resp, res);
+		if (res->long_sent)
+			adv_responder_ack_queue(qp, ADV_AETH_NAK | ADV_NAK_REMOTE_ACCESS_ERROR,
+						psn);
 		return;
 	}
 	if (!from) {
@@ -155,7 +161,7 @@ static void emit_read_response(struct adv_qp *qp, uint64_t now, struct adv_tx_ba
 		pkt->payload_len = n;
 	}
 	if (packets > 1)
-		note_long(qp, pkt, packets);
+		note_long(qp, res, pkt, packets);
 	res->offset += n;
 	if (last)
 		resource_done(&qp->resp, res);

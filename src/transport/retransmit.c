@@ -139,6 +139,7 @@ static void reset_retries(struct adv_qp *qp)
 		req->ticks = 0;
 		req->unanswered = false;
 		req->gap_asked = false;
+		req->unread = false;
 		req->nak_heard = false;
 	}
 }

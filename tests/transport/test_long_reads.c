@@ -205,6 +205,45 @@ static void test_recalled(void **state)
 	assert_int_equal(all.recalls, 2);
 }
 
+/* A response that was recalled because its region was deregistered is requested again, and refused:
+ * the READ fails at once, not after the timeouts. */
+static void test_recalled_for_good(void **state)
+{
+	uint64_t start = all.net->now;
+
+	read_from_a(1, 64 * KIB);
+	carry(all.b, all.a);
+	all.away = true;
+	all.refuse = 1;
+	assert_int_equal(carry(all.a, all.b), 1);
+	region_deregister(all.ra);
+	carry_all();
+	expect_send(all.b, 0, 1, IBV_WC_REM_ACCESS_ERR);
+	assert_true(all.net->now - start < 100 * US);
+	assert_int_equal(counters_of(all.b)->local_ack_timeout_err, 0);
+}
+
+/* The responder recalls a response, and refuses a later READ. Its queue pair has ended then, so the
+ * first READ fails by the same NAK. */
+static void test_recalled_and_refused(void **state)
+{
+	static struct adv_tx_batch batch;
+
+	all.away = true;
+	read_from_a(1, 64 * KIB);
+	assert_int_equal(carry(all.b, all.a), 1);
+	assert_int_equal(adv_engine_tx(all.a->node->e, all.net->now, &batch), 1);
+	region_deregister(all.ra);
+	read_from_a(2, 64 * KIB);
+	assert_int_equal(carry(all.b, all.a), 1);
+	all.refuse = 1;
+	deliver(all.b, &batch.packet[0]);
+	carry_all();
+	expect_send(all.b, 0, 1, IBV_WC_REM_ACCESS_ERR);
+	expect_send(all.b, 1, 2, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(counters_of(all.b)->local_ack_timeout_err, 0);
+}
+
 /* Opens a window of a's memory with a key that b may use. */
 static struct adv_mw *open_window(enum ibv_mw_type type, struct region *r, uint32_t *key)
 {
@@ -314,6 +353,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_wrong_lengths, open_rc, close_ends),
 		cmocka_unit_test_setup_teardown(test_more_than_requested, open_rc, close_ends),
 		cmocka_unit_test_setup_teardown(test_recalled, open_rc, close_ends),
+		cmocka_unit_test_setup_teardown(test_recalled_for_good, open_rc, close_ends),
+		cmocka_unit_test_setup_teardown(test_recalled_and_refused, open_rc, close_ends),
 		cmocka_unit_test_setup_teardown(test_window, open_rc, close_ends),
 		cmocka_unit_test_setup_teardown(test_never_long, open_rc, close_ends),
 	};

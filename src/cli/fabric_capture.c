@@ -117,13 +117,15 @@ static bool make_frame(struct capture *c, const struct adv_tap_record *r)
 	return true;
 }
 
-/* Writes the records in the ring. False after an error message. */
+/* Writes the records in the ring: one full ring at most, because a busy port refills it. False
+ * after an error message. */
 static bool drain(struct capture *c)
 {
+	uint64_t end = c->reader.tail + c->size;
 	struct adv_tap_record r;
 
 	while (!(c->options->count && c->sums.delivered >= c->options->count) &&
-	       adv_tap_peek(&c->reader, &r)) {
+	       c->reader.tail < end && !ferror(c->file) && adv_tap_peek(&c->reader, &r)) {
 		struct adv_pcapng_packet packet = {.lost = r.lost};
 
 		adv_tap_take(&c->reader, &r, c->data);
@@ -222,7 +224,7 @@ static bool capture_to_file(struct capture *c)
 
 static int capture(struct capture *c)
 {
-	struct sigaction action = {.sa_handler = handle_signal};
+	struct sigaction action = {.sa_handler = handle_signal, .sa_flags = SA_RESTART};
 	bool good = false;
 
 	sigaction(SIGINT, &action, NULL);

@@ -108,11 +108,15 @@ static uint8_t *add_reads(struct adv_smb_request *r, const struct adv_smb2_trans
 
 static void fetch(struct adv_smb_request *r)
 {
-	unsigned most = ADV_SMB2_TRANSFERS_MAX * ADV_SMB2_DESCRIPTORS_MAX;
+	unsigned most = 0;
 	uint8_t *to = r->data;
 
 	_Static_assert(ADV_SMB2_TRANSFERS_MAX * ADV_SMB2_DESCRIPTORS_MAX <= ADV_SMB_DIRECT_WORK_MAX,
 		       "the work of a message fits");
+	for (unsigned i = 0; i < r->plan.count; i++) {
+		if (r->plan.transfer[i]->command == ADV_SMB2_WRITE)
+			most += r->plan.transfer[i]->count;
+	}
 	r->wr = calloc(most, sizeof(*r->wr));
 	r->sge = calloc(most, sizeof(*r->sge));
 	if (!r->wr || !r->sge) {

@@ -9,8 +9,11 @@
 #include "gateway/smb_reverse_internal.h"
 
 enum {
-	OFFLOAD_LEAST = 4096, /* bytes of data; less is sent in the message */
-	CALLS_MAX = 512,      /* of a client, that the server has not received or not answered */
+	/* Bytes of data; less is sent in the message. It is more than an RPC fragment, which has up
+	 * to 4,280 bytes: ksmbd ignores the channel of a WRITE to a named pipe, and so would write
+	 * nothing. */
+	OFFLOAD_LEAST = 8192,
+	CALLS_MAX = 512, /* of a client, that the server has not received or not answered */
 };
 
 struct adv_smb_reverse_call {

@@ -2,6 +2,7 @@
 """SMB Direct through `adverb gateway smb` to a small server over TCP: a client of ours with each kind of message, and
 hostile ones. ADVERB_GATEWAY names another program, such as one that is built with a sanitizer."""
 
+import contextlib
 import os
 import pathlib
 import socket
@@ -91,6 +92,37 @@ def reverse(lab):
     end(other)
 
 
+def echo(connection):
+    """Sends a request, and awaits its response."""
+    request = b"\xfeSMB\x40" + bytes(7) + b"\x0d" + bytes(55)
+    connection.sendall(len(request).to_bytes(4, "big") + request)
+    if len(connection.recv(4 + len(request), socket.MSG_WAITALL)) != 4 + len(request):
+        raise Failure("no response")
+
+
+@case("smb", "reverse-timeout")
+def reverse_timeout(lab):
+    """Clients over TCP announce messages that take all memory, and stay silent: the gateway disconnects them. Another
+    client waits, and stays connected."""
+    start_server(lab)
+    gateway = start_gateway(lab)
+    other = start_reverse(lab, "--timeout", "2s", "--buffers", "8MiB")
+    with contextlib.ExitStack() as stack:
+        good, *silent = (stack.enter_context(socket.create_connection(("127.0.0.1", REVERSE_PORT), timeout=30))
+                         for _ in range(5))
+        echo(good)
+        for connection in silent:
+            connection.sendall(b"\0\x1f\xf0\0")
+        for connection in silent:
+            if connection.recv(1):
+                raise Failure("a silent client gets a response")
+        echo(good)
+    if other.output().count("it does not complete a message") != len(silent):
+        raise Failure(f"the silent clients were not disconnected:\n{other.describe()}")
+    end(other)
+    end(gateway)
+
+
 @case("smb-long", "lossy", seconds=600)
 def lossy(lab):
     """Clients one after the other with reads and writes at random, and one packet in a thousand is lost."""
@@ -120,6 +152,23 @@ def hostile(lab):
     print(f"measured: memory grew by {growth} KiB")
     if growth > 64 << 10:
         raise Failure(f"the memory of the gateway grew by {growth} KiB")
+    end(gateway)
+
+
+@case("smb", "tiny")
+def tiny(lab):
+    """A client floods the gateway with messages of a byte while the server does not read. What goes with a message counts
+    as well: of 8 MiB for messages, the client can use little more."""
+    start_server(lab)
+    gateway = start_gateway(lab, "--buffers", "8MiB")
+    lab.run(client(lab, "-n", "0"))
+    before = status(gateway, "VmHWM")
+    print("measured:", lab.run(attacker(lab, "tiny")).strip())
+    growth = status(gateway, "VmHWM") - before
+    print(f"measured: memory grew by {growth} KiB")
+    if growth > 16 << 10:
+        raise Failure(f"the memory of the gateway grew by {growth} KiB")
+    lab.run(client(lab, "-n", "20"))
     end(gateway)
 
 

@@ -19,6 +19,9 @@ enum {
 	GARBAGE_MESSAGES = 300,
 	SWARM = 5,
 	CREDITS = 128, /* that the gateway grants */
+	FILLERS = 5,   /* messages of 1 MiB, more than TCP takes if the server does not read */
+	TINY = 100000, /* messages of a byte */
+	STUCK_MS = 2000,
 };
 
 static struct smb_peer p;
@@ -52,6 +55,7 @@ static void raw_transfer(struct adv_smbd_transfer t, uint32_t length)
 
 	adv_smbd_transfer_encode(&t, head);
 	memcpy(out, head, ADV_SMBD_EMPTY_LEN);
+	p.core.granted += t.credits_granted;
 	if (!peer_send_raw(&p, out, length))
 		wrong("the connection has ended too early");
 }
@@ -259,6 +263,26 @@ static void flood(void)
 	expect_end();
 }
 
+/* Messages of a byte for a server that does not read, until the gateway takes no more. */
+static void tiny(void)
+{
+	unsigned sent = 0;
+
+	connect_now();
+	smb_header(&p, m, SMB_STALL);
+	if (!peer_send(&p, m, ADV_SMB2_HEADER_LEN))
+		wrong("the connection has ended too early");
+	m[0] = 0;
+	for (unsigned i = 0; i < FILLERS; i++) {
+		if (!peer_send(&p, m, 1 << 20))
+			wrong("the connection has ended too early");
+	}
+	while (sent < TINY && peer_await_credit(&p, STUCK_MS) && peer_send(&p, m, 1))
+		sent++;
+	printf("%u messages of a byte\n", sent);
+	peer_close(&p);
+}
+
 /* More connections than the gateway permits. */
 static void swarm(void)
 {
@@ -288,6 +312,7 @@ static const struct {
 	{"duplicates", duplicates},
 	{"garbage", garbage},
 	{"flood", flood},
+	{"tiny", tiny},
 	{"swarm", swarm},
 };
 

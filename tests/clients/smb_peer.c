@@ -253,6 +253,19 @@ bool peer_send(struct smb_peer *p, const uint8_t *message, size_t length)
 	return true;
 }
 
+bool peer_await_credit(struct smb_peer *p, unsigned ms)
+{
+	uint64_t began = now_ms();
+	bool last;
+
+	/* The last credit is not for data. */
+	while (p->core.send_credits < 2) {
+		if (now_ms() - began > ms || !send_some(p, NULL, &last) || !poll_once(p))
+			return false;
+	}
+	return true;
+}
+
 bool peer_send_raw(struct smb_peer *p, const void *bytes, uint32_t length)
 {
 	uint64_t began = now_ms();

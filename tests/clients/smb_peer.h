@@ -19,7 +19,8 @@ enum {
 	PEER_SENDS = 16,
 	PEER_SIZE = 4096, /* of a SEND, at most */
 	SMB_ECHO = 13,
-	SMB_LOSE = 100, /* smb_server.py */
+	SMB_LOSE = 100,	 /* smb_server.py */
+	SMB_STALL = 101, /* likewise */
 };
 #define SMB_LATER	    (1ull << 62) /* smb_server.py */
 #define STATUS_INVALID	    0xc000000du
@@ -55,6 +56,9 @@ struct adv_smbd_config peer_config(void);
 
 /* Sends a message. False: the connection has ended. */
 bool peer_send(struct smb_peer *p, const uint8_t *message, size_t length);
+/* Waits until the gateway takes a message, at most so long. False: it does not, or the connection
+ * has ended. */
+bool peer_await_credit(struct smb_peer *p, unsigned ms);
 /* Sends bytes as they are. */
 bool peer_send_raw(struct smb_peer *p, const void *bytes, uint32_t length);
 /* Waits for a message, which is then in p->message. False: the connection has ended. */

@@ -4,8 +4,8 @@
 
   smb_server.py PORT
 
-Commands: NEGOTIATE, READ, WRITE, ECHO (the response has the bytes of the request), and one that is not of SMB: 100
-closes the connection. Messages that are not plain are sent back.
+Commands: NEGOTIATE, READ, WRITE, ECHO (the response has the bytes of the request), and two that are not of SMB: 100
+closes the connection, and after 101 the server does not read from it any more. Messages that are not plain are sent back.
 READ of a file position with bit 62 is first answered with STATUS_PENDING. A request that still has an RDMA channel is
 answered with STATUS_UNSUCCESSFUL.
 """
@@ -14,9 +14,10 @@ import socketserver
 import struct
 import sys
 import threading
+import time
 
 SIZE = 4 << 20
-NEGOTIATE, READ, WRITE, ECHO, LOSE = 0, 8, 9, 13, 100
+NEGOTIATE, READ, WRITE, ECHO, LOSE, STALL = 0, 8, 9, 13, 100, 101
 RESPONSE, ASYNC = 1, 2
 SUCCESS, PENDING, UNSUCCESSFUL, INVALID, END_OF_FILE = 0, 0x103, 0xc0000001, 0xc000000d, 0xc0000011
 LATER = 1 << 62
@@ -69,6 +70,9 @@ def respond(request, send):
     command = struct.unpack_from("<H", request, 12)[0]
     body = request[HEADER:]
     if command == LOSE:
+        raise Lose
+    if command == STALL:
+        time.sleep(600)
         raise Lose
     if command == NEGOTIATE:
         return header(request, SUCCESS) + struct.pack("<HHH", 65, 0, 0x0311) + bytes(58)

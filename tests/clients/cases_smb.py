@@ -6,6 +6,7 @@ import contextlib
 import os
 import pathlib
 import socket
+import struct
 import time
 
 from cases_nfs import processor_ticks, status
@@ -63,6 +64,11 @@ def tcp_client(operations, seed=1):
     return ["python3", HERE / "smb_tcp_client.py", REVERSE_PORT, operations, seed]
 
 
+def counters(lab):
+    lines = [line.split() for line in lab.run([lab.adverb, "stat"], adverb=False).splitlines()]
+    return {words[0]: int(words[1]) for words in lines if len(words) == 2 and words[1].isdigit()}
+
+
 GARBAGE = (b"", b"\0", b"\0\0\0\x28" + bytes(40), b"\0\0\0\x28\0", b"\x85\0\0\0", b"\0\xff\xff\xff", b"\xff" * 100,
            b"\0\0\0\0", b"\0\0\0\x70\xfeSMB" + b"\xff" * 108)
 
@@ -75,11 +81,10 @@ def reverse(lab):
     gateway = start_gateway(lab)
     other = start_reverse(lab)
     print(lab.run(tcp_client(60), adverb=False).strip())
-    counters = dict(line.split() for line in lab.run([lab.adverb, "stat"], adverb=False).splitlines()
-                    if len(line.split()) == 2)
+    counts = counters(lab)
     for name in ("rx_read_requests", "rx_write_requests"):
-        if int(counters[name]) < 10:
-            raise Failure(f"{name} {counters[name]}: the data of large requests did not move by RDMA")
+        if counts[name] < 10:
+            raise Failure(f"{name} {counts[name]}: the data of large requests did not move by RDMA")
     for data in GARBAGE:
         with socket.create_connection(("127.0.0.1", REVERSE_PORT), timeout=30) as connection:
             connection.sendall(data)
@@ -92,12 +97,37 @@ def reverse(lab):
     end(other)
 
 
-def echo(connection):
-    """Sends a request, and awaits its response."""
-    request = b"\xfeSMB\x40" + bytes(7) + b"\x0d" + bytes(55)
-    connection.sendall(len(request).to_bytes(4, "big") + request)
-    if len(connection.recv(4 + len(request), socket.MSG_WAITALL)) != 4 + len(request):
+NEGOTIATE, WRITE, ECHO = 0, 9, 13
+
+
+def request(connection, command, body, response):
+    """Sends a request, and awaits a response of so many bytes."""
+    message = b"\xfeSMB\x40" + bytes(7) + bytes([command]) + bytes(51) + body
+    connection.sendall(len(message).to_bytes(4, "big") + message)
+    if len(connection.recv(4 + response, socket.MSG_WAITALL)) != 4 + response:
         raise Failure("no response")
+
+
+def echo(connection):
+    request(connection, ECHO, b"", 64)
+
+
+@case("smb", "reverse-least")
+def reverse_least(lab):
+    """A WRITE that may be a fragment of RPC gets no RDMA channel, a longer one does."""
+    start_server(lab)
+    gateway = start_gateway(lab)
+    other = start_reverse(lab)
+    with socket.create_connection(("127.0.0.1", REVERSE_PORT), timeout=30) as connection:
+        request(connection, NEGOTIATE, bytes(36), 128)
+        for length, reads in ((4280, 0), (8191, 0), (8192, 1)):
+            before = counters(lab)["rx_read_requests"]
+            request(connection, WRITE, struct.pack("<HHIQ", 49, 112, length, 0) + bytes(32 + length), 80)
+            seen = counters(lab)["rx_read_requests"] - before
+            if seen != reads:
+                raise Failure(f"a WRITE of {length} bytes: {seen} RDMA READs, not {reads}")
+    end(other)
+    end(gateway)
 
 
 @case("smb", "reverse-timeout")

@@ -28,7 +28,7 @@ void adv_raw_group_mac(const struct adv_gid *group, uint8_t mac[6])
 
 /* ---- ways ---- */
 
-static bool is_own(const struct raw_link *l, const struct adv_gid *gid)
+bool raw_is_own(const struct raw_link *l, const struct adv_gid *gid)
 {
 	if (adv_gid_is_ipv4(gid) && gid->raw[12] == 127)
 		return true;
@@ -40,7 +40,7 @@ static bool is_own(const struct raw_link *l, const struct adv_gid *gid)
 
 bool raw_leaves(const struct raw_link *l, const struct adv_path *path)
 {
-	return path->v1 && !is_own(l, &path->dgid);
+	return path->v1 && !raw_is_own(l, &path->dgid);
 }
 
 static void raw_way(struct adv_link *link, const struct adv_tx_packet *pkt,

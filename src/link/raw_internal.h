@@ -65,6 +65,8 @@ static inline struct raw_link *raw_link_of(struct adv_link *link)
 	return adv_container_of(link, struct raw_link, link);
 }
 
+/* True if the GID is one of the machine's own addresses, or an IPv4 loopback address. */
+bool raw_is_own(const struct raw_link *l, const struct adv_gid *gid);
 /* True if packets of the path leave as frames. */
 bool raw_leaves(const struct raw_link *l, const struct adv_path *path);
 

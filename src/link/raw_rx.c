@@ -67,7 +67,8 @@ static void take_frame(struct raw_link *l, const uint8_t *bytes, size_t len, uin
 	meta.flow_label = f.flow_label;
 	pkt.data = f.transport;
 	pkt.len = (uint32_t)f.transport_len;
-	if (adv_gid_is_multicast(&meta.sgid))
+	/* Packets within the machine are no frames. */
+	if (adv_gid_is_multicast(&meta.sgid) || raw_is_own(l, &meta.sgid))
 		count->rx_malformed++;
 	else if (adv_frame_icrc(&f) != f.icrc)
 		count->rx_icrc_errors++;
@@ -99,9 +100,10 @@ unsigned raw_receive(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn,
 		take_place(l, place_of(l, l->place), fn, user);
 		packets++;
 	}
-	if (link->enough || packets == budget)
+	/* Frames that are no use do not keep the packets of the inner link waiting. */
+	if (link->enough)
 		return packets;
 	l->inner->enough = false;
 	l->inner->busy_polled = link->busy_polled;
-	return packets + l->inner->ops->receive(l->inner, budget - packets, fn, user);
+	return packets + l->inner->ops->receive(l->inner, budget, fn, user);
 }

@@ -17,6 +17,7 @@
 
 #define A      "10.9.0.1"
 #define B      "10.9.0.2"
+#define FORGED "10.9.0.3"
 #define GROUP  "224.1.2.3"
 #define QPN_A  0x1000u
 #define QPN_B  0x2000u
@@ -442,6 +443,64 @@ static void test_multicast(void **state)
 	close_pair(&p);
 }
 
+static struct adv_raw_address raw_address(const char *text, uint32_t ifindex, const uint8_t mac[6])
+{
+	struct adv_raw_address own = {.gid = gid_of(text), .ifindex = ifindex};
+
+	memcpy(own.mac, mac, 6);
+	return own;
+}
+
+/* Frames from an address of the receiving machine are dropped, of whichever kind. */
+static void test_own_source(void **state)
+{
+	struct pair p = open_pair();
+	const struct adv_raw_address from[] = {raw_address(A, index_a, mac_a),
+					       raw_address(FORGED, index_a, mac_a)};
+	const struct adv_raw_address own[] = {raw_address(B, index_b, mac_b),
+					      raw_address(FORGED, index_b, mac_b)};
+	struct adv_gid group = gid_of(GROUP);
+	struct adv_path all, one;
+
+	assert_int_equal(adv_raw_set_addresses(p.a, from, 2), 0);
+	assert_int_equal(adv_raw_set_addresses(p.b, own, 2), 0);
+	assert_int_equal(adv_raw_member(p.b, &group, index_b, true), 0);
+	v1_path(&all, GROUP, mac_b);
+	v1_path(&one, B, mac_b);
+	all.sgid = one.sgid = own[1].gid;
+	add_packet(&batch, &all, ADV_QPN_MULTICAST, 1, 8);
+	add_packet(&batch, &one, QPN_B, 1, 8);
+	send_batch(p.a);
+	expect_only_last(&p);
+	assert_int_equal(p.b->counters.rx_malformed, 2);
+	assert_int_equal(adv_raw_member(p.b, &group, index_b, false), 0);
+	close_pair(&p);
+}
+
+/* A flood of frames that are dropped does not keep the inner link's packets waiting. */
+static void test_flood(void **state)
+{
+	struct pair p = open_pair();
+	struct store *store = fresh_store();
+	struct pollfd frames = {.fd = adv_raw_fd(p.b), .events = POLLIN};
+	struct pollfd packets = {.fd = p.b->inner->receive_fd, .events = POLLIN};
+	struct adv_path v2;
+
+	path_between(&v2, "127.0.0.1", "127.0.0.2", 0xc000);
+	for (unsigned i = 0; i < ADV_TX_BATCH_PACKETS; i++)
+		add_packet(&batch, &p.path, QPN_B, i, 8)->icrc_flip = 1;
+	send_batch(p.a);
+	add_packet(&batch, &v2, 1, 5, 64);
+	send_batch(p.a);
+	assert_int_equal(poll(&frames, 1, PATIENCE_MS), 1);
+	assert_int_equal(poll(&packets, 1, PATIENCE_MS), 1);
+	(void)p.b->ops->receive(p.b, 1, keep_packet, store);
+	assert_int_equal(store->count, 1);
+	check_packet(&store->packet[0], 1, 5, 64);
+	assert_int_equal(p.b->counters.rx_icrc_errors, 1);
+	close_pair(&p);
+}
+
 /* Frames whose bytes are wrong are counted, and no byte of them is delivered. */
 static void test_bad_frames(void **state)
 {
@@ -586,6 +645,7 @@ int main(void)
 		cmocka_unit_test(test_other_numbers),	cmocka_unit_test(test_more_numbers),
 		cmocka_unit_test(test_other_addresses), cmocka_unit_test(test_multicast),
 		cmocka_unit_test(test_bad_frames),	cmocka_unit_test(test_full_socket),
+		cmocka_unit_test(test_own_source),	cmocka_unit_test(test_flood),
 		cmocka_unit_test(test_descriptors),	cmocka_unit_test(test_new_inner),
 	};
 

@@ -171,7 +171,9 @@ int adv_qp1_start_v1(struct adv_qp1 *q)
 
 int adv_qp1_v1_fd(const struct adv_qp1 *q)
 {
-	return q->raw ? adv_raw_fd(q->raw) : -1;
+	/* Not the packet socket itself: it is also the descriptor to wait for room, and an epoll
+	 * set takes a descriptor once only. */
+	return q->raw ? q->raw->receive_fd : -1;
 }
 
 int adv_qp1_set_gids(struct adv_qp1 *q, const struct adv_gid_table *gids)

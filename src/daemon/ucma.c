@@ -289,31 +289,29 @@ static bool find_mac(struct adv_ucma *u, struct adv_path *path)
 						       path->dmac) == 0);
 }
 
-/* Fetches the next MAD that can be sent. False: there is none. */
-static bool next_mad(struct adv_ucma *u, struct adv_cm_mad *mad)
+/* Fetches the next MAD that can be sent, and looks at *left MADs at most, which it counts down.
+ * False: there is none, or *left is 0. */
+static bool next_mad(struct adv_ucma *u, struct adv_cm_mad *mad, unsigned *left)
 {
-	while (adv_cm_tx(u->cm, adv_clock_ns(), mad))
+	while (*left && adv_cm_tx(u->cm, adv_clock_ns(), mad)) {
+		--*left;
 		if (find_mac(u, &mad->path))
 			return true;
+	}
 	return false;
 }
 
 static void send_mads(struct adv_ucma *u)
 {
 	struct adv_cm_mad mads[ADV_QP1_BATCH];
-	unsigned total = 0, n = ADV_QP1_BATCH;
+	unsigned left = MADS_A_ROUND, n = ADV_QP1_BATCH;
 
-	u->more_to_send = false;
-	while (n == ADV_QP1_BATCH && adv_qp1_has_room(u->qp1)) {
-		if (total >= MADS_A_ROUND) {
-			u->more_to_send = true;
-			return;
-		}
-		for (n = 0; n < ADV_QP1_BATCH && next_mad(u, &mads[n]); n++)
+	while (left && n == ADV_QP1_BATCH && adv_qp1_has_room(u->qp1)) {
+		for (n = 0; n < ADV_QP1_BATCH && next_mad(u, &mads[n], &left); n++)
 			;
 		adv_qp1_send(u->qp1, mads, n);
-		total += n;
 	}
+	u->more_to_send = !left && adv_qp1_has_room(u->qp1);
 	if (!adv_qp1_has_room(u->qp1))
 		wait_for_room(u);
 }

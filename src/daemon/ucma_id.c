@@ -116,7 +116,8 @@ int adv_ucma_create_id(struct adv_ucma_client *c, struct adv_ucma_message *m, in
 		return EINVAL;
 	if (m->body.create.roce != ADV_ROCE_V2 && !m->body.create.iwarp)
 		error = adv_ucma_start_v1(c->ucma);
-	if (error)
+	/* A process with both versions can still connect by RoCE v2. */
+	if (error && m->body.create.roce == ADV_ROCE_V1)
 		return error;
 	id = id_new(ch);
 	if (!id)

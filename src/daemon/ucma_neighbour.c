@@ -32,10 +32,13 @@ int adv_ucma_neighbour(struct adv_ucma *u, const struct adv_gid *sgid, const str
 int adv_ucma_start_v1(struct adv_ucma *u)
 {
 	struct epoll_event e = {.events = EPOLLIN, .data.u64 = ADV_UCMA_FROM_QP1_V1};
-	const bool started = adv_qp1_v1_fd(u->qp1) >= 0;
-	int error = adv_qp1_start_v1(u->qp1);
+	int error;
 
-	if (!error && !started && epoll_ctl(u->epoll, EPOLL_CTL_ADD, adv_qp1_v1_fd(u->qp1), &e) < 0)
+	if (u->v1_watched)
+		return 0;
+	error = adv_qp1_start_v1(u->qp1);
+	if (!error && epoll_ctl(u->epoll, EPOLL_CTL_ADD, adv_qp1_v1_fd(u->qp1), &e) < 0)
 		error = errno;
+	u->v1_watched = !error;
 	return error;
 }

@@ -18,7 +18,8 @@ struct adv_ucma;
 int adv_ucma_neighbour(struct adv_ucma *u, const struct adv_gid *sgid, const struct adv_gid *dgid,
 		       uint32_t ifindex, uint8_t mac[6]);
 
-/* Lets the connection manager use RoCE v1, from now on. 0 or errno, as adv_qp1_start_v1(). */
+/* Lets the connection manager use RoCE v1, from now on. 0 or errno, as adv_qp1_start_v1() or
+ * epoll_ctl(2); the next call tries again. */
 int adv_ucma_start_v1(struct adv_ucma *u);
 
 #endif

@@ -57,6 +57,7 @@ struct adv_ucma {
 	struct adv_resolver *resolver;
 	int epoll;
 	bool more_to_send;
+	bool v1_watched; /* RoCE v1 of QP1 is started, and `epoll` watches it */
 	struct adv_list clients;
 	struct adv_list leaving; /* leaving clients: each round destroys some of their ids */
 	struct adv_list queries; /* ordered by due_ms */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """RoCE v1 between two hosts: network namespaces joined by a veth pair. Each process opens a packet socket."""
 
+import pathlib
 import re
 import shlex
 import signal
@@ -11,7 +12,7 @@ import roce_pcap
 from cases_cm import HERE, LINES, THERE, cm_pair, demand, perftest_pair, wait_ids
 from cases_device import NOBODY, as_nobody
 from cases_tap import Trace
-from harness import Failure, case, need_tool
+from harness import Failure, Skip, case, need_tool
 
 OWN, PEER = (cases_netns.ADDRESSES["4"][side] for side in (HERE, THERE))
 V1 = "IB/RoCE v1"
@@ -131,6 +132,21 @@ def unprivileged(lab):
     demand(text, r"cannot open the device: RoCE v1 needs a packet socket, and this process lacks CAP_NET_RAW", 1)
 
 
+@case("rocev1", "unprivileged-daemon")
+def unprivileged_daemon(lab):
+    """If adverbd may not open packet sockets, programs with both versions still connect by RoCE v2."""
+    if not lab.is_root:
+        raise Skip("no process has the capability")
+    lab.start([lab.build / "adverbd", "--foreground", "--linger", "300"], adverb=False,
+              prefix=[need_tool("setpriv"), "--bounding-set=-net_raw", "--inh-caps=-net_raw"])
+    lab.wait_until(lambda: b"adverbd" in pathlib.Path("/proc/net/unix").read_bytes(), 20, "adverbd listens")
+    ping = ["rping", "-a", "127.0.0.1", "-C", "5", "-v"]
+    lab.everywhere["ADVERB_ROCE"] = "both"
+    _, client = cm_pair(lab, [*ping, "-s"], [*ping, "-c", "-V"])
+    demand(client, r"^ping data: rdma-ping-\d+: [A-z]", 5)
+    demand(lab.run([*ping, "-s"], env={"ADVERB_ROCE": "v1"}, status=255), r"rdma_create_id: Operation not permitted", 1)
+
+
 def register_traffic(family, mtu):
     @case("rocev1", f"traffic-ipv{family}-mtu-{mtu}", seconds=300)
     def traffic(lab):
@@ -240,6 +256,22 @@ def faults(lab):
     text = lab.run([lab.adverb, "stat"], adverb=False)
     if not re.search(r"local_ack_timeout_err|packet_seq_err|out_of_sequence", text):
         raise Failure(f"no loss was noticed:\n{text}")
+
+
+@case("rocev1", "no-room")
+def no_room(lab):
+    """The interface refuses the frames for a while (ENOBUFS): adverbd waits for room, and still reads frames later."""
+    there = two_hosts(lab)
+    ping = ["rping", "-a", PEER, "-C", "5", "-v"]
+    server = lab.start([*ping, "-s"], prefix=[*there, *LINES])
+    wait_ids(lab, server, prefix=there)
+    # ARP passes. A management datagram is too long.
+    lab.system(f"{need_tool('tc')} qdisc add dev veth0 root tbf rate 1mbit burst 300 limit 300")
+    client = lab.start([*ping, "-c", "-V"], prefix=LINES)
+    lab.wait_until(lambda: re.search(r"dropped [1-9]", lab.system("tc -s qdisc show dev veth0")), 20, "a refused frame")
+    lab.system("tc qdisc del dev veth0 root")
+    demand(client.expect(0, 60), r"^ping data: rdma-ping-\d+: [A-z]", 5)
+    server.expect(0, 30)
 
 
 @case("rocev1", "within-the-machine")

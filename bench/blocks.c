@@ -70,8 +70,9 @@ static struct rdma_cm_id *endpoint(const char *address, int flags)
 	};
 	struct rdma_cm_id *id;
 
-	if (rdma_getaddrinfo(address, opt.port, &hints, &found) != 0 ||
-	    rdma_create_ep(&id, found, NULL, &attr) != 0)
+	if (rdma_getaddrinfo(address, opt.port, &hints, &found) != 0)
+		die("rdma_getaddrinfo");
+	if (rdma_create_ep(&id, found, NULL, &attr) != 0)
 		die("rdma_create_ep");
 	rdma_freeaddrinfo(found);
 	return id;

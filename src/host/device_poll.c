@@ -114,8 +114,7 @@ static __attribute__((noinline)) int poll_idle(struct adv_device *d, struct adv_
 		return finish_poll(&p, packets);
 	if (d->now >= d->idle.until || adv_progress_is_crowded(&d->progress, d->now))
 		return finish_vain_poll(&p);
-	/* adv_progress_poll_begins() may have begun a new loop of polls. */
-	(void)adv_progress_poll_ends(&d->progress, d->now, 0);
+	d->progress.vain++;
 	adv_idle_continues(&d->idle);
 	adv_lock_release(&d->lock);
 	return adv_held_up(p.began) ? poll_again(&p) : 0;

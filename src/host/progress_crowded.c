@@ -39,9 +39,11 @@ void adv_progress_paused(struct adv_progress *p, uint64_t last, uint64_t now)
 	 * recorded that poll. */
 	bool loop_paused =
 		last && last <= now && !atomic_load_explicit(&p->found, memory_order_relaxed);
+	bool long_spin = last - p->vain_since >= LONG_SPIN;
 
 	adv_progress_reset_vain(p); /* a new polling loop begins */
-	if (!loop_paused || last - p->vain_since < LONG_SPIN)
+	p->vain_since = now;
+	if (!loop_paused || !long_spin)
 		return;
 	p->paused_at = now;
 	if (now - last > ADV_PROGRESS_PREEMPTED)

@@ -47,7 +47,8 @@ MAY_SKIP = re.compile(r": already without privilege"
                       r"|^[at]san: daemon-(detached/(little_memory|small_files_for_good)"
                       r"|survivors/container_ends):"
                       # ThreadSanitizer: no threads in a child
-                      r"|^tsan: (fork/child|daemon_stopped/test_both_killed|(device|device-shm|rdmacm-rsocket)/\w*fork)"
+                      r"|^tsan: (fork/child|daemon_stopped/test_both_killed"
+                      r"|(device|device-shm|rdmacm-rsocket|rdmacm-rsocket-iwarp)/\w*fork)"
                       # scripts/install-deps installs them where that starts no service
                       r"|: metrics/[\w-]+: (promtool|prometheus|prometheus-node-exporter) is not installed"
                       r"|: this iperf3 waits before its first read,"

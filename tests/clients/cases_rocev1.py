@@ -38,12 +38,13 @@ OPCODES = {0x00, 0x01, 0x02, 0x04, 0x06, 0x07, 0x08, 0x0a, 0x0c, 0x0d, 0x0e, 0x0
 
 
 class Capture:
-    """A tcpdump of all frames of RoCE, of either version, from construction to stop()."""
+    """A tcpdump of all frames of RoCE, of either version, from construction to stop(). longest: of the frames; the
+    buffer has room for more shorter ones."""
 
-    def __init__(self, lab, interface):
+    def __init__(self, lab, interface, longest=10000):
         self.lab = lab
         self.path = str(lab.dir / "v1.pcap")
-        self.process = lab.start([need_tool("tcpdump"), "-i", interface, "-s", "10000", "-B", "131072",
+        self.process = lab.start([need_tool("tcpdump"), "-i", interface, "-s", str(longest), "-B", "131072",
                                   "--immediate-mode", "-Z", "root", "-U", "-w", self.path,
                                   "ether proto 0x8915 or udp port 4791"], adverb=False)
         lab.wait_until(lambda: "listening on" in self.process.output(), 20, "tcpdump listens")
@@ -168,7 +169,7 @@ register_traffic("6", 9000)
 def connections(lab):
     """librdmacm: REQ, REP, RTU, DREQ and SIDR by RoCE v1; programs, multicast, rsockets."""
     there = two_hosts(lab)
-    capture = Capture(lab, "veth0")
+    capture = Capture(lab, "veth0", longest=2000)
     server, client = cm_pair(lab, ["rping", "-s", "-a", PEER, "-v", "-C", "10"],
                              ["rping", "-c", "-a", PEER, "-v", "-V", "-C", "10"], server_prefix=there)
     demand(server, r"^server ping data: rdma-ping-\d+: [A-z]", 10)

@@ -43,6 +43,7 @@ bool adv_copy_choice_timed(struct adv_copy_choice *c, uint32_t bytes, uint64_t n
 	if (c->phase == ADV_COPY_TIMES) {
 		c->present = median;
 		c->phase = ADV_COPY_TRIES;
+		c->left = ADV_COPY_WARM_UP;
 	} else {
 		if (median * 100 < c->present * BETTER)
 			c->way = other_way(c->way);

@@ -5,7 +5,7 @@
  * processes run. If their cores share a cache, two copies through a warm ring are faster than the
  * kernel's copy; if they do not, one copy is. The scheduler moves processes, so the receiver
  * measures again and again: after each ADV_COPY_PERIOD bytes it times a few packets of the present
- * way, then a few of the other one, and keeps the faster way.
+ * way, then a few of the other one, once its caches are warm, and keeps the faster way.
  *
  * Not thread-safe: the lock of the link's owner protects it. No system call.
  */
@@ -21,6 +21,7 @@ enum adv_copy_way { ADV_COPY_RING, ADV_COPY_PULL, ADV_COPY_WAYS };
 #define ADV_COPY_SAMPLE_MIN   8192u	   /* bytes; shorter payload says little about copies */
 #define ADV_COPY_FIRST_PERIOD (4u << 20)   /* bytes before the first comparison */
 #define ADV_COPY_PERIOD	      (256u << 20) /* bytes between later comparisons */
+#define ADV_COPY_WARM_UP      (4u << 20)   /* bytes of the other way before it is timed: caches */
 
 enum adv_copy_phase {
 	ADV_COPY_COUNTS, /* counts bytes until the next comparison */
@@ -31,8 +32,8 @@ enum adv_copy_phase {
 struct adv_copy_choice {
 	enum adv_copy_way way; /* the faster way, as far as known */
 	enum adv_copy_phase phase;
-	uint64_t left;			   /* bytes until the next comparison */
-	unsigned count;			   /* samples of this phase */
+	uint64_t left;	/* bytes until the next comparison, or the end of the warm-up */
+	unsigned count; /* samples of this phase */
 	uint64_t sample[ADV_COPY_SAMPLES]; /* ps per byte */
 	uint64_t present;		   /* the present way's median, ps per byte */
 };
@@ -47,16 +48,17 @@ enum adv_copy_way adv_copy_choice_now(const struct adv_copy_choice *c);
  * of payload, and call adv_copy_choice_timed(). */
 static inline bool adv_copy_choice_wants(const struct adv_copy_choice *c, enum adv_copy_way way)
 {
-	return c->phase != ADV_COPY_COUNTS && adv_copy_choice_now(c) == way;
+	return c->phase != ADV_COPY_COUNTS && !c->left && adv_copy_choice_now(c) == way;
 }
 
-/* Counts the payload of a packet, in bytes. */
-static inline void adv_copy_choice_count(struct adv_copy_choice *c, uint32_t bytes)
+/* Counts the payload of a packet, in bytes. While a way is tried, only its own packets count. */
+static inline void adv_copy_choice_count(struct adv_copy_choice *c, enum adv_copy_way way,
+					 uint32_t bytes)
 {
-	if (c->phase != ADV_COPY_COUNTS)
+	if (c->phase == ADV_COPY_TRIES && way != adv_copy_choice_now(c))
 		return;
 	c->left -= bytes < c->left ? bytes : c->left;
-	if (!c->left)
+	if (!c->left && c->phase == ADV_COPY_COUNTS)
 		c->phase = ADV_COPY_TIMES;
 }
 

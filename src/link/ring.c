@@ -454,7 +454,7 @@ static void pass_long(struct adv_ring_reader *r, const struct adv_rx_packet *pkt
 {
 	uint64_t start;
 
-	adv_copy_choice_count(&r->choice, bytes);
+	adv_copy_choice_count(&r->choice, way, bytes);
 	if (bytes < ADV_COPY_SAMPLE_MIN || !adv_copy_choice_wants(&r->choice, way)) {
 		fn(user, pkt);
 		return;

@@ -9,7 +9,8 @@
 
 #include "link/copy_choice.h"
 
-#define PACKET 16384u /* bytes */
+#define PACKET	16384u /* bytes */
+#define WARM_UP (ADV_COPY_WARM_UP / PACKET - 1)
 
 static struct adv_copy_choice choice;
 
@@ -24,7 +25,7 @@ static unsigned receive(unsigned packets, const uint64_t cost[ADV_COPY_WAYS])
 		bool timed;
 
 		pulled += way == ADV_COPY_PULL;
-		adv_copy_choice_count(&choice, PACKET);
+		adv_copy_choice_count(&choice, way, PACKET);
 		timed = adv_copy_choice_wants(&choice, way);
 		if (timed && adv_copy_choice_timed(&choice, PACKET, cost[way]))
 			assert_int_not_equal(adv_copy_choice_now(&choice), way);
@@ -52,7 +53,7 @@ static void test_start(void **state)
 			 ADV_COPY_FIRST_PERIOD / PACKET - 1);
 	assert_false(adv_copy_choice_wants(&choice, ADV_COPY_PULL));
 	assert_false(adv_copy_choice_wants(&choice, ADV_COPY_RING));
-	adv_copy_choice_count(&choice, PACKET);
+	adv_copy_choice_count(&choice, ADV_COPY_PULL, PACKET);
 	assert_true(adv_copy_choice_wants(&choice, ADV_COPY_PULL));
 	assert_false(adv_copy_choice_wants(&choice, ADV_COPY_RING));
 }
@@ -64,13 +65,13 @@ static void test_faster(void **state)
 	const unsigned period = ADV_COPY_PERIOD / PACKET;
 
 	(void)state;
-	receive(ADV_COPY_FIRST_PERIOD / PACKET + 2 * ADV_COPY_SAMPLES, ring);
+	receive(ADV_COPY_FIRST_PERIOD / PACKET + 2 * ADV_COPY_SAMPLES + WARM_UP, ring);
 	assert_int_equal(adv_copy_choice_now(&choice), ADV_COPY_RING);
-	assert_true(receive(2 * period, ring) <= 2 * ADV_COPY_SAMPLES);
+	assert_true(receive(2 * period, ring) <= 2 * (ADV_COPY_SAMPLES + WARM_UP));
 	/* The scheduler has moved a process. */
-	receive(period + 2 * ADV_COPY_SAMPLES, pull);
+	receive(period + 2 * ADV_COPY_SAMPLES + WARM_UP, pull);
 	assert_int_equal(adv_copy_choice_now(&choice), ADV_COPY_PULL);
-	assert_true(receive(2 * period, pull) >= 2 * period - 2 * ADV_COPY_SAMPLES);
+	assert_true(receive(2 * period, pull) >= 2 * (period - ADV_COPY_SAMPLES - WARM_UP));
 }
 
 /* A small difference changes nothing. */
@@ -80,7 +81,7 @@ static void test_equal(void **state)
 	unsigned packets = ADV_COPY_PERIOD / PACKET * 10;
 
 	(void)state;
-	assert_true(receive(packets, cost) >= packets - 11 * ADV_COPY_SAMPLES);
+	assert_true(receive(packets, cost) >= packets - 11 * (ADV_COPY_SAMPLES + WARM_UP));
 	assert_int_equal(choice.way, ADV_COPY_PULL);
 }
 
@@ -92,8 +93,24 @@ static void test_preempted(void **state)
 	(void)state;
 	receive(ADV_COPY_FIRST_PERIOD / PACKET - 1 + ADV_COPY_SAMPLES, good);
 	assert_int_equal(choice.phase, ADV_COPY_TRIES);
+	receive(WARM_UP, good);
 	receive(ADV_COPY_SAMPLES / 2, late);
 	receive(ADV_COPY_SAMPLES - ADV_COPY_SAMPLES / 2, good);
+	assert_int_equal(choice.phase, ADV_COPY_COUNTS);
+	assert_int_equal(choice.way, ADV_COPY_RING);
+}
+
+/* The first packets of the other way are not timed: they meet cold caches. */
+static void test_warm_up(void **state)
+{
+	static const uint64_t cold[] = {4000, 1500}, warm[] = {1000, 1500};
+
+	(void)state;
+	receive(ADV_COPY_FIRST_PERIOD / PACKET - 1 + ADV_COPY_SAMPLES, warm);
+	assert_int_equal(choice.phase, ADV_COPY_TRIES);
+	receive(WARM_UP, cold);
+	assert_int_equal(choice.phase, ADV_COPY_TRIES);
+	receive(ADV_COPY_SAMPLES, warm);
 	assert_int_equal(choice.phase, ADV_COPY_COUNTS);
 	assert_int_equal(choice.way, ADV_COPY_RING);
 }
@@ -107,10 +124,13 @@ static void test_late(void **state)
 	receive(ADV_COPY_FIRST_PERIOD / PACKET - 1 + ADV_COPY_SAMPLES, cost);
 	assert_int_equal(choice.phase, ADV_COPY_TRIES);
 	for (unsigned i = 0; i < ADV_COPY_PERIOD / PACKET; i++) {
-		adv_copy_choice_count(&choice, PACKET);
+		adv_copy_choice_count(&choice, ADV_COPY_PULL, PACKET);
 		assert_false(adv_copy_choice_wants(&choice, ADV_COPY_PULL));
+		assert_false(adv_copy_choice_wants(&choice, ADV_COPY_RING));
 	}
+	receive(WARM_UP, cost);
 	assert_int_equal(choice.phase, ADV_COPY_TRIES);
+	adv_copy_choice_count(&choice, ADV_COPY_RING, PACKET);
 	assert_true(adv_copy_choice_wants(&choice, ADV_COPY_RING));
 }
 
@@ -121,6 +141,7 @@ int main(void)
 		cmocka_unit_test_setup(test_faster, begin),
 		cmocka_unit_test_setup(test_equal, begin),
 		cmocka_unit_test_setup(test_preempted, begin),
+		cmocka_unit_test_setup(test_warm_up, begin),
 		cmocka_unit_test_setup(test_late, begin),
 	};
 

@@ -194,7 +194,7 @@ static bool grow_peers(struct adv_fabric *f)
 	return true;
 }
 
-/* True while reports of parts are told: these have gone on meanwhile. */
+/* True while the watcher gets the reports of parts, which have simulated later events already. */
 static bool is_telling(const struct adv_fabric *f)
 {
 	return f->parts && f->parts->telling;

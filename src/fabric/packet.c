@@ -124,7 +124,7 @@ void adv_packet_give_back(struct adv_packet_pool *pool, struct adv_packet *packe
 	pool->unused = packet;
 }
 
-/* Frees the bodies and the telemetry of a chunk's first packets, as far as these are in use. */
+/* Frees the bodies and the telemetry of those of a chunk's first packets that are in use. */
 static void free_contents(struct adv_packet_chunk *c, size_t packets)
 {
 	for (size_t i = 0; i < packets; i++) {

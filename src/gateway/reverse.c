@@ -3,12 +3,12 @@
 #include "gateway/reverse.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "gateway/peer.h"
 #include "gateway/reverse_internal.h"
 
 enum {
@@ -209,17 +209,6 @@ static const struct adv_stream_ops stream_ops = {NULL,	  buffer, record,
 
 /* --- the beginning --- */
 
-static void name_peer(struct adv_reverse_session *s, int fd)
-{
-	struct sockaddr_storage sa;
-	socklen_t len = sizeof(sa);
-
-	if (getpeername(fd, (struct sockaddr *)&sa, &len) != 0 ||
-	    getnameinfo((struct sockaddr *)&sa, len, s->peer, sizeof(s->peer), NULL, 0,
-			NI_NUMERICHOST) != 0)
-		strcpy(s->peer, "unknown");
-}
-
 static struct adv_reverse_session *new_session(struct adv_gateway *g, struct adv_connections *c,
 					       int fd)
 {
@@ -244,7 +233,7 @@ static struct adv_reverse_session *new_session(struct adv_gateway *g, struct adv
 	adv_list_init(&s->calls);
 	adv_timer_init(&s->reconnect, reconnect);
 	adv_rpcrdma_private_data_encode(&ours, s->private_data);
-	name_peer(s, fd);
+	adv_gateway_name_socket(s->peer, sizeof(s->peer), fd);
 	return s;
 }
 

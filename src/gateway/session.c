@@ -3,11 +3,11 @@
 #include "gateway/session.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "gateway/peer.h"
 #include "gateway/session_internal.h"
 
 enum {
@@ -409,16 +409,6 @@ static void closed(void *user)
 	free(s);
 }
 
-static void name_peer(struct adv_gateway_session *s, struct rdma_cm_id *id)
-{
-	const struct sockaddr *sa = rdma_get_peer_addr(id);
-	socklen_t len = sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-						  : sizeof(struct sockaddr_in);
-
-	if (getnameinfo(sa, len, s->peer, sizeof(s->peer), NULL, 0, NI_NUMERICHOST) != 0)
-		strcpy(s->peer, "unknown");
-}
-
 bool adv_gateway_session_accept(struct adv_gateway *g, struct adv_device *d, struct rdma_cm_id *id,
 				const struct rdma_conn_param *param)
 {
@@ -453,7 +443,7 @@ bool adv_gateway_session_accept(struct adv_gateway *g, struct adv_device *d, str
 	s->threshold =
 		theirs.receive_size < ADV_GATEWAY_INLINE ? theirs.receive_size : ADV_GATEWAY_INLINE;
 	adv_rpcrdma_private_data_encode(&ours, data);
-	name_peer(s, id);
+	adv_gateway_name_id(s->peer, sizeof(s->peer), id);
 	if (!adv_endpoint_accept(g->loop, d, id, param, &config, &s->endpoint)) {
 		free(s);
 		return false;

@@ -2,12 +2,12 @@
 #include "gateway/smb_reverse.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "gateway/peer.h"
 #include "gateway/smb_memory.h"
 #include "gateway/smb_reverse_internal.h"
 
@@ -154,17 +154,6 @@ void adv_smb_reverse_retry(struct adv_task *t)
 	}
 }
 
-static void name_peer(struct adv_smb_reverse *s, int fd)
-{
-	struct sockaddr_storage sa;
-	socklen_t len = sizeof(sa);
-
-	if (getpeername(fd, (struct sockaddr *)&sa, &len) != 0 ||
-	    getnameinfo((struct sockaddr *)&sa, len, s->peer, sizeof(s->peer), NULL, 0,
-			NI_NUMERICHOST) != 0)
-		strcpy(s->peer, "unknown");
-}
-
 /* Makes a session, whose stream has the descriptor. NULL and errno. */
 static struct adv_smb_reverse *new_session(struct adv_gateway *g, struct adv_connections *c, int fd)
 {
@@ -185,7 +174,7 @@ static struct adv_smb_reverse *new_session(struct adv_gateway *g, struct adv_con
 	s->gateway = g;
 	adv_list_init(&s->calls);
 	adv_timer_init(&s->incomplete, incomplete);
-	name_peer(s, fd);
+	adv_gateway_name_socket(s->peer, sizeof(s->peer), fd);
 	s->direct =
 		adv_smb_direct_connect(g->loop, c, (const struct sockaddr *)&g->server, &config);
 	if (!s->direct) {

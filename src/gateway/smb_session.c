@@ -3,11 +3,11 @@
 #include "gateway/smb_session.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "gateway/peer.h"
 #include "gateway/smb_session_internal.h"
 
 void adv_smb_retry(struct adv_task *t)
@@ -145,16 +145,6 @@ static const struct adv_smb_direct_ops direct_ops = {ready, message_buffer, mess
 
 /* --- the beginning and the end --- */
 
-static void name_peer(struct adv_smb_session *s, struct rdma_cm_id *id)
-{
-	const struct sockaddr *sa = rdma_get_peer_addr(id);
-	socklen_t len = sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-						  : sizeof(struct sockaddr_in);
-
-	if (getnameinfo(sa, len, s->peer, sizeof(s->peer), NULL, 0, NI_NUMERICHOST) != 0)
-		strcpy(s->peer, "unknown");
-}
-
 bool adv_smb_session_accept(struct adv_gateway *g, struct adv_device *d, struct rdma_cm_id *id,
 			    const struct rdma_conn_param *param)
 {
@@ -177,7 +167,7 @@ bool adv_smb_session_accept(struct adv_gateway *g, struct adv_device *d, struct 
 	s->buffers = d->user;
 	adv_list_init(&s->requests);
 	adv_smb2_requests_init(&s->table, ADV_SMB_READ_WRITE_SIZE);
-	name_peer(s, id);
+	adv_gateway_name_id(s->peer, sizeof(s->peer), id);
 	s->direct = adv_smb_direct_accept(g->loop, d, id, param, &config);
 	if (!s->direct) {
 		free(s);

@@ -80,13 +80,14 @@ def mounted(lab, version, folder, options=""):
         lab.guest.run(f"umount {MOUNT}", seconds=120)
 
 
-def compare(lab, folder, name, size):
-    """Writes a file of random data at the client, and compares it at both sides."""
-    lab.guest.run(f"head -c {size} /dev/urandom > /tmp/{name} && cp /tmp/{name} {MOUNT}/{name} && sync", seconds=SECONDS)
+def compare(lab, mount, folder, name, size):
+    """Writes a file of random data at the client, and compares it at both sides. The client has `folder`
+    of the server at `mount`."""
+    lab.guest.run(f"head -c {size} /dev/urandom > /tmp/{name} && cp /tmp/{name} {mount}/{name} && sync", seconds=SECONDS)
     wanted = lab.guest.run(f"md5sum < /tmp/{name}").split()[0]
     found = lab.system(f"md5sum < '{folder}/{name}'").split()[0]
     lab.guest.run("echo 3 > /proc/sys/vm/drop_caches")
-    back = lab.guest.run(f"md5sum < {MOUNT}/{name}", seconds=SECONDS).split()[0]
+    back = lab.guest.run(f"md5sum < {mount}/{name}", seconds=SECONDS).split()[0]
     if not wanted == found == back:
         raise Failure(f"{name}: written {wanted}, at the server {found}, read {back}")
 
@@ -99,7 +100,7 @@ def register(version):
         gateway = start_gateway(lab)
         with mounted(lab, version, folder):
             for size in (0, 1, 777, 4096, 65537, (4 << 20) + 5):
-                compare(lab, folder, f"size{size}", size)
+                compare(lab, MOUNT, folder, f"size{size}", size)
             lab.guest.run(f"cd {MOUNT} && ln -s {'x' * 900}/target link && mkdir dir && mv size777 dir/moved && "
                           "for i in $(seq 300); do : > dir/a-file-with-a-long-name-$i; done", seconds=SECONDS)
             lab.guest.run("echo 3 > /proc/sys/vm/drop_caches")

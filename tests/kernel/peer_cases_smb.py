@@ -6,7 +6,7 @@ import os
 import shutil
 
 from harness import Failure, Skip, case
-from peer_cases_nfs import end
+from peer_cases_nfs import compare, end
 
 PORT, SERVER_PORT = 445, 4450
 MOUNT = "/tmp/smb"
@@ -75,17 +75,6 @@ def mounted(lab, options=""):
         lab.guest.run(f"umount {MOUNT}", seconds=120)
 
 
-def compare(lab, folder, name, size):
-    """Writes a file of random data at the client, and compares it at both sides."""
-    lab.guest.run(f"head -c {size} /dev/urandom > /tmp/{name} && cp /tmp/{name} {MOUNT}/{name} && sync", seconds=SECONDS)
-    wanted = lab.guest.run(f"md5sum < /tmp/{name}").split()[0]
-    found = lab.system(f"md5sum < '{folder}/{name}'").split()[0]
-    lab.guest.run("echo 3 > /proc/sys/vm/drop_caches")
-    back = lab.guest.run(f"md5sum < {MOUNT}/{name}", seconds=SECONDS).split()[0]
-    if not wanted == found == back:
-        raise Failure(f"{name}: written {wanted}, at the server {found}, read {back}")
-
-
 def register(session, options):
     @case(f"smb-{session}", "files")
     def files(lab):
@@ -94,7 +83,7 @@ def register(session, options):
         gateway = start_gateway(lab)
         with mounted(lab, options):
             for size in SIZES:
-                compare(lab, folder, f"size{size}", size)
+                compare(lab, MOUNT, folder, f"size{size}", size)
             lab.guest.run(f"cd {MOUNT} && mkdir dir && mv size777 dir/moved && "
                           "for i in $(seq 100); do : > dir/a-file-with-a-long-name-$i; done", seconds=SECONDS)
             lab.guest.run("echo 3 > /proc/sys/vm/drop_caches")

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "gateway/peer.h"
+
+#include <netdb.h>
+#include <string.h>
+
+static void name_address(char *name, size_t size, const struct sockaddr *sa, socklen_t len)
+{
+	if (getnameinfo(sa, len, name, (socklen_t)size, NULL, 0, NI_NUMERICHOST) != 0)
+		strcpy(name, "unknown");
+}
+
+void adv_gateway_name_socket(char *name, size_t size, int fd)
+{
+	struct sockaddr_storage sa;
+	socklen_t len = sizeof(sa);
+
+	if (getpeername(fd, (struct sockaddr *)&sa, &len) != 0)
+		strcpy(name, "unknown");
+	else
+		name_address(name, size, (struct sockaddr *)&sa, len);
+}
+
+void adv_gateway_name_id(char *name, size_t size, struct rdma_cm_id *id)
+{
+	const struct sockaddr *sa = rdma_get_peer_addr(id);
+
+	name_address(name, size, sa,
+		     sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+					       : sizeof(struct sockaddr_in));
+}

@@ -65,8 +65,8 @@ def register_perftest(name, command):
             raise Failure(f"not one row of results:\n{text}")
 
 
-# On iWARP, ib_send_bw waits for credits of its server, and with -e for an event that nothing causes.
-EVENTS = {"events": ["ib_write_bw", "-e"]}
+# On iWARP, ib_send_bw -e waits for an event that nothing causes; ib_write_bw refuses -e everywhere.
+EVENTS = {"events": ["ib_read_bw", "-e"], "events-latency": ["ib_send_lat", "-e"]}
 
 for one_name, one_command in {**cases_cm.PERFTEST, **EVENTS}.items():
     if not one_name.startswith(("atomic", "ud")):

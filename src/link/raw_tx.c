@@ -146,6 +146,16 @@ static void count_sent(struct raw_link *l, unsigned frames)
 	}
 }
 
+/* Drops the frame at tx->next. The queue of an interface refuses a frame by ENOBUFS: that is a loss
+ * as in a NIC or a switch, and the socket, which has room, gives no sign when the queue has some. */
+static void drop_frame(struct raw_link *l, int err)
+{
+	if (err != ENOBUFS)
+		log_failure(&l->tx, &l->tx.frame[l->tx.next], err);
+	l->link.counters.tx_dropped++;
+	l->tx.next++;
+}
+
 /* Sends the waiting frames. False: the socket is full. */
 static bool send_all(struct raw_link *l)
 {
@@ -156,13 +166,11 @@ static bool send_all(struct raw_link *l)
 
 		if (sent > 0) {
 			count_sent(l, (unsigned)sent);
-		} else if (errno == EAGAIN || errno == ENOBUFS) {
+		} else if (errno == EAGAIN) {
 			l->link.counters.tx_blocked++;
 			return false;
 		} else if (errno != EINTR) {
-			log_failure(tx, &tx->frame[tx->next], errno);
-			l->link.counters.tx_dropped++;
-			tx->next++;
+			drop_frame(l, errno);
 		}
 	}
 	tx->next = tx->count = 0;

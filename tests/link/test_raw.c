@@ -583,6 +583,33 @@ static void test_full_socket(void **state)
 	assert_int_equal(system("tc qdisc del dev va root"), 0);
 }
 
+/* Frames that the interface's queue refuses are lost, as in a NIC. The link does not wait for room in
+ * the socket, which has some. Later frames leave. */
+static void test_refused_by_queue(void **state)
+{
+	struct pair p;
+	struct store *store = fresh_store();
+	unsigned psn = 0;
+
+	if (system("tc qdisc add dev va root tbf rate 1mbit burst 300 limit 300 2>/dev/null") != 0)
+		skip();
+	p = open_pair();
+	for (unsigned i = 0; i < 2 * ADV_TX_BATCH_PACKETS; i++) {
+		add_packet(&batch, &p.path, QPN_B, psn++, 1024);
+		if (i % ADV_TX_BATCH_PACKETS == ADV_TX_BATCH_PACKETS - 1)
+			send_batch(p.a);
+	}
+	assert_int_equal(p.a->send_fd, -1);
+	assert_int_equal(p.a->counters.tx_dropped, psn);
+	assert_int_equal(p.a->counters.tx_packets, 0);
+	assert_int_equal(system("tc qdisc del dev va root"), 0);
+	add_packet(&batch, &p.path, QPN_B, psn, 1024);
+	send_batch(p.a);
+	receive_all(p.b, store, 1);
+	check_packet(&store->packet[0], QPN_B, psn, 1024);
+	close_pair(&p);
+}
+
 /* ---- creation ---- */
 
 static void test_descriptors(void **state)
@@ -647,6 +674,7 @@ int main(void)
 		cmocka_unit_test(test_bad_frames),	cmocka_unit_test(test_full_socket),
 		cmocka_unit_test(test_own_source),	cmocka_unit_test(test_flood),
 		cmocka_unit_test(test_descriptors),	cmocka_unit_test(test_new_inner),
+		cmocka_unit_test(test_refused_by_queue),
 	};
 
 	if (!netns_enter() || !make_devices())

@@ -37,4 +37,6 @@ ROCEV1 = [
     ("raw-group-mac", "an IPv4 group has 24 bits in its MAC address", RAW, "g[13] & 0x7f", "g[13] | 0x80"),
     ("raw-blocked", "frames that find no room are dropped", RAW_TX,
      "\t\t\tl->link.counters.tx_blocked++;\n\t\t\treturn false;", "\t\t\ttx->next++;"),
+    ("raw-refused", "a frame that the interface's queue refuses waits for the socket", RAW_TX,
+     "errno == EAGAIN)", "errno == EAGAIN || errno == ENOBUFS)"),
 ]

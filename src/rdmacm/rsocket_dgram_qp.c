@@ -26,7 +26,8 @@ static union ibv_gid gid_of(const union adv_rs_addr *addr)
 	return gid;
 }
 
-/* Returns the index of the RoCE v2 GID of a local address; -1 and EADDRNOTAVAIL. */
+/* Returns the index of the GID of a local address, of RoCE v2 if it has both versions: those come
+ * first. -1 and EADDRNOTAVAIL if it has none. */
 static int find_gid(struct ibv_context *context, uint8_t port, const union adv_rs_addr *local,
 		    uint32_t *mtu)
 {
@@ -40,7 +41,6 @@ static int find_gid(struct ibv_context *context, uint8_t port, const union adv_r
 	*mtu = 128u << attr.active_mtu;
 	for (int i = 0; i < attr.gid_tbl_len; i++) {
 		if (ibv_query_gid_ex(context, port, (uint32_t)i, &entry, 0) == 0 &&
-		    entry.gid_type == IBV_GID_TYPE_ROCE_V2 &&
 		    memcmp(&entry.gid, &wanted, sizeof(wanted)) == 0)
 			return i;
 	}

@@ -62,6 +62,15 @@ const struct adv_gid_entry *adv_ucma_find_gid(const struct adv_ucma *u, const st
 	return NULL;
 }
 
+int adv_ucma_gid_index(const struct adv_ucma *u, enum adv_roce roce, const struct adv_gid_entry *e,
+		       bool v1)
+{
+	const uint32_t plain = (uint32_t)(e - u->gids.entry);
+	const uint32_t index = v1 ? adv_roce_v1_index(roce, plain, u->gids.count) : plain;
+
+	return index < ADV_GID_TABLE_ENTRIES ? (int)index : -1;
+}
+
 static void fill_route_path(const struct adv_cm_route *r, struct adv_ucma_route *out)
 {
 	out->has_path = 1;
@@ -83,7 +92,7 @@ void adv_ucma_fill_route(const struct adv_ucma_id *id, struct adv_ucma_route *ou
 	const struct adv_cm_addr *remote = adv_cm_id_remote(id->cm);
 	const struct adv_cm_route *route = adv_cm_id_route(id->cm);
 	const struct adv_gid_entry *e;
-	uint32_t index;
+	int index;
 
 	memset(out, 0, sizeof(*out));
 	adv_ucma_to_sockaddr(local, &out->local);
@@ -99,8 +108,7 @@ void adv_ucma_fill_route(const struct adv_ucma_id *id, struct adv_ucma_route *ou
 		fill_route_path(route, out);
 	/* Looks up the index again: it changes when addresses are removed. */
 	e = adv_ucma_find_gid(u, &out->sgid, id->ifindex);
-	index = e ? (uint32_t)(e - u->gids.entry) : 0;
-	if (e && route && route->path.v1)
-		index = adv_roce_v1_index(id->roce, index, u->gids.count);
-	out->sgid_index = (uint8_t)index;
+	index = e ? adv_ucma_gid_index(u, id->roce, e, route && route->path.v1) : 0;
+	out->no_gid = index < 0;
+	out->sgid_index = index < 0 ? 0 : (uint8_t)index;
 }

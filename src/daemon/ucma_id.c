@@ -418,6 +418,8 @@ int adv_ucma_qp_attr(struct adv_ucma_client *c, struct adv_ucma_message *m, int 
 	if (error)
 		return error;
 	adv_ucma_fill_route(id, &route);
+	if (route.no_gid)
+		return EADDRNOTAVAIL;
 	attr.ah_attr.grh.sgid_index = route.sgid_index;
 	memset(&m->body, 0, sizeof(m->body));
 	m->body.qp_attr.attr = attr;
@@ -439,8 +441,11 @@ static void reject_request(struct adv_cm_id *cm, uint8_t reason)
 static bool has_version(const struct adv_ucma *u, const struct adv_ucma_id *listener,
 			const struct adv_cm_id *request)
 {
+	const struct adv_gid_entry *own = adv_ucma_find_gid(u, &adv_cm_id_local(request)->ip, 0);
+
 	if (adv_cm_id_route(request)->path.v1)
-		return listener->roce != ADV_ROCE_V2;
+		return listener->roce != ADV_ROCE_V2 && own &&
+		       adv_ucma_gid_index(u, listener->roce, own, true) >= 0;
 	return listener->roce != ADV_ROCE_V1 ||
 	       adv_ucma_find_gid(u, &adv_cm_id_remote(request)->ip, 0);
 }

@@ -27,21 +27,34 @@ static bool is_in_table(const struct adv_gid_table *t, const struct adv_gid *gid
 	return adv_gid_is_ipv4(gid) && gid->raw[12] == 127;
 }
 
-/* Reads the question from the attributes. False: no MAC address is needed, or the attributes are
- * wrong, which the engine will report. */
-static bool read_question(struct adv_device *d, const struct ibv_ah_attr *attr, struct question *q)
+/* Reads the GID that the attributes name. The caller holds gids_lock. */
+static void read_source(const struct adv_device *d, const struct ibv_ah_attr *attr,
+			struct adv_neighbour *n)
 {
 	const uint8_t index = attr->grh.sgid_index;
+
+	memset(n, 0, sizeof(*n));
+	if (!attr->is_global || index >= d->gids.count)
+		return;
+	n->type = d->gids.entry[index].type;
+	n->sgid = d->gids.entry[index].gid;
+}
+
+/* Reads the question from the attributes. False: no MAC address is needed, or the attributes are
+ * wrong, which the engine will report. */
+static bool read_question(struct adv_device *d, const struct ibv_ah_attr *attr,
+			  struct adv_neighbour *n, struct question *q)
+{
 	bool needed;
 
 	memcpy(q->dgid.raw, attr->grh.dgid.raw, sizeof(q->dgid.raw));
 	pthread_mutex_lock(&d->gids_lock);
-	needed = attr->is_global && index < d->gids.count &&
-		 d->gids.entry[index].type == ADV_GID_ROCE_V1 && !adv_gid_is_multicast(&q->dgid) &&
+	read_source(d, attr, n);
+	needed = n->type == ADV_GID_ROCE_V1 && !adv_gid_is_multicast(&q->dgid) &&
 		 !is_in_table(&d->gids, &q->dgid);
 	if (needed) {
-		q->sgid = d->gids.entry[index].gid;
-		q->ifindex = d->gids.entry[index].ifindex;
+		q->sgid = n->sgid;
+		q->ifindex = d->gids.entry[attr->grh.sgid_index].ifindex;
 	}
 	pthread_mutex_unlock(&d->gids_lock);
 	return needed && adv_gid_is_ipv4(&q->sgid) == adv_gid_is_ipv4(&q->dgid);
@@ -75,23 +88,37 @@ static int explain(int err, const struct question *q)
 	return adv_reason(err, "the MAC address of %s cannot be found: %s", to, strerror(err));
 }
 
-int adv_device_find_mac(struct adv_device *d, const struct ibv_ah_attr *attr, uint8_t mac[6])
+int adv_device_find_mac(struct adv_device *d, const struct ibv_ah_attr *attr,
+			struct adv_neighbour *n)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 	struct question q;
 	uint64_t end;
 	int err;
 
-	memset(mac, 0, 6);
-	if (adv_device_is_foreign(d) || !d->raw || !read_question(d, attr, &q) ||
-	    read_gid(&q.dgid, mac))
+	memset(n, 0, sizeof(*n));
+	if (adv_device_is_foreign(d) || !d->raw || !read_question(d, attr, n, &q) ||
+	    read_gid(&q.dgid, n->mac))
 		return 0;
 	end = adv_clock_ns() + PATIENCE_NS;
 	do {
-		err = adv_control_neighbour(d->control, &q.sgid, &q.dgid, q.ifindex, mac);
+		err = adv_control_neighbour(d->control, &q.sgid, &q.dgid, q.ifindex, n->mac);
 		if (err != EAGAIN)
 			return err ? explain(err, &q) : 0;
 		nanosleep(&pause, NULL);
 	} while (adv_clock_ns() < end);
 	return explain(ETIMEDOUT, &q);
+}
+
+bool adv_device_neighbour_holds(struct adv_device *d, const struct ibv_ah_attr *attr,
+				const struct adv_neighbour *n)
+{
+	struct adv_neighbour now;
+
+	if (!d->raw)
+		return true;
+	pthread_mutex_lock(&d->gids_lock);
+	read_source(d, attr, &now);
+	pthread_mutex_unlock(&d->gids_lock);
+	return now.type == n->type && adv_gid_equal(&now.sgid, &n->sgid);
 }

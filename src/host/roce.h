@@ -32,8 +32,8 @@ enum adv_roce adv_roce(void);
 /* Changes a copy of adverbd's table to that of a process with these versions. */
 void adv_roce_change_table(struct adv_gid_table *table, enum adv_roce roce);
 
-/* Returns the index that the v1 GID of an address has in a table of these versions. index, count:
- * of adverbd's table. */
+/* Returns the index that the v1 GID of an address has in a table of these versions;
+ * ADV_GID_TABLE_ENTRIES or more: the table has no room for it. index, count: of adverbd's table. */
 static inline uint32_t adv_roce_v1_index(enum adv_roce roce, uint32_t index, uint32_t count)
 {
 	return roce == ADV_ROCE_BOTH ? index + count : index;

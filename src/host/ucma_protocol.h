@@ -85,7 +85,7 @@ struct adv_ucma_route {
 	uint8_t mtu; /* enum ibv_mtu */
 	uint8_t rate;
 	uint8_t packet_life_time;
-	uint8_t reserved;
+	uint8_t no_gid; /* 1: the process's table has no room for the GID of the path */
 };
 
 struct adv_ucma_conn {

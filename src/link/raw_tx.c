@@ -147,7 +147,8 @@ static void count_sent(struct raw_link *l, unsigned frames)
 }
 
 /* Drops the frame at tx->next. The queue of an interface refuses a frame by ENOBUFS: that is a loss
- * as in a NIC or a switch, and the socket, which has room, gives no sign when the queue has some. */
+ * as in a NIC or a switch, and the socket, which has room, gives no sign when the queue has some.
+ */
 static void drop_frame(struct raw_link *l, int err)
 {
 	if (err != ENOBUFS)

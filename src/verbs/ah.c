@@ -25,13 +25,39 @@ static bool count_ah(struct adv_ibv_context *c)
 	return false;
 }
 
+/* Fills in the path to which the attributes lead. 0 or errno. */
+static int find_path(struct ibv_context *context, const struct ibv_ah_attr *attr,
+		     struct adv_path *path)
+{
+	struct adv_device *d = adv_ibv_context_of(context)->device;
+	struct adv_neighbour next;
+	bool holds = false;
+	int err = 0;
+
+	while (!err && !holds) {
+		struct adv_engine *e;
+
+		err = adv_device_find_mac(d, attr, &next);
+		if (err)
+			break;
+		e = adv_ibv_enter(context);
+		if (!e)
+			return ADV_EFOREIGN;
+		holds = adv_device_neighbour_holds(d, attr, &next);
+		if (holds)
+			err = adv_path_from_attr(e, attr, 0, 0, path);
+		adv_ibv_leave(context);
+	}
+	if (!err)
+		memcpy(path->dmac, next.mac, sizeof(path->dmac));
+	return err;
+}
+
 ADV_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	static atomic_uint handles;
 	struct ibv_ah_attr a = *attr;
 	struct adv_gid group = adv_ibv_group_of(&attr->grh.dgid);
-	uint8_t mac[ETHERNET_LL_SIZE];
-	struct adv_engine *e;
 	struct adv_ah *ah;
 	int err;
 
@@ -39,16 +65,10 @@ ADV_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *a
 		return adv_ibv_refuse_object(adv_reason(EOPNOTSUPP, "iWARP has no datagrams"),
 					     "ibv_create_ah(pd %u)", pd->handle);
 	memcpy(a.grh.dgid.raw, group.raw, 16);
-	err = adv_device_find_mac(adv_ibv_context_of(pd->context)->device, &a, mac);
-	if (err)
-		return adv_ibv_refuse_object(err, "ibv_create_ah(pd %u)", pd->handle);
 	ah = calloc(1, sizeof(*ah));
 	if (!ah)
 		return NULL;
-	e = adv_ibv_enter(pd->context);
-	err = e ? adv_path_from_attr(e, &a, 0, 0, &ah->path) : ADV_EFOREIGN;
-	if (e)
-		adv_ibv_leave(pd->context);
+	err = find_path(pd->context, &a, &ah->path);
 	if (!err && !count_ah(adv_ibv_context_of(pd->context)))
 		err = adv_reason(ENOMEM,
 				 "the context has %d address handles (max_ah): destroy some",
@@ -61,7 +81,6 @@ ADV_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *a
 	ah->ibv.pd = pd;
 	ah->ibv.handle = ++handles;
 	ah->pd = adv_ibv_pd_of(pd)->pd;
-	memcpy(ah->path.dmac, mac, sizeof(ah->path.dmac));
 	adv_ibv_pd_hold(pd);
 	adv_ibv_watch_created(ADV_CHECK_AH, &ah->ibv, pd->context, attr);
 	adv_debug("ah %u: created, pd %u", ah->ibv.handle, pd->handle);
@@ -230,14 +249,14 @@ ADV_EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct i
 					   uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)
 {
 	static const uint8_t none[ETHERNET_LL_SIZE];
-	uint8_t mac[ETHERNET_LL_SIZE];
-	int err = adv_device_find_mac(adv_ibv_context_of(context)->device, attr, mac);
+	struct adv_neighbour next;
+	int err = adv_device_find_mac(adv_ibv_context_of(context)->device, attr, &next);
 
-	if (!err && memcmp(mac, none, sizeof(none)) == 0)
+	if (!err && memcmp(next.mac, none, sizeof(none)) == 0)
 		err = adv_reason(EOPNOTSUPP, "packets to this GID are sent by IP address");
 	if (err)
 		return adv_ibv_refuse_negative(err, "ibv_resolve_eth_l2_from_gid()");
-	memcpy(eth_mac, mac, sizeof(mac));
+	memcpy(eth_mac, next.mac, sizeof(next.mac));
 	if (vid)
 		*vid = NO_VLAN;
 	return 0;

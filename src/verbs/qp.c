@@ -283,25 +283,41 @@ static void log_modified(const struct ibv_qp *qp, enum ibv_qp_state from,
 		  adv_gid_text(&dgid, peer), attr->ah_attr.grh.sgid_index, 128 << attr->path_mtu);
 }
 
+/* Finds the neighbour to which the attributes lead, and acquires the device's lock. 0, or errno
+ * without the lock. */
+static int enter_with_neighbour(struct adv_device *d, const struct ibv_qp_attr *attr, int mask,
+				struct adv_neighbour *n)
+{
+	while (true) {
+		int err = mask & IBV_QP_AV ? adv_device_find_mac(d, &attr->ah_attr, n) : 0;
+
+		if (err)
+			return err;
+		if (!adv_ibv_enter_device(d))
+			return ADV_EFOREIGN;
+		if (!(mask & IBV_QP_AV) || adv_device_neighbour_holds(d, &attr->ah_attr, n))
+			return 0;
+		adv_device_unlock(d);
+	}
+}
+
 static int modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
 	struct adv_ibv_qp *qp = adv_ibv_qp_of(ibqp);
 	enum ibv_qp_state from = ibqp->state;
-	uint8_t mac[ETHERNET_LL_SIZE];
-	int err = mask & IBV_QP_AV ? adv_device_find_mac(qp->device, &attr->ah_attr, mac) : 0;
+	struct adv_neighbour next;
+	int err = enter_with_neighbour(qp->device, attr, mask, &next);
 
 	if (err)
 		return refuse_modify(ibqp, from, attr, mask, err);
 	mask = qp_mask_of_type(ibqp->qp_type, mask);
-	if (!adv_ibv_enter_device(qp->device))
-		return refuse_modify(ibqp, from, attr, mask, ADV_EFOREIGN);
 	from = adv_qp_state(qp->qp);
 	if (mask & IBV_QP_STATE)
 		adv_device_catch_up(qp->device);
 	adv_device_send_acks(qp->device);
 	err = adv_qp_modify(qp->qp, adv_clock_ns(), attr, mask);
 	if (!err && mask & IBV_QP_AV)
-		adv_qp_set_next_hop(qp->qp, mac);
+		adv_qp_set_next_hop(qp->qp, next.mac);
 	if (!err)
 		connect_device_to_peer(ibqp, attr, mask);
 	if (!err && mask & IBV_QP_STATE)

@@ -233,6 +233,37 @@ def both_versions(lab):
         server.kill()
 
 
+@case("rocev1", "many-addresses")
+def many_addresses(lab):
+    """A table of both versions has room for the GIDs of RoCE v1 of some addresses only. A connection by RoCE v1 to
+    another address is refused, because no GID is its own."""
+    there = two_hosts(lab, roce="both")
+    pid = there[there.index("-t") + 1]
+    count = 150
+    addresses = [f"10.77.{1 + i // 100}.{1 + i % 100}" for i in range(count)]
+    lab.system(f"ip route add 10.77.0.0/16 dev veth0; nsenter -t {pid} -n ip route add 10.77.0.0/16 dev veth1; " + "; ".join(
+        f"nsenter -t {pid} -n ip address add {address}/32 dev veth1" for address in addresses))
+    lab.wait_until(lambda: len(types_of(lab, prefix=there)) == 256, 30, "256 GIDs")
+    types = types_of(lab, prefix=there)
+    first = types.index(V1)
+    listed = lab.run([lab.adverb, "gids"], adverb=False, prefix=there)
+    rows = [line.split() for line in listed.splitlines() if re.match(r"\d+ ", line)]
+    by_v1 = {row[2] for row in rows if row[3:5] == ["IB/RoCE", "v1"]}
+    if not 256 - first > 20 or types[first:] != [V1] * (256 - first):
+        raise Failure(f"not the GIDs of RoCE v2, then some of RoCE v1:\n{listed}")
+    ping = ["rping", "-C", "5", "-v", "-a"]
+    for address, has in ((addresses[0], True), (addresses[-1], False)):
+        if (address in by_v1) != has:
+            raise Failure(f"{address}:\n{listed}")
+        server = lab.start([*ping, address, "-s"], prefix=[*there, *LINES])
+        wait_ids(lab, server, prefix=there)
+        text = lab.run([*ping, address, "-c", "-V"], env={"ADVERB_ROCE": "v1"}, status=0 if has else 255)
+        demand(text, r"^ping data: rdma-ping-\d+: [A-z]" if has else "REJECTED", 5 if has else 1)
+        server.kill()
+    # RoCE v2 has all of them.
+    cm_pair(lab, [*ping, addresses[-1], "-s"], [*ping, addresses[-1], "-c", "-V"], server_prefix=there)
+
+
 @case("rocev1", "capture")
 def captured(lab):
     """adverb capture shows RoCE v1 frames, those of the connection manager included."""

@@ -583,8 +583,8 @@ static void test_full_socket(void **state)
 	assert_int_equal(system("tc qdisc del dev va root"), 0);
 }
 
-/* Frames that the interface's queue refuses are lost, as in a NIC. The link does not wait for room in
- * the socket, which has some. Later frames leave. */
+/* Frames that the interface's queue refuses are lost, as in a NIC. The link does not wait for room
+ * in the socket, which has some. Later frames leave. */
 static void test_refused_by_queue(void **state)
 {
 	struct pair p;
@@ -664,16 +664,26 @@ static int start(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_size),	cmocka_unit_test(test_round_the_ring),
-		cmocka_unit_test(test_bytes),		cmocka_unit_test(test_flipped_icrc),
-		cmocka_unit_test(test_priority),	cmocka_unit_test(test_vlan_priority),
-		cmocka_unit_test(test_inner),		cmocka_unit_test(test_mixed_batch),
-		cmocka_unit_test(test_dropped),		cmocka_unit_test(test_too_long),
-		cmocka_unit_test(test_other_numbers),	cmocka_unit_test(test_more_numbers),
-		cmocka_unit_test(test_other_addresses), cmocka_unit_test(test_multicast),
-		cmocka_unit_test(test_bad_frames),	cmocka_unit_test(test_full_socket),
-		cmocka_unit_test(test_own_source),	cmocka_unit_test(test_flood),
-		cmocka_unit_test(test_descriptors),	cmocka_unit_test(test_new_inner),
+		cmocka_unit_test(test_every_size),
+		cmocka_unit_test(test_round_the_ring),
+		cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_flipped_icrc),
+		cmocka_unit_test(test_priority),
+		cmocka_unit_test(test_vlan_priority),
+		cmocka_unit_test(test_inner),
+		cmocka_unit_test(test_mixed_batch),
+		cmocka_unit_test(test_dropped),
+		cmocka_unit_test(test_too_long),
+		cmocka_unit_test(test_other_numbers),
+		cmocka_unit_test(test_more_numbers),
+		cmocka_unit_test(test_other_addresses),
+		cmocka_unit_test(test_multicast),
+		cmocka_unit_test(test_bad_frames),
+		cmocka_unit_test(test_full_socket),
+		cmocka_unit_test(test_own_source),
+		cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_descriptors),
+		cmocka_unit_test(test_new_inner),
 		cmocka_unit_test(test_refused_by_queue),
 	};
 

@@ -6,7 +6,7 @@ import time
 
 import cases_netns
 import reports
-from harness import Failure, case, need_tool
+from harness import SERVER, Failure, case, need_tool
 
 LINES = ["stdbuf", "-oL"]  # line-buffered: output reaches the log at once
 HERE, THERE = 0, 1
@@ -28,9 +28,9 @@ def wait_ids(lab, server, count=1, prefix=()):
 def cm_pair(lab, server, client, seconds=60, server_ends=True, server_prefix=(), client_prefix=()):
     """Runs both ends, which must succeed; returns their outputs. server_ends: False: the server does not
     exit and is stopped; None: either."""
-    one = lab.start(server, prefix=[*server_prefix, *LINES])
-    wait_ids(lab, one, prefix=server_prefix)
-    two = lab.start(client, prefix=[*client_prefix, *LINES])
+    one = lab.start([*LINES, *server], prefix=server_prefix, side=SERVER)
+    wait_ids(lab, one, prefix=server_prefix or lab.server_prefix())
+    two = lab.start([*LINES, *client], prefix=client_prefix)
     try:
         client_out = two.expect(0, seconds)
         if server_ends:
@@ -66,8 +66,8 @@ def rping(lab):
 @case("cm", "rping-persistent")
 def rping_persistent(lab):
     """One server, eight clients. (The server drops a request that arrives while it handles the last one.)"""
-    server = lab.start(["rping", "-s", "-P", "-a", "0.0.0.0", "-v"], prefix=LINES)
-    wait_ids(lab, server)
+    server = lab.start([*LINES, "rping", "-s", "-P", "-a", "0.0.0.0", "-v"], side=SERVER)
+    wait_ids(lab, server, prefix=lab.server_prefix())
     clients = []
     for i in range(8):
         clients.append(lab.start(["rping", "-c", "-a", "127.0.0.1", "-V", "-C", "50"]))
@@ -128,9 +128,9 @@ def perftest_pair(lab, command, host, server_prefix=(), client_prefix=()):
     """Runs a pair of perftest. Its server listens again after the first connection. A client that
     connects before crashes; then both are started again."""
     for _ in range(8):
-        server = lab.start(command, prefix=[*server_prefix, *LINES])
-        wait_ids(lab, server, prefix=server_prefix)
-        client = lab.start([*command, host], prefix=[*client_prefix, *LINES])
+        server = lab.start([*LINES, *command], prefix=server_prefix, side=SERVER)
+        wait_ids(lab, server, prefix=server_prefix or lab.server_prefix())
+        client = lab.start([*LINES, *command, host], prefix=client_prefix)
         lab.wait_until(lambda: not client.running() or TOO_EARLY.search(client.output()), 60,
                        f"the end of\n{client.describe()}\n{server.describe()}")
         if not TOO_EARLY.search(client.output()):

@@ -47,7 +47,7 @@ def register_family(family, group):
         lab.system(f"truncate -s 16M '{path}'")
         target = serve(lab, "-n", "ram:16MiB", "-n", path, "-w", "2", listen=listen)
         found = json.loads(lab.run(host(lab, "discover", "-o", "json", address=address)))["records"]
-        if [(r["subnqn"], r["traddr"], r["trsvcid"]) for r in found] != [(NQN, address, "4420")]:
+        if [(r["subnqn"], r["traddr"], r["trsvcid"]) for r in found] != [(NQN, lab.server_address(address), "4420")]:
             raise Failure(f"discovered: {found}")
         listed = json.loads(lab.run(host(lab, "list", "-o", "json", address=address)))
         if [row["nsid"] for row in listed] != [1, 2]:

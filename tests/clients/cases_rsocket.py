@@ -8,7 +8,7 @@ import re
 import shlex
 
 import cases_netns
-from harness import Failure, Skip, case, need_tool
+from harness import SERVER, Failure, Skip, case, need_tool
 
 PRELOAD = "/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so"
 UDPONG_PORT = 7174
@@ -75,12 +75,13 @@ def udp_bound(process, port):
 
 def datagram_pair(lab, options, address, **prefixes):
     base = ["stdbuf", "-oL", "udpong", *shlex.split(options)]
-    server = lab.start([*base, "-b", address], prefix=prefixes.get("server_prefix", ()))
+    server = lab.start([*base, "-b", address], prefix=prefixes.get("server_prefix", ()), side=SERVER)
     lab.wait_until(lambda: udp_bound(server, UDPONG_PORT) or not server.running(), 30,
                    "the server is bound")
     client = lab.start([*base, "-s", address], prefix=prefixes.get("client_prefix", ()))
     line_of_result(client.expect(0, 60), "client")
-    login = f"client login from {prefixes.get('client_address', address)}"
+    own = lab.apart.address(address, own=True) if lab.apart else address
+    login = f"client login from {prefixes.get('client_address', own)}"
     if login not in server.output():
         raise Failure(f"not '{login}':\n{server.describe()}")
     if not server.running():

@@ -33,6 +33,9 @@ CHECKED = os.environ.get("ADVERB_LAB_CHECKED") == "1"
 # The versions of RoCE that the programs use, as of `adverb run --roce`.
 ROCE = os.environ.get("ADVERB_LAB_ROCE")
 
+# The ends of a pair of programs.
+SERVER, CLIENT = "server", "client"
+
 
 class Failure(Exception):
     """A case failed."""
@@ -107,6 +110,7 @@ class Lab:
         self.count = 0
         self.processes = []
         self.everywhere = {}  # environment variables of all programs
+        self.apart = None  # an Apart, if the pairs of this case run on two hosts
 
     def client(self, name):
         """Returns the path of a test program of this folder."""
@@ -124,9 +128,11 @@ class Lab:
         keep.update(extra or {})
         return keep
 
-    def start(self, argv, prefix=(), env=None, adverb=True):
-        """Starts a program, by default under `adverb run`."""
+    def start(self, argv, prefix=(), env=None, adverb=True, side=CLIENT):
+        """Starts a program, by default under `adverb run`. side: of a pair."""
         argv = [str(a) for a in argv]
+        if self.apart and adverb and not prefix:
+            argv, prefix = self.apart.place(argv, side)
         self.count += 1
         if adverb and CHECKED:
             argv = [str(self.adverb), "check", "--advice", "--json",
@@ -140,7 +146,7 @@ class Lab:
 
     def start_server(self, argv, ready, seconds=30, **how):
         """Starts a program, and returns when its output contains `ready` or it has ended."""
-        server = self.start(argv, **how)
+        server = self.start(argv, side=SERVER, **how)
         self.wait_until(lambda: ready in server.output() or not server.running(), seconds,
                         "the server listens")
         return server
@@ -166,7 +172,7 @@ class Lab:
         """
         at_server = how.pop("server_prefix", ())
         at_client = how.pop("client_prefix", ())
-        one = self.start(server, prefix=at_server, **how)
+        one = self.start(server, prefix=at_server, side=SERVER, **how)
         self.wait_listening(one, port)
         two = self.start(client, prefix=at_client, **how)
         try:
@@ -178,6 +184,14 @@ class Lab:
             raise Failure(f"{failure}\nserver was:\n{one.describe()}\nclient was:\n"
                           f"{two.describe()}") from None
         return server_out, client_out
+
+    def server_prefix(self):
+        """Returns the command prefix of the servers of pairs."""
+        return self.apart.second_host() if self.apart else []
+
+    def server_address(self, loopback):
+        """Returns the address that clients use for a server at this loopback address."""
+        return self.apart.address(loopback) if self.apart else loopback
 
     def wait_listening(self, process, port, seconds=30):
         wanted = f":{port:04X} "

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""With --roce v1, pairs of programs that other cases run on one host run on two, so that their packets leave as
+frames: within a machine, RoCE v1 uses no frames. Cases to which RoCE v1 does not apply are skipped."""
+
+import re
+import socket
+
+import cases_netns
+from harness import SERVER, Failure, Skip
+
+ETHERTYPE_V1 = 0x8915
+SOL_PACKET, PACKET_STATISTICS = 263, 6
+FAMILIES = {"127.0.0.1": "4", "::1": "6"}
+ADDRESS = re.compile(r"^(127\.0\.0\.1|::1)(?=$|:/)")
+
+# Groups whose pairs run on two hosts.
+GROUPS = {"cm", "cm-perftest", "nvme", "perftest", "pingpong", "rsocket"}
+# Cases of these groups that stay on one host.
+ON_ONE_HOST = {
+    "nvme/add-remove": "commands control the target of their own machine",
+    "nvme/config": "the file names addresses",
+    "nvme/invalidate": "the capture is one of the target",
+    "perftest/one-copy": "payload is read within a machine",
+    "perftest/no-one-copy": "payload is read within a machine",
+    "pingpong/ipv6": "the program names the index of ::1",
+    "rsocket/two-hosts": "the case has hosts of its own",
+    "rsocket/refused": "no server runs",
+}
+
+# Why a group or a case does not apply to RoCE v1.
+NOT_BY_V1 = {
+    "attack": "the attackers send packets by UDP",
+    "capture": "the case reads headers of RoCE v2; rocev1/traffic-* are the same by RoCE v1",
+    "devinfo/gids": "the case expects the type RoCE v2; see rocev1/gids",
+    "fabric": "the hosts of an emulated fabric are hosts of their own",
+    "fabric-long": "the hosts of an emulated fabric are hosts of their own",
+    "fabric-fidelity-long": "the hosts of an emulated fabric are hosts of their own",
+    "iwarp": "iWARP devices have no version of RoCE",
+    "iwarp-programs": "iWARP devices have no version of RoCE",
+    "unprivileged": "RoCE v1 needs CAP_NET_RAW; see rocev1/unprivileged",
+}
+
+
+def refuse(name):
+    """Skips a case that does not apply."""
+    why = NOT_BY_V1.get(name) or NOT_BY_V1.get(name.split("/")[0])
+    if why:
+        raise Skip(f"not by RoCE v1: {why}")
+
+
+def applies_to(name):
+    return name.split("/")[0] in GROUPS and name not in ON_ONE_HOST
+
+
+class Apart:
+    """Places the ends of pairs. The second host exists from the first pair on."""
+
+    def __init__(self, lab):
+        self.lab = lab
+        self.there = None
+        self.counter = None
+
+    def second_host(self):
+        if not self.there:
+            self.there = cases_netns.two_hosts(self.lab, 9000)
+            # The kernel counts the frames that arrive, whether or not the socket has room for them.
+            self.counter = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+            self.counter.bind(("veth0", ETHERTYPE_V1))
+        return self.there
+
+    def address(self, name, own=False):
+        """Returns the server's address instead of one of loopback; own: the client's address."""
+        return ADDRESS.sub(lambda m: cases_netns.ADDRESSES[FAMILIES[m[1]]][0 if own else 1], name)
+
+    def place(self, argv, side):
+        """Returns the arguments and the command prefix of one end."""
+        there = self.second_host()
+        own = [side != SERVER and before in ("-b", "-I") for before in ["", *argv]]
+        return [self.address(a, o) for a, o in zip(argv, own)], there if side == SERVER else []
+
+    def check(self):
+        """Fails if no frame of RoCE v1 has arrived."""
+        if not self.counter:
+            return
+        count = int.from_bytes(self.counter.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8)[:4], "little")
+        print(f"measured: {count} frames of RoCE v1 have arrived")
+        if not count:
+            raise Failure("no frame of RoCE v1")

@@ -103,7 +103,8 @@ static bool start_threads(struct adv_parts *all)
 
 /* ---- the run ---- */
 
-/* Gives the parts what was added to the whole fabric since the last run. */
+/* Gives the parts what was added to the whole fabric since the last run, or by an event that looks
+ * at all parts. It may be due at once. */
 static void refresh_parts(struct adv_parts *all)
 {
 	const struct adv_fabric *f = all->whole;
@@ -111,6 +112,8 @@ static void refresh_parts(struct adv_parts *all)
 	for (uint32_t i = 0; i < all->count; i++) {
 		struct adv_fabric *p = &all->part[i]->fabric;
 
+		if (all->part[i]->done_to > f->now)
+			all->part[i]->done_to = f->now;
 		p->wire_rng = f->wire_rng;
 		p->peer = f->peer;
 		p->peers = f->peers;

@@ -216,6 +216,46 @@ static void test_deadlock(void **state)
 	assert_same(&two, &one);
 }
 
+/* ---- transfers that are added later ---- */
+
+static struct net *added_to;
+
+/* Adds a transfer that begins at once. */
+static void add_at_sample(void *user, const struct adv_fabric_event *e)
+{
+	if (e->kind == ADV_FABRIC_SAMPLE)
+		net_write(added_to, 3, 12, 26, 1000);
+}
+
+/* Transfers are added at a sample, and between two runs. Both runs end at the time at which they
+ * are added, and start them. */
+static struct outcome run_added(uint32_t threads)
+{
+	struct outcome o;
+	struct net n;
+
+	open_tree(&n);
+	net_write(&n, 0, 15, 26, UINT64_MAX);
+	assert_int_equal(adv_fabric_sample(n.f, 20 * US), 0);
+	divide(&n, threads);
+	added_to = &n;
+	adv_fabric_watch(n.f, add_at_sample, NULL);
+	assert_int_equal(adv_fabric_run(n.f, 20 * US), ADV_FABRIC_UNTIL);
+	o = outcome_of(&n, ADV_FABRIC_UNTIL);
+	net_write(&n, 4, 11, 26, 1000);
+	assert_int_equal(adv_fabric_run(n.f, 20 * US), ADV_FABRIC_UNTIL);
+	o.word[5] = adv_fabric_events(n.f);
+	net_close(&n);
+	return o;
+}
+
+static void test_added(void **state)
+{
+	struct outcome one = run_added(1), two = run_added(2);
+
+	assert_same(&two, &one);
+}
+
 /* ---- what can be divided ---- */
 
 static void test_one_switch(void **state)
@@ -305,6 +345,7 @@ int main(void)
 		cmocka_unit_test(test_end),	   cmocka_unit_test(test_failure),
 		cmocka_unit_test(test_deadlock),   cmocka_unit_test(test_one_switch),
 		cmocka_unit_test(test_waits_join), cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_added),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

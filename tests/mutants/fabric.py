@@ -14,6 +14,7 @@ HOST = "src/fabric/host.c"
 PACE = "src/fabric/pace.c"
 PART_CROSS = "src/fabric/part_cross.c"
 PART_DIVIDE = "src/fabric/part_divide.c"
+PART_RUN = "src/fabric/part_run.c"
 PART_STEP = "src/fabric/part_step.c"
 PART_WATCH = "src/fabric/part_watch.c"
 PLAN_BUFFER = "src/fabric/plan_buffer.c"
@@ -272,6 +273,8 @@ FABRIC = [
      "is_before(&p->report[told[i]]", "false && is_before(&p->report[told[i]]"),
     ("part-late-reports", "while reports are told, transfers can be added in the past", CONNECTION,
      "\treturn f->parts && f->parts->telling;\n", "\treturn f->parts && f->parts->quit;\n"),
+    ("part-added", "what is added between runs, and is due at once, waits for a later run", PART_RUN,
+     "all->part[i]->done_to > f->now", "all->part[i]->done_to > f->now + 1"),
     # ---- the plan of real equipment ----
     ("dcb-percent", "the shares are not 100 % together", PLAN_DCB, "for (; sum && left > 0; left--)", "for (; sum && left > 1; left--)"),
     ("dcb-maps", "the scenario's map of DSCPs is not read", PLAN_DCB,

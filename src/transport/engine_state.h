@@ -48,6 +48,12 @@ struct adv_credit {
 	struct adv_timer answer_timer;
 };
 
+/* What UC and UD need for packets to this machine (unreliable.c). */
+struct adv_local_flow {
+	struct adv_credit credit[ADV_CREDITS];
+	struct adv_note note[ADV_NOTES]; /* ring of probes and answers to send */
+};
+
 /* QP numbers of the engine (qpn.c), and the numbers of its XRC SRQs (xrc_number.c). */
 struct adv_qpn_range {
 	uint32_t first;
@@ -121,9 +127,7 @@ struct adv_engine {
 	uint64_t rx_datagram; /* adv_rx_packet.datagram; 0: none */
 	uint64_t rx_bth;      /* its QP number and fixed bits, see fast_receive.c */
 	struct adv_qp *rx_qp; /* its QP, valid while packets of the datagram arrive */
-	struct adv_credit credit[ADV_CREDITS];
-	struct adv_note note[ADV_NOTES]; /* ring of probes and answers to send */
-	uint32_t note_head;		 /* free running */
+	uint32_t note_head;   /* of local->note; free running */
 	uint32_t note_tail;
 	struct adv_list cq_events;    /* CQs with a pending completion event, by event_node */
 	struct adv_list async_events; /* objects with pending events, by adv_affiliated.node */
@@ -153,6 +157,9 @@ struct adv_engine {
 	adv_injector *injector;	 /* NULL: no fault is injected */
 	void *injector_user;
 	uint32_t numbers; /* newest object number of a PD, CQ or SRQ */
+	/* One if `local_credit`, else none: the engines of a simulated network need none, and are
+	 * many. */
+	struct adv_local_flow local[];
 };
 
 #endif

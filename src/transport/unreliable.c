@@ -95,7 +95,7 @@ static struct adv_credit *credit_of(struct adv_engine *e, const struct adv_gid *
 	unsigned place = credit_place(gid, target);
 
 	for (unsigned i = 0; i < ADV_CREDITS; i++) {
-		struct adv_credit *c = &e->credit[(place + i) % ADV_CREDITS];
+		struct adv_credit *c = &e->local->credit[(place + i) % ADV_CREDITS];
 
 		if (is_credit_of(c, gid, target))
 			return c;
@@ -110,7 +110,7 @@ static struct adv_credit *new_credit(struct adv_engine *e, const struct adv_gid 
 	unsigned place = credit_place(gid, target);
 
 	for (unsigned i = 0; i < ADV_CREDITS; i++) {
-		struct adv_credit *c = &e->credit[(place + i) % ADV_CREDITS];
+		struct adv_credit *c = &e->local->credit[(place + i) % ADV_CREDITS];
 
 		if (c->used && (c->sent != c->confirmed || !adv_list_empty(&c->waiting)))
 			continue;
@@ -159,9 +159,9 @@ static void give_up_credit(struct adv_engine *e, struct adv_credit *c, uint64_t 
 
 void adv_engine_peer_left(struct adv_engine *e, uint64_t now, uint16_t slot)
 {
-	for (unsigned i = 0; i < ADV_CREDITS; i++)
-		if (e->credit[i].used && e->credit[i].target == slot)
-			give_up_credit(e, &e->credit[i], now + LEFT_FOR);
+	for (unsigned i = 0; e->local_credit && i < ADV_CREDITS; i++)
+		if (e->local->credit[i].used && e->local->credit[i].target == slot)
+			give_up_credit(e, &e->local->credit[i], now + LEFT_FOR);
 }
 
 /* Queues a probe or an answer. It is sent before all other packets. If the queue is full, it is
@@ -169,7 +169,7 @@ void adv_engine_peer_left(struct adv_engine *e, uint64_t now, uint16_t slot)
 static void queue_note(struct adv_engine *e, const struct adv_note *note)
 {
 	if (e->note_head - e->note_tail != ADV_NOTES)
-		e->note[e->note_head++ % ADV_NOTES] = *note;
+		e->local->note[e->note_head++ % ADV_NOTES] = *note;
 	e->front.todo |= ADV_TODO_TX;
 }
 
@@ -197,9 +197,9 @@ static void answer_timer_expired(struct adv_engine *e, struct adv_timer *t, uint
 
 int adv_unreliable_init(struct adv_engine *e)
 {
-	for (unsigned i = 0; i < ADV_CREDITS; i++) {
-		adv_list_init(&e->credit[i].waiting);
-		adv_timer_init(&e->credit[i].answer_timer, answer_timer_expired);
+	for (unsigned i = 0; e->local_credit && i < ADV_CREDITS; i++) {
+		adv_list_init(&e->local->credit[i].waiting);
+		adv_timer_init(&e->local->credit[i].answer_timer, answer_timer_expired);
 		if (adv_timers_reserve(&e->timers))
 			return ENOMEM;
 	}
@@ -216,7 +216,7 @@ static struct adv_credit *find_credit(struct adv_engine *e, const struct adv_pat
 	if (!e->local_credit || adv_gid_is_multicast(&path->dgid))
 		return NULL;
 	target = target_of_qpn(e, dest_qpn);
-	c = &e->credit[credit_place(&path->dgid, target)];
+	c = &e->local->credit[credit_place(&path->dgid, target)];
 	if (!is_credit_of(c, &path->dgid, target)) {
 		if (!adv_address_in_table(e, &path->dgid))
 			return NULL;
@@ -368,7 +368,7 @@ void adv_unreliable_rx(struct adv_engine *e, uint64_t now, const struct adv_head
 void adv_unreliable_tx(struct adv_engine *e, struct adv_tx_batch *batch)
 {
 	while (e->note_tail != e->note_head && adv_outgoing_has_room(batch)) {
-		struct adv_note *n = &e->note[e->note_tail++ % ADV_NOTES];
+		struct adv_note *n = &e->local->note[e->note_tail++ % ADV_NOTES];
 		struct adv_headers h;
 
 		fill_probe_header(&h, n->opcode, n->dest_qpn, n->src_qpn, n->psn);

@@ -30,7 +30,8 @@ static unsigned failures_of(int (*make)(void *arg), void *arg)
 
 static int make_engine(void *arg)
 {
-	struct adv_engine_config c = {.seed = {1}, .qpn_first = 1, .qpn_count = 100};
+	struct adv_engine_config c = {
+		.seed = {1}, .qpn_first = 1, .qpn_count = 100, .local_credit = true};
 	struct adv_engine **e = arg;
 
 	errno = ENOMEM;

@@ -41,11 +41,11 @@ enum stream_state {
 
 struct adv_ucma_stream {
 	struct adv_list timed; /* of ucma->streams.timed */
-	struct adv_list child; /* node in the listener's list of requests that are awaited */
+	struct adv_list child; /* node in the listener's list, or of ucma->streams.orphans */
 	struct adv_list children;
 	struct adv_ucma *ucma;
 	struct adv_ucma_id *id;		  /* NULL: a request is awaited, or the connection ends */
-	struct adv_ucma_stream *listener; /* of an awaited request */
+	struct adv_ucma_stream *listener; /* of a request that is awaited, or was refused */
 	enum stream_state state;
 	int fd; /* -1: none */
 	uint64_t due_ms;
@@ -287,7 +287,9 @@ int adv_ucma_stream_connect(struct adv_ucma_id *id, const struct adv_cm_conn_par
 
 /* ---- the passive side ---- */
 
-/* The requests that a listener has accepted, and its program has not fetched. */
+/* The connections that a listener has accepted, and its program has not fetched: requests that are
+ * awaited, that the program can fetch, and that the device has refused and whose connection has not
+ * ended. */
 static unsigned waiting_requests(const struct adv_ucma_stream *listener)
 {
 	unsigned n = 0;
@@ -345,17 +347,15 @@ static bool make_request_id(struct adv_ucma_stream *s)
 	return true;
 }
 
-/* Refuses a request that the program does not see. */
+/* Refuses a request that the program does not see. Its connection counts for the backlog until it
+ * ends. */
 static void refuse_awaited(struct adv_ucma_stream *s)
 {
 	struct adv_mpa_frame reply;
 
 	adv_mpa_refuse(&s->request, NULL, 0, &reply);
 	(void)adv_mpa_send(s->fd, &reply);
-	adv_list_del(&s->child);
-	s->listener = NULL;
 	begin_ending(s);
-	adv_list_add_tail(&s->ucma->streams.orphans, &s->child);
 }
 
 static void on_request(struct adv_ucma_stream *s)
@@ -549,13 +549,26 @@ void adv_ucma_stream_set_tos(struct adv_ucma_id *id, uint8_t tos)
 	apply_tos(s);
 }
 
+/* The listener is destroyed: its awaited requests end at once, refused ones in order. */
+static void leave_children(struct adv_ucma_stream *listener)
+{
+	adv_list_for_each_safe(struct adv_ucma_stream, s, &listener->children, child) {
+		if (s->state != STREAM_ENDING) {
+			free_stream(s);
+			continue;
+		}
+		adv_list_del(&s->child);
+		s->listener = NULL;
+		adv_list_add_tail(&s->ucma->streams.orphans, &s->child);
+	}
+}
+
 void adv_ucma_stream_close(struct adv_ucma_id *id)
 {
 	struct adv_ucma_stream *s = id->stream;
 	struct adv_mpa_frame reply;
 
-	while (!adv_list_empty(&s->children))
-		free_stream(adv_container_of(s->children.next, struct adv_ucma_stream, child));
+	leave_children(s);
 	id->stream = NULL;
 	s->id = NULL;
 	if (s->state == STREAM_REQUEST_RECEIVED) {

@@ -153,8 +153,8 @@ static void take_turn(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batc
 
 	if (!s)
 		return;
-	if (adv_rdmap_hopes(s->rdmap) && has_unacknowledged(s))
-		adv_rdmap_reply_is_under_way(s->rdmap, now);
+	if (adv_rdmap_hopes(s->rdmap))
+		adv_rdmap_reply_seen(s->rdmap, now, !has_unacknowledged(s));
 	while (n && sent < SEND_MOST) {
 		n = send_once(s, now);
 		sent += n;

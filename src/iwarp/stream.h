@@ -49,12 +49,15 @@ enum adv_rdmap_phase adv_rdmap_phase(const struct adv_rdmap_stream *s);
 
 /*
  * True if the stream is a responder that has sent nothing, and whose initiator has neither sent
- * something nor offered to begin. While its start-up reply may not have arrived, the caller calls
- * adv_rdmap_reply_is_under_way() in front of adv_rdmap_tx(): the stream then waits again before it
- * begins.
+ * something nor offered to begin.
  */
 bool adv_rdmap_hopes(const struct adv_rdmap_stream *s);
-void adv_rdmap_reply_is_under_way(struct adv_rdmap_stream *s, uint64_t now);
+/*
+ * While adv_rdmap_hopes(), the caller looks whether the peer's TCP has acknowledged the start-up
+ * reply, in front of each adv_rdmap_tx(), and tells the result. If a look has found the reply under
+ * way, the stream begins a whole wait at the first look that finds it acknowledged.
+ */
+void adv_rdmap_reply_seen(struct adv_rdmap_stream *s, uint64_t now, bool acknowledged);
 
 /*
  * Returns the bytes to send next, as at most ADV_RDMAP_TX_IOV pieces in iov[]; 0: none. The pieces

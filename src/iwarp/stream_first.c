@@ -11,14 +11,15 @@
  * The responder waits for the initiator's first FPDU. If the initiator has not offered such a
  * message, and the programs are peers, both would wait forever. So the responder waits for a time
  * in which its reply has most likely been read: siw as an initiator refuses a reply behind which
- * more bytes have arrived already. The time begins when the peer's TCP has acknowledged the reply,
- * since a reply that was lost arrives later. siw as a responder does not wait at all.
+ * more bytes have arrived already. The whole time begins after the peer's TCP has acknowledged the
+ * reply, since a reply that was lost arrives later. siw as a responder does not wait at all.
  */
 #include "iwarp/stream_internal.h"
 
 #define REPEAT_AFTER_NS 20000000ull /* doubles each time */
 #define REPEATS		6
 #define PATIENCE_NS	100000000ull
+#define LOOK_AGAIN_NS	20000000ull /* while the reply is under way */
 
 static void first_timer_expired(struct adv_engine *e, struct adv_timer *t, uint64_t now)
 {
@@ -68,8 +69,12 @@ bool adv_rdmap_hopes(const struct adv_rdmap_stream *s)
 	return s->config.first == ADV_RDMAP_FIRST_HOPED && !s->first_heard && s->framed_head == 0;
 }
 
-void adv_rdmap_reply_is_under_way(struct adv_rdmap_stream *s, uint64_t now)
+void adv_rdmap_reply_seen(struct adv_rdmap_stream *s, uint64_t now, bool acknowledged)
 {
+	if (acknowledged && !s->reply_under_way)
+		return;
+	s->reply_under_way = !acknowledged;
 	s->first_awaited = true;
-	adv_timer_set(&s->qp->engine->timers, &s->first_timer, now + PATIENCE_NS);
+	adv_timer_set(&s->qp->engine->timers, &s->first_timer,
+		      now + (acknowledged ? PATIENCE_NS : LOOK_AGAIN_NS));
 }

@@ -80,6 +80,7 @@ struct adv_rdmap_stream {
 	bool first_due;		      /* a ready-to-receive message is to be sent */
 	bool first_awaited;	      /* nothing may be sent before the peer's first FPDU */
 	bool first_heard;	      /* the peer has sent an FPDU */
+	bool reply_under_way;	      /* the last look found the reply not acknowledged */
 	struct adv_timer first_timer; /* set while the peer has sent nothing (stream_first.c) */
 	uint32_t first_repeats;	      /* times that it was set */
 

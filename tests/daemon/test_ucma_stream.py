@@ -230,6 +230,13 @@ def peer_gives_up(build):
         cm.no_event()
 
 
+def ask_without_answer(peer):
+    """A request on a connection beyond the backlog: adverbd may have closed the connection before."""
+    with contextlib.suppress(ConnectionError):
+        peer.send(frame(REQUEST_KEY))
+    expect_end(peer)
+
+
 def backlog(build):
     """Connections beyond the backlog are closed; those within it become requests."""
     with Daemon(build, "--linger", "60"), Cm() as cm:
@@ -240,10 +247,41 @@ def backlog(build):
                 peers.append(stack.enter_context(patient(socket.create_connection((HERE, port)))))
                 peers[-1].send(frame(REQUEST_KEY))
                 assert cm.take_token()
-            third = stack.enter_context(patient(socket.create_connection((HERE, port))))
-            expect_end(third)
+            ask_without_answer(stack.enter_context(patient(socket.create_connection((HERE, port)))))
             for _ in peers:
                 assert cm.fetch().type == ucma.CONNECT_REQUEST
+            cm.no_event()
+
+
+def be_refused(peer):
+    peer.send(frame(REQUEST_KEY, ENHANCED | CRC))
+    assert receive(peer, REPLY_KEY).flags & REJECT
+    return peer
+
+
+def backlog_of_refused(build):
+    """A connection that the device has refused counts until it ends."""
+    with serving(build, backlog=2, crc=REFUSE_CRC) as (cm, _, connect):
+        refused = [be_refused(connect()) for _ in range(2)]
+        ask_without_answer(connect())
+        cm.no_event()
+        refused[0].close()
+
+        def becomes_request():
+            with contextlib.suppress(ConnectionError):
+                connect().send(frame(REQUEST_KEY))
+            return cm.take_token(seconds=0.1)
+        wait_for(becomes_request)
+
+
+def listener_of_refused(build):
+    """The end of a refused connection is waited for, too, if its listener is destroyed meanwhile."""
+    with serving(build, crc=REFUSE_CRC) as (cm, listener, connect):
+        refused = be_refused(connect())
+        cm.destroy(listener)
+        for _ in range(2):
+            refused.send(b"late")  # fails after a reset
+        expect_end(refused)
 
 
 def request(cm, port, **create):
@@ -371,5 +409,6 @@ def end_is_waited_for(build):
 
 
 if __name__ == "__main__":
-    main([accepts, frames_of_flags, other_revisions, hostile_requests, refuses, peer_gives_up, backlog, connects,
-          refused_replies, nobody_listens, last_bytes, wrong_ids, end_is_waited_for])
+    main([accepts, frames_of_flags, other_revisions, hostile_requests, refuses, peer_gives_up, backlog,
+          backlog_of_refused, listener_of_refused, connects, refused_replies, nobody_listens, last_bytes, wrong_ids,
+          end_is_waited_for])

@@ -147,8 +147,9 @@ static void test_responder_begins(void **state)
 	bed_close(b);
 }
 
-/* A reply that was lost arrives later: the time begins anew as long as it is under way, and the
- * stream no longer asks when it has begun, or has heard the peer. */
+/* A reply that was lost arrives later: the stream looks again, and begins a whole wait at the first
+ * look that finds the reply acknowledged, however long after the last look that is. Later looks
+ * change nothing. */
 static void test_reply_is_under_way(void **state)
 {
 	struct region *r[2];
@@ -157,34 +158,67 @@ static void test_reply_is_under_way(void **state)
 	end_op(b->end[1], IBV_WR_RDMA_WRITE, 1, r[1], 0, 10, r[0], 0);
 	for (unsigned i = 0; i < 5; i++) {
 		assert_true(adv_rdmap_hopes(b->stream[1]));
-		adv_rdmap_reply_is_under_way(b->stream[1], b->net->now);
+		adv_rdmap_reply_seen(b->stream[1], b->net->now, false);
 		assert_false(bed_step(b, 1));
-		assert_in_range(expire_next(b, 1), 99900000, 100000000);
+		assert_in_range(expire_next(b, 1), 19900000, 20000000);
 	}
+	adv_rdmap_reply_seen(b->stream[1], b->net->now, true);
+	assert_false(bed_step(b, 1));
+	b->net->now += 50000000; /* the program posts, or receives */
+	adv_engine_expire(b->net->node[1].e, b->net->now);
+	adv_rdmap_reply_seen(b->stream[1], b->net->now, true);
+	assert_false(bed_step(b, 1));
+	assert_in_range(expire_next(b, 1), 49900000, 50000000);
 	assert_true(adv_rdmap_hopes(b->stream[1]));
+	adv_rdmap_reply_seen(b->stream[1], b->net->now, true);
 	bed_run(b);
 	expect_send(b->end[1], 0, 1, IBV_WC_SUCCESS);
 	assert_false(adv_rdmap_hopes(b->stream[1]));
 	assert_false(adv_rdmap_hopes(b->stream[0]));
 	bed_close(b);
+}
 
-	b = open_with(ADV_RDMAP_FIRST_ANY, r);
-	adv_rdmap_reply_is_under_way(b->stream[1], b->net->now);
-	end_op(b->end[0], IBV_WR_RDMA_WRITE, 1, r[0], 0, 10, r[1], 0);
-	bed_run(b);
-	assert_false(adv_rdmap_hopes(b->stream[1]));
+/* A reply that is acknowledged at the first look already: the stream waits once. What the peer
+ * sends ends each wait. */
+static void test_reply_was_acknowledged(void **state)
+{
+	struct region *r[2];
+	struct bed *b = open_with(ADV_RDMAP_FIRST_ANY, r);
+
 	end_op(b->end[1], IBV_WR_RDMA_WRITE, 1, r[1], 0, 10, r[0], 0);
+	adv_rdmap_reply_seen(b->stream[1], b->net->now, true);
+	assert_false(bed_step(b, 1));
+	assert_in_range(expire_next(b, 1), 99900000, 100000000);
+	adv_rdmap_reply_seen(b->stream[1], b->net->now, true);
 	bed_run(b);
 	expect_send(b->end[1], 0, 1, IBV_WC_SUCCESS);
 	bed_close(b);
+
+	for (unsigned acknowledged = 0; acknowledged < 2; acknowledged++) {
+		b = open_with(ADV_RDMAP_FIRST_ANY, r);
+		adv_rdmap_reply_seen(b->stream[1], b->net->now, false);
+		if (acknowledged)
+			adv_rdmap_reply_seen(b->stream[1], b->net->now, true);
+		end_op(b->end[0], IBV_WR_RDMA_WRITE, 1, r[0], 0, 10, r[1], 0);
+		bed_run(b);
+		assert_false(adv_rdmap_hopes(b->stream[1]));
+		end_op(b->end[1], IBV_WR_RDMA_WRITE, 1, r[1], 0, 10, r[0], 0);
+		bed_run(b);
+		expect_send(b->end[1], 0, 1, IBV_WC_SUCCESS);
+		bed_close(b);
+	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_first_fpdu),	 cmocka_unit_test(test_repeated),
-		cmocka_unit_test(test_answered),	 cmocka_unit_test(test_ended),
-		cmocka_unit_test(test_responder_begins), cmocka_unit_test(test_reply_is_under_way),
+		cmocka_unit_test(test_first_fpdu),
+		cmocka_unit_test(test_repeated),
+		cmocka_unit_test(test_answered),
+		cmocka_unit_test(test_ended),
+		cmocka_unit_test(test_responder_begins),
+		cmocka_unit_test(test_reply_is_under_way),
+		cmocka_unit_test(test_reply_was_acknowledged),
 	};
 
 	return cmocka_run_group_tests_name("first FPDU", tests, NULL, NULL);

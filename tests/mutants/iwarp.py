@@ -86,6 +86,8 @@ IWARP = [
      "!adv_qp_can_receive(s->qp))\n\t\tadv_rdmap_finish(s);", "false)\n\t\tadv_rdmap_finish(s);"),
     ("rdmap-first-reply", "a responder begins while its reply is under way", STREAM_FIRST,
      "\ts->first_awaited = true;\n", ""),
+    ("rdmap-first-whole", "the wait of a responder begins before its reply is acknowledged", STREAM_FIRST,
+     "if (acknowledged && !s->reply_under_way)", "if (acknowledged)"),
     ("rdmap-first-once", "the ready-to-receive message is not repeated", STREAM_FIRST,
      "\ts->first_due = s->config.first == ADV_RDMAP_FIRST_WRITE;\n", ""),
     ("rdmap-first-heard", "the ready-to-receive message is repeated to a peer that answers", STREAM_INTERNAL,

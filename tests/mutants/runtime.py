@@ -24,6 +24,7 @@ UDP_RX = "src/link/udp_rx.c"
 UDP_SEGMENT = "src/link/udp_segment.c"
 UDP_TX = "src/link/udp_tx.c"
 THREAD = "src/host/device_thread.c"
+UCMA_STREAM = "src/daemon/ucma_stream.c"
 USERS = "src/daemon/users.c"
 WAIT = "src/host/device_wait.c"
 RSOCKET_WAIT = "src/rdmacm/rsocket_wait.c"
@@ -331,6 +332,10 @@ RUNTIME = [
      "\tfor (unsigned i = 0; i < n; i++)\n\t\tsignal_eventfd(wakes",
      "\tfor (unsigned i = 1; i < n; i++)\n\t\tsignal_eventfd(wakes"),
     # ---- the daemon ----
+    ("stream-refused-counts", "a connection that an iWARP device has refused leaves the backlog at once", UCMA_STREAM,
+     "&listener->children, child)\n\t\tn++;", "&listener->children, child)\n\t\tn += s->state != STREAM_ENDING;"),
+    ("stream-refused-left", "a listener that is destroyed resets the connections that its device has refused",
+     UCMA_STREAM, "if (s->state != STREAM_ENDING) {", "if (s->listener) {"),
     ("group-only-member", "a slot may be the only member of a multicast group (newer kernels)", GROUP,
      "IPPROTO_IP, IP_MULTICAST_ALL, 1);", "IPPROTO_IP, IP_MULTICAST_ALL, 0);"),
     ("group-all", "multicast datagrams reach slots because another socket of the machine has joined", GROUP,

@@ -11,10 +11,20 @@ struct adv_route_set {
 	uint32_t count; /* 0: no route */
 };
 
-/* Hosts with the same ports share one set, which keeps the table of a large network small. */
+/* Hosts of a block: the hosts of a switch mostly have the same set. */
+#define ADV_ROUTE_BLOCK 32u
+/* In adv_route_table.block: the hosts of the block have different sets. */
+#define ADV_ROUTE_PAGED (1u << 31)
+
+/* Hosts with the same ports share one set, and a block whose hosts have one set is one number. This
+ * keeps the table of a large network small. */
 struct adv_route_table {
 	uint32_t hosts;
-	uint16_t *set_of; /* by host */
+	uint32_t *block; /* by host / ADV_ROUTE_BLOCK: the set of all hosts of the block; or
+			    ADV_ROUTE_PAGED and the index of its first host in `page` */
+	uint16_t *page;	 /* sets of the hosts of such blocks */
+	uint32_t paged;	 /* entries of `page` in use */
+	uint32_t page_room;
 	uint32_t sets;
 	struct adv_route_set *set; /* the first one is empty */
 	uint32_t ports;
@@ -29,17 +39,19 @@ void adv_route_table_free(struct adv_route_table *t);
  * 65,536 different sets. */
 int adv_route_set(struct adv_route_table *t, uint32_t host, const uint16_t *port, uint32_t count);
 
-/* Sets the ports of `host` to those of host `other`. Both hosts must exist. */
-static inline void adv_route_set_as(struct adv_route_table *t, uint32_t host, uint32_t other)
-{
-	t->set_of[host] = t->set_of[other];
-}
+/* Sets the ports of hosts first .. last - 1 to those of host `other`. All hosts must exist. Returns
+ * 0 or ENOMEM: some of them are set. */
+int adv_route_set_alike(struct adv_route_table *t, uint32_t first, uint32_t last, uint32_t other);
 
 /* Returns the set of ports that lead to a host. The set is empty if there is no route. */
 static inline const struct adv_route_set *adv_route_find(const struct adv_route_table *t,
 							 uint32_t host)
 {
-	return &t->set[t->set_of[host]];
+	uint32_t number = t->block[host / ADV_ROUTE_BLOCK];
+
+	if (number & ADV_ROUTE_PAGED)
+		number = t->page[(number & ~ADV_ROUTE_PAGED) + host % ADV_ROUTE_BLOCK];
+	return &t->set[number];
 }
 
 /* Returns the port of a set that the hash `flow` selects. The set must not be empty. */

@@ -88,7 +88,7 @@ static int go_on(struct adv_topology *t, uint32_t s, const uint32_t *edge)
 			first = h;
 			err = adv_topology_route_by(t, t->hosts + s, h, next);
 		} else {
-			adv_route_set_as(&t->routes[s], h, first);
+			err = adv_route_set_alike(&t->routes[s], h, h + 1, first);
 		}
 	}
 	return err;

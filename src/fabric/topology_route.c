@@ -208,9 +208,8 @@ static int set_alike(const struct search *s, uint32_t first, uint32_t last)
 {
 	int err = 0;
 
-	for (uint32_t sw = 0; sw < s->t->switches; sw++)
-		for (uint32_t h = first + 1; h < last; h++)
-			adv_route_set_as(&s->routes[sw], h, first);
+	for (uint32_t sw = 0; !err && sw < s->t->switches; sw++)
+		err = adv_route_set_alike(&s->routes[sw], first + 1, last, first);
 	for (uint32_t h = first + 1; !err && h < last; h++)
 		err = set_last_step(s, h);
 	return err;

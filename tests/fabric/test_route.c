@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/rng.h"
 #include "fabric/route.h"
 
 static void test_sets_are_shared(void **state)
@@ -24,6 +25,60 @@ static void test_sets_are_shared(void **state)
 	assert_int_equal(adv_route_set(&t, 9, NULL, 0), 0);
 	assert_int_equal(adv_route_find(&t, 9)->count, 0);
 	assert_int_equal(adv_route_set(&t, 100, down, 1), EINVAL);
+	adv_route_table_free(&t);
+}
+
+/* Hosts are set in random ranges, one by one and alike. A plain array has the same sets. */
+static void test_blocks(void **state)
+{
+	enum { HOSTS = 3 * ADV_ROUTE_BLOCK + 5 };
+	uint16_t expected[HOSTS] = {0};
+	struct adv_route_table t;
+	struct adv_rng rng;
+
+	adv_rng_seed(&rng, 1);
+	assert_int_equal(adv_route_table_init(&t, HOSTS), 0);
+	for (uint32_t h = 0; h < HOSTS; h++)
+		assert_int_equal(adv_route_set(&t, h, &expected[h], 1), 0);
+	for (unsigned i = 0; i < 3000; i++) {
+		uint32_t first = (uint32_t)adv_rng_below(&rng, HOSTS);
+		uint32_t last = first + 1 + (uint32_t)adv_rng_below(&rng, HOSTS - first);
+		uint32_t other = (uint32_t)adv_rng_below(&rng, HOSTS);
+		uint16_t port = (uint16_t)adv_rng_below(&rng, 3);
+
+		if (i % 3) {
+			assert_int_equal(adv_route_set_alike(&t, first, last, other), 0);
+			for (uint16_t value = expected[other]; first < last; first++)
+				expected[first] = value;
+		} else {
+			assert_int_equal(adv_route_set(&t, other, &port, 1), 0);
+			expected[other] = port;
+		}
+		for (uint32_t h = 0; h < HOSTS; h++)
+			assert_int_equal(t.port[adv_route_find(&t, h)->first], expected[h]);
+	}
+	adv_route_table_free(&t);
+}
+
+/* Blocks whose hosts have one set need no entries of their own, in whatever order they are set. */
+static void test_blocks_unite(void **state)
+{
+	static const uint16_t up[] = {4, 5, 6, 7};
+	struct adv_route_table t;
+
+	assert_int_equal(adv_route_table_init(&t, 100), 0);
+	for (uint16_t first = 0; first < 100; first = (uint16_t)(first + 10)) {
+		assert_int_equal(adv_route_set(&t, first, up, 4), 0);
+		assert_int_equal(adv_route_set_alike(&t, first + 1u, first + 10u, first), 0);
+	}
+	assert_int_equal(t.paged, 0);
+	assert_int_equal(t.page_room, ADV_ROUTE_BLOCK);
+	assert_int_equal(adv_route_set(&t, 99, up, 3), 0);
+	assert_int_equal(t.paged, ADV_ROUTE_BLOCK);
+	assert_int_equal(adv_route_find(&t, 98)->count, 4);
+	assert_int_equal(adv_route_find(&t, 99)->count, 3);
+	assert_int_equal(adv_route_set_alike(&t, 96, 99, 99), 0);
+	assert_int_equal(t.paged, 0);
 	adv_route_table_free(&t);
 }
 
@@ -56,6 +111,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sets_are_shared),
+		cmocka_unit_test(test_blocks),
+		cmocka_unit_test(test_blocks_unite),
 		cmocka_unit_test(test_spread),
 	};
 

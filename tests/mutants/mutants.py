@@ -243,7 +243,7 @@ MUTANTS = [
      "\t\tif (c->used && (c->sent != c->confirmed || !adv_list_empty(&c->waiting)))\n\t\t\tcontinue;\n",
      "\t\tif (c->used && (c->sent != c->confirmed || !adv_list_empty(&c->waiting)))\n\t\t\tbreak;\n"),
     ("left-unheard", "UC waits for a process although the link reports that it has ended", UNRELIABLE,
-     "\t\t\tgive_up_credit(e, &e->credit[i], now + LEFT_FOR);\n", "\t\t\t(void)now;\n"),
+     "\t\t\tgive_up_credit(e, &e->local->credit[i], now + LEFT_FOR);\n", "\t\t\t(void)now;\n"),
     ("go-back", "the retransmission begins one packet too late", RETRANSMIT,
      "\tpsn = qp->engine->recovery->go_back(qp, psn, why);\n\tadv_retransmit_from(qp, psn);",
      "\tpsn = qp->engine->recovery->go_back(qp, psn, why);\n"

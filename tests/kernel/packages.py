@@ -38,6 +38,14 @@ def _run(argv, **how):
     return done.stdout.decode(errors="replace")
 
 
+def repository():
+    """Returns the address of the machine's archive."""
+    uri = _run(["apt-get", "indextargets", "--format", "$(REPO_URI)"]).split()
+    if not uri:
+        raise PackageError("apt knows no archive; is apt-get update needed?")
+    return uri[0]
+
+
 class Archive:
     """The source of packages: the machine's own release (None), or another one of the same archive.
 
@@ -50,12 +58,9 @@ class Archive:
             self._select(release, scratch / f"apt-{release}")
 
     def _select(self, release, folder):
-        uri = _run(["apt-get", "indextargets", "--format", "$(REPO_URI)"]).split()
-        if not uri:
-            raise PackageError("apt knows no archive; is apt-get update needed?")
         for name in ("lists/partial", "cache/archives/partial"):
             (folder / name).mkdir(parents=True, exist_ok=True)
-        (folder / "sources.list").write_text(f"deb {uri[0]} {release} main\n")
+        (folder / "sources.list").write_text(f"deb {repository()} {release} main\n")
         self.options = ["-o", f"Dir::Etc::SourceList={folder}/sources.list",
                         "-o", "Dir::Etc::SourceParts=-", "-o", f"Dir::State::Lists={folder}/lists",
                         "-o", f"Dir::Cache={folder}/cache", "-o", "APT::Sandbox::User=root"]
@@ -141,7 +146,7 @@ def _lay_out(root, tools, modules):
     for name in ("proc", "sys", "dev", "tmp", "run", "etc", "www", "lib/modules", "usr/sbin"):
         (root / name).mkdir(parents=True, exist_ok=True)
     for name in ("bin", "sbin", "usr/bin", "usr/sbin", "lib64", "lib/x86_64-linux-gnu",
-                 "usr/lib/x86_64-linux-gnu", "etc/libibverbs.d"):
+                 "usr/lib/x86_64-linux-gnu", "usr/libexec", "etc/libibverbs.d"):
         if (tools / name).is_dir():
             shutil.copytree(tools / name, root / name, symlinks=True, dirs_exist_ok=True,
                             ignore=shutil.ignore_patterns("perl*", "python*", "gconv", "*.a"))

@@ -66,11 +66,11 @@ def end_ganesha(server):
 
 
 @contextlib.contextmanager
-def mounted(lab, version, folder, options=""):
+def mounted(lab, version, folder, transport=f"proto=rdma,port={PORT}"):
     """The kernel has mounted the gateway's server at MOUNT."""
     address, client = lab.adverb_side.address["4"], lab.kernel_side.address["4"]
     path = folder if version == "3" else "/export"
-    words = f"vers={version},proto=rdma,port={PORT},addr={address},{options}"
+    words = f"vers={version},{transport},addr={address},"
     words += (f"mountproto=tcp,mountport={MOUNT_PORT},mountaddr={address},nolock" if version == "3"
               else f"clientaddr={client}")
     lab.guest.run(f"mkdir -p {MOUNT}; mount -i -t nfs -o {words} {address}:{path} {MOUNT}", seconds=120)
@@ -78,6 +78,11 @@ def mounted(lab, version, folder, options=""):
         yield
     finally:
         lab.guest.run(f"umount {MOUNT}", seconds=120)
+
+
+def mounted_tcp(lab, version, folder):
+    """Like mounted(), without the gateway."""
+    return mounted(lab, version, folder, f"proto=tcp,port={SERVER_PORT}")
 
 
 def compare(lab, mount, folder, name, size):
@@ -120,10 +125,9 @@ def register(version):
         server, folder = start_ganesha(lab)
         gateway = start_gateway(lab)
         with mounted(lab, version, folder):
-            fio(lab)
+            fio(lab, MOUNT)
         end(gateway)
         end_ganesha(server)
-
 
     @case(f"nfs-{version}", "git")
     def git(lab):
@@ -134,6 +138,7 @@ def register(version):
             git_clone(lab, folder)
         end(gateway)
         end_ganesha(server)
+
     @case(f"nfs-{version}", "restarts")
     def restarts(lab):
         """The server, then the gateway are killed and started again while the client copies files: the client
@@ -221,8 +226,8 @@ def git_clone(lab, folder):
     lab.system(f"diff -r --exclude=.git '{lab.dir}/tree' '{folder}/clone'")
 
 
-def fio(lab):
-    words = ["fio", "--name=verify", f"--filename={MOUNT}/fio", "--size=4m", "--direct=1", "--ioengine=libaio",
+def fio(lab, mount):
+    words = ["fio", "--name=verify", f"--filename={mount}/fio", "--size=4m", "--direct=1", "--ioengine=libaio",
              "--iodepth=16", "--rw=randrw", "--bsrange=4k-256k", "--bs_unaligned=0", "--verify=crc32c",
              "--verify_fatal=1", "--randseed=7", "--output=/tmp/fio"]
     text = lab.guest.run(f"{' '.join(words)} && cat /tmp/fio", seconds=SECONDS)

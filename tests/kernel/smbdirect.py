@@ -23,4 +23,4 @@ def build(scratch, version, release=None):
     """Compiles both modules for the kernel `version`; see modules.compiled()."""
     folder = next(iter(paths(scratch, version).values())).parent
     return modules.compiled(folder, scratch, version, release, "fs/smb", lambda source: None, BUILDS,
-                            ["fs/internal.h"])
+                            ["fs/internal.h", "fs/nls"])

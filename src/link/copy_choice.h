@@ -19,9 +19,9 @@ enum adv_copy_way { ADV_COPY_RING, ADV_COPY_PULL, ADV_COPY_WAYS };
 
 #define ADV_COPY_SAMPLES      7u	   /* packets timed for each way; their median counts */
 #define ADV_COPY_SAMPLE_MIN   8192u	   /* bytes; shorter payload says little about copies */
-#define ADV_COPY_FIRST_PERIOD (4u << 20)   /* bytes before the first comparison */
+#define ADV_COPY_FIRST_PERIOD (1u << 20)   /* bytes before the first comparison */
 #define ADV_COPY_PERIOD	      (256u << 20) /* bytes between later comparisons */
-#define ADV_COPY_WARM_UP      (4u << 20)   /* bytes of the other way before it is timed: caches */
+#define ADV_COPY_WARM_UP      (1u << 20)   /* bytes of the other way before it is timed: caches */
 
 enum adv_copy_phase {
 	ADV_COPY_COUNTS, /* counts bytes until the next comparison */

@@ -25,15 +25,19 @@
 #define AWAY	   0x01000000u /* the payload is in the writer's memory */
 /* Changes of a record with AWAY. The reader exchanges the word for one with TAKEN before it reads
  * the payload, and stores DONE later. The writer exchanges it for one with RECALLED. */
-#define TAKEN	     0x02000000u
-#define RECALLED     0x04000000u
-#define DONE	     0x08000000u
-#define LED	     0x10000000u /* a packet of ADV_RING_LEAD_LEN bytes precedes the packet */
-#define BACK_TO_ZERO 0x40000000u /* not a record; the next record is at the start */
-#define VALID	     0x80000000u
+#define TAKEN	    0x02000000u
+#define RECALLED    0x04000000u
+#define DONE	    0x08000000u
+#define LED	    0x10000000u /* a packet of ADV_RING_LEAD_LEN bytes precedes the packet */
+#define SKIP	    0x40000000u /* not a record; the next record is SKIP_MASK lines behind this */
+#define SKIP_MASK   0x00ffffffu
+#define VALID	    0x80000000u
 
-#define SHOWN_PARTS  16 /* the reader updates its tail once per 1/16 of the memory */
-#define PACKET_MAX   (ADV_HEADERS_MAX + ADV_RING_COPY_MAX)
+#define SHOWN_PARTS 64 /* the reader updates its tail once per 1/64 of the memory */
+/* If the reader keeps up, the writer uses little more than 1/16 of the memory: it stays in the
+ * caches of both sides, and the rest is never touched. */
+#define HOT_PARTS  16
+#define PACKET_MAX (ADV_HEADERS_MAX + ADV_RING_COPY_MAX)
 _Static_assert(PACKET_MAX <= LEN_MASK, "the length has room in the word");
 _Static_assert((ADV_LONG_PACKETS - 1) << MORE_SHIFT < AWAY, "`more` has room in the word");
 
@@ -66,17 +70,27 @@ void adv_ring_writer_init(struct adv_ring_writer *w, void *memory, uint32_t size
 	*w = (struct adv_ring_writer){.memory = memory, .size = size};
 }
 
-/* True if the ring has room for `need` bytes and for the cleared word behind the last record. */
-static bool has_room(struct adv_ring_writer *w, uint32_t need)
+/* True if nothing unread is in the `need` bytes at this position and in the word behind them. */
+static bool is_free(const struct adv_ring_writer *w, uint64_t at, uint32_t need)
 {
-	if (w->size - (w->head - w->tail) >= need + LINE)
-		return true;
-	uint64_t tail = atomic_load_explicit(&w->memory->tail, memory_order_acquire);
+	uint64_t end = at + need + LINE;
 
+	return end - w->tail <= w->size ||
+	       (at >= w->hole + w->size && end <= w->hole_end + w->size);
+}
+
+/* Like is_free(), but reads the reader's tail if that is necessary. */
+static bool has_room(struct adv_ring_writer *w, uint64_t at, uint32_t need)
+{
+	uint64_t tail;
+
+	if (is_free(w, at, need))
+		return true;
+	tail = atomic_load_explicit(&w->memory->tail, memory_order_acquire);
 	if (tail < w->tail || tail > w->head)
 		return false;
 	w->tail = tail;
-	return w->size - (w->head - w->tail) >= need + LINE;
+	return is_free(w, at, need);
 }
 
 bool adv_ring_has_reader(const struct adv_ring_writer *w)
@@ -165,21 +179,43 @@ static void clear_word(struct adv_ring_writer *w, uint32_t offset)
 	atomic_store_explicit(word_at(w->memory, offset), 0, memory_order_relaxed);
 }
 
-/* Moves the writer to the start if the rest of the memory is too short for a record of `need`
- * bytes. False if the ring has no room for the record. */
-static bool make_contiguous(struct adv_ring_writer *w, uint32_t need)
+/* Moves the writer ahead to a position where is_free() is true. */
+static void skip_to(struct adv_ring_writer *w, uint64_t at)
+{
+	uint32_t lines = (uint32_t)(at - w->head) / LINE;
+
+	clear_word(w, (uint32_t)(at & (w->size - 1)));
+	atomic_store_explicit(word_at(w->memory, (uint32_t)(w->head & (w->size - 1))),
+			      VALID | SKIP | lines, memory_order_release);
+	w->head = at;
+}
+
+/*
+ * Moves the writer to a place for a record of `need` bytes: where it is, or to the start of the
+ * memory. The writer returns to the start early if the reader keeps up (HOT_PARTS). If the reader
+ * then falls behind, the writer goes on where it has left the memory: that part, the hole, is
+ * empty. So the ring holds as much as if the writer always went to the end. False: the ring has no
+ * room.
+ */
+static bool find_place(struct adv_ring_writer *w, uint32_t need)
 {
 	uint32_t offset = (uint32_t)(w->head & (w->size - 1));
-	uint32_t rest = w->size - offset;
+	uint64_t start = w->head - offset + w->size, hole = w->hole + w->size;
+	uint32_t hot = w->size / HOT_PARTS;
 
-	if (need <= rest)
-		return has_room(w, need);
-	if (!has_room(w, rest + need))
+	if (offset >= hot && has_room(w, start, need > hot / 2 ? need : hot / 2)) {
+		w->hole = w->head + LINE; /* the reader has to read the word before it */
+		w->hole_end = start;
+	} else if (need <= w->size - offset) {
+		if (has_room(w, w->head, need))
+			return true;
+		if (w->head >= hole || !is_free(w, hole, need))
+			return false;
+		start = hole;
+	} else if (!has_room(w, start, need)) {
 		return false;
-	clear_word(w, 0);
-	atomic_store_explicit(word_at(w->memory, offset), VALID | BACK_TO_ZERO,
-			      memory_order_release);
-	w->head += rest;
+	}
+	skip_to(w, start);
 	return true;
 }
 
@@ -324,15 +360,15 @@ static inline __attribute__((always_inline)) bool put_record(struct adv_ring_wri
 	}
 	if (pkt->icrc_flip)
 		word |= BAD_ICRC;
-	if (!make_contiguous(w, need))
+	if (!find_place(w, need))
 		return false;
 	offset = (uint32_t)(w->head & (w->size - 1));
 	p = w->memory->bytes + offset + WORD_LEN;
 	if (away)
 		remember_away(w, w->head, pkt);
 	w->head += need;
-	/* The next word is cleared before the record is written. Otherwise the reader could fetch
-	 * the cache line that it polls between two stores of the writer to that line. */
+	/* The next word is cleared first. Otherwise the reader could fetch the line that it polls
+	 * between two stores of the writer to that line. */
 	clear_word(w, (uint32_t)(w->head & (w->size - 1)));
 	if (word & WITH_META) {
 		fill_meta(&w->meta, pkt);
@@ -348,8 +384,7 @@ static inline __attribute__((always_inline)) bool put_record(struct adv_ring_wri
 	else
 		write_packet(p, pkt);
 	atomic_store_explicit(word_at(w->memory, offset), word, memory_order_release);
-	/* Writing the next record clears the word of this line. The prefetch saves the wait for the
-	 * line then. */
+	/* Writing the next record clears the word of this line, and waits for the line then. */
 	__builtin_prefetch(word_at(w->memory, (uint32_t)((w->head + LINE) & (w->size - 1))), 1);
 	return true;
 }
@@ -613,13 +648,17 @@ static uint32_t take_record(struct adv_ring_reader *r, uint32_t word, adv_link_r
 	return need;
 }
 
-/* Returns the bytes that BACK_TO_ZERO skips. 0: invalid, because it is at the start of the memory.
- */
-static uint32_t rest_of_memory(const struct adv_ring_reader *r)
+/* Returns the bytes that this word skips. 0: invalid, because it follows another such word, or
+ * leads past the end of the memory. */
+static uint32_t skipped_bytes(struct adv_ring_reader *r, uint32_t word)
 {
 	uint32_t offset = (uint32_t)(r->tail & (r->size - 1));
+	uint32_t lines = word & SKIP_MASK;
 
-	return offset ? r->size - offset : 0;
+	if (r->skipped || lines > (r->size - offset) / LINE)
+		return 0;
+	r->skipped = true;
+	return lines * LINE;
 }
 
 /* Updates the shared tail, but rarely: each transfer of its cache line delays both sides. */
@@ -642,9 +681,10 @@ unsigned adv_ring_get(struct adv_ring_reader *r, unsigned budget, adv_link_rx_fn
 	while (packets < budget && (word = next_word(r)) != 0) {
 		uint32_t taken;
 
-		if (word & BACK_TO_ZERO) {
-			taken = rest_of_memory(r);
+		if (word & SKIP) {
+			taken = skipped_bytes(r, word);
 		} else {
+			r->skipped = false;
 			taken = take_record(r, word, fn, user, counters);
 			packets += word & LED ? 2 : 1;
 		}

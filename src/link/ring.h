@@ -79,8 +79,10 @@ struct adv_ring_away {
 struct adv_ring_writer {
 	struct adv_ring_memory *memory;
 	uint32_t size;
-	uint64_t head;		 /* bytes written since the start */
-	uint64_t tail;		 /* the reader's tail, as last read */
+	uint64_t head; /* bytes written since the start */
+	uint64_t tail; /* the reader's tail, as last read */
+	uint64_t hole; /* [hole, hole_end): positions without records, see find_place() */
+	uint64_t hole_end;
 	struct adv_rx_meta meta; /* properties of the last packet */
 	uint32_t away_head;	 /* free running */
 	uint32_t away_tail;
@@ -98,6 +100,7 @@ struct adv_ring_reader {
 	uint64_t tail;
 	uint64_t shown; /* the tail that the memory shows to the writer */
 	bool broken;
+	bool skipped;		 /* the last word was not a record */
 	bool accepts_long;	 /* see adv_ring_accept() */
 	struct adv_rx_meta meta; /* properties of the last packet */
 	adv_ring_check_fn *check;

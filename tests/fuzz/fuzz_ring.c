@@ -27,6 +27,10 @@ static struct adv_ring_reader reader;
 static struct adv_ring_writer writer;
 static const struct adv_pull_peer writer_process;
 static struct adv_link_counters counters;
+static struct {
+	uint64_t from, to; /* positions of the writer */
+} record[SIZE / 64];	   /* the newest records, oldest at records % (SIZE / 64) */
+static unsigned records;
 static uint32_t taken;
 static uint32_t checksum; /* uses the bytes, so that the compiler keeps the reads */
 
@@ -99,6 +103,22 @@ static void write_any_bytes(struct input *in)
 		space[at + i] = (uint8_t)take_bytes(in, 1);
 }
 
+/* Checks that the new record, with at least `bytes` bytes, is on nothing that may be unread. */
+static void check_record(uint32_t bytes)
+{
+	uint64_t from = writer.head - ((bytes + 63) & ~63u);
+
+	for (unsigned i = 0; i < SIZE / 64; i++) {
+		uint64_t unread = record[i].from > writer.tail ? record[i].from : writer.tail;
+		uint64_t at = (from - unread) & (SIZE - 1);
+
+		FUZZ_CHECK(record[i].to <= unread ||
+			   (at >= record[i].to - unread && at + (writer.head - from) <= SIZE));
+	}
+	record[records % (SIZE / 64)].from = from;
+	record[records++ % (SIZE / 64)].to = writer.head;
+}
+
 static void write_packet(struct input *in)
 {
 	static uint8_t payload[ADV_RING_COPY_MAX];
@@ -116,10 +136,13 @@ static void write_packet(struct input *in)
 	pkt.more -= pkt.more > 0;
 	pkt.icrc_flip = take_bytes(in, 1) % 16 == 0;
 	led = adv_ring_may_lead(&lead, &pkt) && take_bytes(in, 1) % 2;
-	if (led ? adv_ring_put_led(&writer, &lead, &pkt) : adv_ring_put(&writer, &pkt))
-		FUZZ_CHECK(writer.head > head && writer.head - writer.tail < SIZE);
-	else
+	if (led ? adv_ring_put_led(&writer, &lead, &pkt) : adv_ring_put(&writer, &pkt)) {
+		FUZZ_CHECK(writer.head > head);
+		check_record(4 + 12 + (led ? ADV_RING_LEAD_LEN : 0) +
+			     (pkt.payload_len < ADV_RING_AWAY_MIN ? pkt.payload_len : 0));
+	} else {
 		FUZZ_CHECK(writer.head == head);
+	}
 	(void)adv_ring_must_wake(&writer, &bell);
 	if (take_bytes(in, 1) % 4 == 0)
 		(void)adv_ring_recall(&writer, NULL, 0, UINTPTR_MAX);
@@ -144,6 +167,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	memset(space, 0, sizeof(space));
 	memset(&counters, 0, sizeof(counters));
+	memset(record, 0, sizeof(record));
 	adv_ring_writer_init(&writer, memory, SIZE);
 	adv_ring_reader_init(&reader, memory, SIZE, 0, check_meta, NULL);
 	adv_ring_set_peer(&reader, &writer_process);

@@ -185,8 +185,9 @@ static void test_most(void **state)
 		n++;
 	assert_true(n <= ADV_RING_AWAY && n > 64);
 	for (unsigned i = 0; i < 3 * ADV_RING_AWAY; i++) {
-		adv_copy_choice_init(&reader.choice); /* payload stays away */
-		adv_ring_get(&reader, ADV_RING_AWAY, take_packet, NULL, &counters);
+		do
+			adv_copy_choice_init(&reader.choice); /* payload stays away */
+		while (adv_ring_get(&reader, 8, take_packet, NULL, &counters));
 		assert_true(adv_ring_put(&writer, &pkt));
 	}
 	assert_false(reader.broken);

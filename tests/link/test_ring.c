@@ -396,6 +396,20 @@ static void test_endless_back_to_zero(void **state)
 	assert_true(e->reader.broken);
 }
 
+/* A word that skips follows another one: without an end, the reader would never return. */
+static void test_skips_twice(void **state)
+{
+	write_word(*state, 0, 0xc0000001u);
+	write_word(*state, 64, 0xc0000001u);
+	expect_broken(*state);
+}
+
+static void test_skips_beyond_the_end(void **state)
+{
+	write_word(*state, 0, 0xc0000001u + SIZE / 64);
+	expect_broken(*state);
+}
+
 static void test_nonsense_tail(void **state)
 {
 	struct ends *e = *state;
@@ -461,6 +475,8 @@ int main(void)
 		T(test_beyond_the_end),
 		T(test_foreign_address),
 		T(test_endless_back_to_zero),
+		T(test_skips_twice),
+		T(test_skips_beyond_the_end),
 		T(test_nonsense_tail),
 		T(test_threads),
 		T(test_led),

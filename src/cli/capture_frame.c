@@ -119,6 +119,8 @@ static void fill_frame(const struct adv_tap_record *r, const struct packet *p, s
 	f->hop_limit = r->hop_limit > 1 ? r->hop_limit : multicast ? 1 : HOPS;
 	if (r->flags & ADV_TAP_V1) {
 		f->kind = ADV_FRAME_V1;
+		f->has_vlan = r->flags & ADV_TAP_TAGGED;
+		f->vlan_tci = r->sport;
 		memcpy(f->saddr, r->sgid.raw, 16);
 		memcpy(f->daddr, r->dgid.raw, 16);
 	} else if (adv_gid_is_ipv4(&r->sgid) && adv_gid_is_ipv4(&r->dgid)) {

@@ -157,10 +157,8 @@ void adv_qp1_destroy(struct adv_qp1 *q)
 
 int adv_qp1_start_v1(struct adv_qp1 *q)
 {
-	if (q->raw)
+	if (q->raw || q->port) /* a port of an emulated fabric carries both versions */
 		return 0;
-	if (q->port)
-		return EOPNOTSUPP;
 	q->raw = adv_raw_create(q->udp, adv_slot_qpn(ADV_SLOT_DAEMON), ADV_GSI_QPN + 1);
 	if (!q->raw)
 		return errno;
@@ -174,6 +172,11 @@ int adv_qp1_v1_fd(const struct adv_qp1 *q)
 	/* Not the packet socket itself: it is also the descriptor to wait for room, and an epoll
 	 * set takes a descriptor once only. */
 	return q->raw ? q->raw->receive_fd : -1;
+}
+
+bool adv_qp1_needs_mac(const struct adv_qp1 *q, const struct adv_path *path)
+{
+	return q->raw && path->v1;
 }
 
 int adv_qp1_set_gids(struct adv_qp1 *q, const struct adv_gid_table *gids)

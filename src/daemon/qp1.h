@@ -37,12 +37,14 @@ int adv_qp1_set_gids(struct adv_qp1 *q, const struct adv_gid_table *gids);
 /* Receives about `budget` packets at most. Returns their number. */
 unsigned adv_qp1_receive(struct adv_qp1 *q, unsigned budget, adv_qp1_rx_fn *fn, void *user);
 
-/* Lets QP1 send and receive RoCE v1 frames, too. 0 or errno: EPERM: adverbd lacks CAP_NET_RAW;
- * EOPNOTSUPP: on an emulated host. */
+/* Lets QP1 send and receive RoCE v1 frames, too. On an emulated host its port carries them anyway.
+ * 0 or errno: EPERM: adverbd lacks CAP_NET_RAW. */
 int adv_qp1_start_v1(struct adv_qp1 *q);
-/* Returns a descriptor that is readable when frames are queued for adv_qp1_receive(); -1: QP1
- * receives none. */
+/* Returns a descriptor that is readable when frames are queued for adv_qp1_receive(); -1: QP1 has
+ * no packet socket. */
 int adv_qp1_v1_fd(const struct adv_qp1 *q);
+/* True if MADs of the path need path->dmac. */
+bool adv_qp1_needs_mac(const struct adv_qp1 *q, const struct adv_path *path);
 
 /* On an emulated host (link/port.h): a descriptor that is readable when packets have come from the
  * fabric; else -1. */

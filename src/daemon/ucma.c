@@ -285,8 +285,9 @@ static bool find_mac(struct adv_ucma *u, struct adv_path *path)
 {
 	const struct adv_gid_entry *own = adv_ucma_find_gid(u, &path->sgid, 0);
 
-	return !path->v1 || (own && adv_ucma_neighbour(u, &path->sgid, &path->dgid, own->ifindex,
-						       path->dmac) == 0);
+	return !adv_qp1_needs_mac(u->qp1, path) ||
+	       (own &&
+		adv_ucma_neighbour(u, &path->sgid, &path->dgid, own->ifindex, path->dmac) == 0);
 }
 
 /* Fetches the next MAD that can be sent, and looks at *left MADs at most, which it counts down.

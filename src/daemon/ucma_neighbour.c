@@ -37,7 +37,8 @@ int adv_ucma_start_v1(struct adv_ucma *u)
 	if (u->v1_watched)
 		return 0;
 	error = adv_qp1_start_v1(u->qp1);
-	if (!error && epoll_ctl(u->epoll, EPOLL_CTL_ADD, adv_qp1_v1_fd(u->qp1), &e) < 0)
+	if (!error && adv_qp1_v1_fd(u->qp1) >= 0 &&
+	    epoll_ctl(u->epoll, EPOLL_CTL_ADD, adv_qp1_v1_fd(u->qp1), &e) < 0)
 		error = errno;
 	u->v1_watched = !error;
 	return error;

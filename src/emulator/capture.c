@@ -22,7 +22,7 @@
 static struct adv_tap_record record_of(const struct adv_emulator *e, const struct adv_packet *p,
 				       bool out)
 {
-	bool local = p->external && p->header_len; /* the tag of programs.c */
+	const uint8_t tag = p->external ? p->header_len : 0;
 	struct adv_tap_record r = {
 		.time = e->capture_day +
 			(adv_fabric_now(e->config.fabric) - e->capture_virtual) / ADV_PS_PER_NS,
@@ -34,8 +34,12 @@ static struct adv_tap_record record_of(const struct adv_emulator *e, const struc
 
 	if (p->kind == ADV_PACKET_PAUSE)
 		return r;
-	adv_port_gid(&e->place, p->from, local, &r.sgid);
-	adv_port_gid(&e->place, p->to, local, &r.dgid);
+	if (tag & EMULATOR_V1) {
+		r.flags |= ADV_TAP_V1 | ADV_TAP_TAGGED;
+		r.sport = (uint16_t)(p->priority << 13); /* PCP (IEEE 802.1Q 9.6) */
+	}
+	adv_port_gid(&e->place, p->from, tag & EMULATOR_LOCAL, &r.sgid);
+	adv_port_gid(&e->place, p->to, tag & EMULATOR_LOCAL, &r.dgid);
 	return r;
 }
 

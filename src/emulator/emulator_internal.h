@@ -16,6 +16,12 @@
 #define EMULATOR_TX_MAX	 (1u << 20)
 #define EMULATOR_RX_RING (4u << 20) /* a program may be off its processor for some time */
 
+/* adv_fabric_frame.tag of the frames of programs. */
+enum emulator_tag {
+	EMULATOR_LOCAL = 1, /* the GIDs are the link-local ones */
+	EMULATOR_V1 = 2,    /* a RoCE v1 frame; its priority is its service level */
+};
+
 /* A frame of a program whose priority is not wanted yet. */
 struct emulator_frame {
 	struct emulator_frame *next;

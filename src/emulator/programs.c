@@ -60,6 +60,17 @@ static void refuse_frame(struct emulator_program *p)
 	p->emulator->host[p->host].tx_refused++;
 }
 
+/* Makes a frame of RoCE v1 of a record that stands for one. Switches find no UDP port in it, so all
+ * frames between two hosts take one way. */
+static void make_v1(struct adv_fabric_frame *f)
+{
+	f->v1 = true;
+	f->sl = (uint8_t)(f->sport - adv_port_v1_sport(0));
+	f->sport = 0;
+	f->tclass &= (uint8_t)~ADV_ECN_MASK;
+	f->tag |= EMULATOR_V1;
+}
+
 /* Copies a frame out of the ring. `pkt` may have any contents. */
 static void read_frame(void *user, const struct adv_rx_packet *pkt)
 {
@@ -81,14 +92,17 @@ static void read_frame(void *user, const struct adv_rx_packet *pkt)
 		return; /* the frame is lost, as in a NIC without memory */
 	memcpy(f->bytes, pkt->body ? pkt->body : pkt->data, pkt->len);
 	memcpy(f->bytes, pkt->data, pkt->len < ADV_HEADERS_MAX ? pkt->len : ADV_HEADERS_MAX);
-	f->frame = (struct adv_fabric_frame){.to = to,
-					     .sport = pkt->meta->sport,
-					     .tclass = pkt->meta->tclass,
-					     .hop_limit = pkt->meta->hop_limit,
-					     .tag = !adv_gid_is_ipv4(&pkt->meta->dgid),
-					     .length = pkt->len,
-					     .bytes = f->bytes};
-	f->priority = adv_fabric_priority(e->config.fabric, f->frame.tclass);
+	f->frame = (struct adv_fabric_frame){
+		.to = to,
+		.sport = pkt->meta->sport,
+		.tclass = pkt->meta->tclass,
+		.hop_limit = pkt->meta->hop_limit,
+		.tag = adv_gid_is_ipv4(&pkt->meta->dgid) ? 0 : EMULATOR_LOCAL,
+		.length = pkt->len,
+		.bytes = f->bytes};
+	if (adv_port_sport_is_v1(pkt->meta->sport))
+		make_v1(&f->frame);
+	f->priority = adv_fabric_frame_priority(e->config.fabric, &f->frame);
 	p->fresh = f;
 }
 
@@ -208,8 +222,10 @@ static void deliver_frame(void *user, uint32_t host, const struct adv_fabric_fra
 		h->rx_unclaimed++;
 		return;
 	}
-	adv_port_gid(&e->place, frame->from, frame->tag, &path.sgid);
-	adv_port_gid(&e->place, host, frame->tag, &path.dgid);
+	if (frame->tag & EMULATOR_V1)
+		path.sport = adv_port_v1_sport(0); /* receivers learn no service level */
+	adv_port_gid(&e->place, frame->from, frame->tag & EMULATOR_LOCAL, &path.sgid);
+	adv_port_gid(&e->place, host, frame->tag & EMULATOR_LOCAL, &path.dgid);
 	memcpy(pkt.header, frame->bytes, ADV_BTH_LEN);
 	if (!adv_ring_put(&p->writer, &pkt)) {
 		h->rx_overrun++;

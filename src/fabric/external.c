@@ -27,6 +27,11 @@ uint8_t adv_fabric_priority(const struct adv_fabric *f, uint8_t tclass)
 	return f->config.priority_of_dscp[tclass >> 2];
 }
 
+uint8_t adv_fabric_frame_priority(const struct adv_fabric *f, const struct adv_fabric_frame *frame)
+{
+	return frame->v1 ? frame->sl % ADV_PRIORITIES : adv_fabric_priority(f, frame->tclass);
+}
+
 /* ---- taps ---- */
 
 void adv_fabric_tap(struct adv_fabric *f, uint32_t link, unsigned end, bool on)
@@ -63,7 +68,7 @@ static bool queue_frame(struct adv_fabric *f, struct adv_fabric_host *h,
 	if (!p || !adv_packet_take_body(&f->pool, p))
 		return true; /* the run ends for lack of memory */
 	memcpy(p->body, frame->bytes, frame->length);
-	p->bytes = ADV_FRAME_OVERHEAD + frame->length;
+	p->bytes = frame->length + (frame->v1 ? ADV_FRAME_OVERHEAD_V1 : ADV_FRAME_OVERHEAD);
 	if (p->bytes < ADV_FRAME_MIN)
 		p->bytes = ADV_FRAME_MIN;
 	p->from = h->index;
@@ -71,7 +76,7 @@ static bool queue_frame(struct adv_fabric *f, struct adv_fabric_host *h,
 	p->flow = adv_fabric_flow_hash(p->from, p->to, frame->sport);
 	p->kind = ADV_PACKET_DATA;
 	p->tclass = frame->tclass;
-	p->priority = adv_fabric_priority(f, frame->tclass);
+	p->priority = adv_fabric_frame_priority(f, frame);
 	p->hop_limit = frame->hop_limit;
 	p->pad = 0;
 	p->header_len = frame->tag; /* such a frame has no other use for it */

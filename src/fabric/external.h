@@ -30,8 +30,10 @@ struct adv_fabric_frame {
 	uint32_t from; /* host; deliver() only */
 	uint32_t to;   /* host */
 	uint16_t sport;
-	uint8_t tclass; /* DSCP << 2 | ECN */
+	uint8_t tclass; /* DSCP << 2 | ECN; v1: no ECN, so switches do not mark the frame */
 	uint8_t hop_limit;
+	bool v1;	      /* RoCE v1: a frame with a VLAN tag. pull() only */
+	uint8_t sl;	      /* v1: service level, which is the PCP of the tag. pull() only */
 	uint8_t tag;	      /* any value; deliver() gets that of pull() */
 	uint32_t length;      /* bytes from the BTH to the end of the padding */
 	const uint8_t *bytes; /* valid during the call (deliver) or until the next call (pull) */
@@ -41,8 +43,7 @@ struct adv_fabric_frame {
  * the fabric. */
 struct adv_fabric_external_ops {
 	/* Fetches the host's next frame of one of the priorities `wanted` (a bit each). The
-	 * priority of a frame is adv_fabric_priority() of its traffic class. Returns false if there
-	 * is none. */
+	 * priority of a frame is adv_fabric_frame_priority(). Returns false if there is none. */
 	bool (*pull)(void *user, uint32_t host, uint8_t wanted, struct adv_fabric_frame *frame);
 	/* Takes a frame that has arrived at the host. */
 	void (*deliver)(void *user, uint32_t host, const struct adv_fabric_frame *frame);
@@ -75,5 +76,8 @@ uint64_t adv_fabric_next(const struct adv_fabric *f);
 
 /* Returns the priority of a traffic class (DSCP << 2 | ECN). */
 uint8_t adv_fabric_priority(const struct adv_fabric *f, uint8_t tclass);
+/* Returns the priority of a frame: of RoCE v1 its service level, otherwise that of its traffic
+ * class. */
+uint8_t adv_fabric_frame_priority(const struct adv_fabric *f, const struct adv_fabric_frame *frame);
 
 #endif

@@ -17,7 +17,9 @@
 /* Bytes of a frame besides BTH, extended headers, payload and padding: Ethernet 14, IPv4 20,
  * UDP 8, ICRC 4, FCS 4. */
 #define ADV_FRAME_OVERHEAD 50
-#define ADV_FRAME_MIN	   64
+/* The same of a RoCE v1 frame: Ethernet 14, VLAN tag 4, GRH 40, ICRC 4, FCS 4. */
+#define ADV_FRAME_OVERHEAD_V1 66
+#define ADV_FRAME_MIN	      64
 /* Speed of a wire on which a byte takes 1 ps, Mb/s. */
 #define ADV_PS_MBPS 8000000u
 /* Size of a pause frame (IEEE 802.1Q 36.2), which is padded to ADV_FRAME_MIN. */

@@ -39,7 +39,7 @@ int adv_device_load_gids(struct adv_device *d)
 
 	if (!adv_gid_table_read(adv_control_gids(d->control), &t))
 		return EAGAIN;
-	if (d->raw)
+	if (d->v1)
 		adv_roce_change_table(&t, adv_roce());
 	for (unsigned i = 0; i < t.count; i++) {
 		gids[i].gid = t.entry[i].gid;

@@ -105,6 +105,7 @@ struct adv_device {
 	struct adv_link *shm;		/* link of shared memory that wraps `udp`, or NULL */
 	struct adv_link *port;		/* link to an emulated fabric, or NULL: device_port.h */
 	struct adv_link *raw;		/* link of RoCE v1 that wraps `shm` or `udp`, or NULL */
+	bool v1;			/* the process uses RoCE v1, by `raw` or `port` */
 	struct adv_link *fault;		/* fault link of the plan in force, or NULL */
 	uint32_t tear_ns;		/* how long the present torn payload stays in two parts */
 	struct device_streams *streams; /* of an iWARP device, device_streams.c; else NULL */

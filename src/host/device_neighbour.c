@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/reason.h"
 #include "host/device_internal.h"
+#include "link/port.h"
 
 #define PATIENCE_NS (1000 * 1000000ull) /* as in Linux: rdma_addr_find_l2_eth_by_grh() */
 #define PAUSE_NS    1000000
@@ -29,7 +30,7 @@ static bool is_in_table(const struct adv_gid_table *t, const struct adv_gid *gid
 
 /* Reads the GID that the attributes name. The caller holds gids_lock. */
 static void read_source(const struct adv_device *d, const struct ibv_ah_attr *attr,
-			struct adv_neighbour *n)
+			struct adv_next_hop *n)
 {
 	const uint8_t index = attr->grh.sgid_index;
 
@@ -43,7 +44,7 @@ static void read_source(const struct adv_device *d, const struct ibv_ah_attr *at
 /* Reads the question from the attributes. False: no MAC address is needed, or the attributes are
  * wrong, which the engine will report. */
 static bool read_question(struct adv_device *d, const struct ibv_ah_attr *attr,
-			  struct adv_neighbour *n, struct question *q)
+			  struct adv_next_hop *n, struct question *q)
 {
 	bool needed;
 
@@ -89,7 +90,7 @@ static int explain(int err, const struct question *q)
 }
 
 int adv_device_find_mac(struct adv_device *d, const struct ibv_ah_attr *attr,
-			struct adv_neighbour *n)
+			struct adv_next_hop *n)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 	struct question q;
@@ -97,9 +98,17 @@ int adv_device_find_mac(struct adv_device *d, const struct ibv_ah_attr *attr,
 	int err;
 
 	memset(n, 0, sizeof(*n));
-	if (adv_device_is_foreign(d) || !d->raw || !read_question(d, attr, n, &q) ||
+	if (adv_device_is_foreign(d) || !d->v1 || !read_question(d, attr, n, &q) ||
 	    read_gid(&q.dgid, n->mac))
 		return 0;
+	if (d->port) {
+		uint32_t host = adv_port_host_of(adv_port_place_of(d->port), &q.dgid);
+
+		/* Packets to no host of the fabric are dropped. */
+		if (host != UINT32_MAX)
+			adv_port_mac(host, n->mac);
+		return 0;
+	}
 	end = adv_clock_ns() + PATIENCE_NS;
 	do {
 		err = adv_control_neighbour(d->control, &q.sgid, &q.dgid, q.ifindex, n->mac);
@@ -110,12 +119,12 @@ int adv_device_find_mac(struct adv_device *d, const struct ibv_ah_attr *attr,
 	return explain(ETIMEDOUT, &q);
 }
 
-bool adv_device_neighbour_holds(struct adv_device *d, const struct ibv_ah_attr *attr,
-				const struct adv_neighbour *n)
+bool adv_device_next_hop_holds(struct adv_device *d, const struct ibv_ah_attr *attr,
+			       const struct adv_next_hop *n)
 {
-	struct adv_neighbour now;
+	struct adv_next_hop now;
 
-	if (!d->raw)
+	if (!d->v1)
 		return true;
 	pthread_mutex_lock(&d->gids_lock);
 	read_source(d, attr, &now);

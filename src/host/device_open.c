@@ -47,7 +47,7 @@ static int create_engine(struct adv_device *d, const struct adv_cc_config *cc)
 		.page_in = adv_pages_in,
 		.no_latency = latency_is_off(),
 		.protocol = d->streams ? adv_device_streams_protocol() : NULL,
-		.no_fast_path = d->streams || d->raw,
+		.no_fast_path = d->streams || d->v1,
 	};
 	unsigned room = d->link->rx_window - d->link->rx_window / 4;
 	int err;

@@ -20,11 +20,9 @@ int adv_device_raw_start(struct adv_device *d, char *why, size_t why_len)
 			 getenv(ADV_ROCE_VARIABLE));
 		return EINVAL;
 	}
-	if (d->port) {
-		snprintf(why, why_len,
-			 "an emulated fabric carries RoCE v2 only (" ADV_ROCE_VARIABLE ")");
-		return EOPNOTSUPP;
-	}
+	d->v1 = true;
+	if (d->port)
+		return 0;
 	d->raw = adv_raw_create(d->shm ? d->shm : d->udp, d->slot.qpn_first, d->slot.qpn_count);
 	if (!d->raw) {
 		err = errno;

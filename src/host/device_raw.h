@@ -9,8 +9,8 @@
 #include "host/device_neighbour.h"
 #include "link/raw.h"
 
-/* Wraps d->shm or d->udp, if the process uses RoCE v1. Needs both, d->port and the slot. 0, or
- * errno with a line in why[]. */
+/* Wraps d->shm or d->udp, if the process uses RoCE v1 and d->port does not carry it. Needs both,
+ * d->port and the slot. 0, or errno with a line in why[]. */
 int adv_device_raw_start(struct adv_device *d, char *why, size_t why_len);
 
 /* Joins or leaves a group on the interface, also if frames of it cannot arrive. 0 or errno. */

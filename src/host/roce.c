@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "link/port.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static enum adv_roce chosen;
@@ -34,12 +35,23 @@ static bool may_open_packet_sockets(void)
 	return fd >= 0;
 }
 
+/* True if the process is on a host of an emulated fabric, whose ports carry RoCE v1 without packet
+ * sockets. */
+static bool has_port(void)
+{
+	int fd = adv_port_dial();
+
+	if (fd >= 0)
+		adv_sys_close(fd);
+	return fd >= 0;
+}
+
 static void choose(void)
 {
 	const char *name = getenv(ADV_ROCE_VARIABLE);
 
 	chosen = name && *name ? adv_roce_named(name) : ADV_ROCE_V2;
-	if (chosen == ADV_ROCE_BOTH && !may_open_packet_sockets()) {
+	if (chosen == ADV_ROCE_BOTH && !may_open_packet_sockets() && !has_port()) {
 		adv_info("no RoCE v1 GIDs: this process may not open packet sockets "
 			 "(CAP_NET_RAW)");
 		chosen = ADV_ROCE_V2;

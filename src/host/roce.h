@@ -24,8 +24,9 @@ enum adv_roce adv_roce_named(const char *name);
 
 /*
  * Returns the versions of this process; RoCE v2 if the environment variable is not set. The first
- * call decides. A process that may not open packet sockets (CAP_NET_RAW) has no RoCE v1: for it,
- * "both" is RoCE v2; "v1" stays, and the device cannot be opened.
+ * call decides. A process that may not open packet sockets (CAP_NET_RAW) has no RoCE v1, except on
+ * a host of an emulated fabric: for it, "both" is RoCE v2; "v1" stays, and the device cannot be
+ * opened.
  */
 enum adv_roce adv_roce(void);
 

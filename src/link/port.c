@@ -109,6 +109,22 @@ static void keep_packet(struct port_link *l, const struct adv_tx_packet *pkt)
 	k->len = (uint32_t)(at + pkt->pad - k->bytes);
 }
 
+/* Writes the packet into the ring. False: there is no room. */
+static bool put_in_ring(struct port_link *l, const struct adv_tx_packet *pkt)
+{
+	struct adv_path path;
+	struct adv_tx_packet v1;
+
+	if (!pkt->path->v1)
+		return adv_ring_put(&l->writer, pkt);
+	path = *pkt->path;
+	path.sport = adv_port_v1_sport(path.sl);
+	v1 = *pkt;
+	v1.path = &path;
+	v1.ecn = ADV_ECN_NOT_ECT; /* without IP there are no marks */
+	return adv_ring_put(&l->writer, &v1);
+}
+
 static bool put_kept(struct port_link *l, struct kept *k)
 {
 	struct iovec iov = {k->bytes + ADV_BTH_LEN, k->len - ADV_BTH_LEN};
@@ -121,7 +137,7 @@ static bool put_kept(struct port_link *l, struct kept *k)
 				    .icrc_flip = k->icrc_flip};
 
 	memcpy(pkt.header, k->bytes, ADV_BTH_LEN);
-	return adv_ring_put(&l->writer, &pkt);
+	return put_in_ring(l, &pkt);
 }
 
 /* Drops the kept packets if the emulator has exited. */
@@ -190,7 +206,7 @@ static void put_packet(struct port_link *l, const struct adv_tx_packet *pkt)
 		l->link.counters.tx_dropped++;
 		return;
 	}
-	if (l->kept_end == l->kept_first && adv_ring_put(&l->writer, pkt)) {
+	if (l->kept_end == l->kept_first && put_in_ring(l, pkt)) {
 		count_sent(l, len);
 		return;
 	}
@@ -267,6 +283,10 @@ static bool check_sender(void *user, struct adv_rx_meta *meta)
 	const struct port_link *l = user;
 
 	meta->slot = 0;
+	if (adv_port_sport_is_v1(meta->sport)) {
+		meta->slot = ADV_RX_V1;
+		meta->sport = 0;
+	}
 	return adv_port_host_of(&l->place, &meta->sgid) < l->place.hosts &&
 	       adv_port_host_of(&l->place, &meta->dgid) == l->place.host;
 }
@@ -333,6 +353,8 @@ static void port_way(struct adv_link *link, const struct adv_tx_packet *pkt,
 	/* A packet through the emulator looks like one by UDP: captures write Ethernet frames. */
 	if (way_of(l, &pkt->path->dgid) == BY_INNER)
 		adv_link_find_way(l->inner, pkt, way);
+	else if (pkt->path->v1)
+		*way = (struct adv_link_way){.v1 = true};
 	else
 		*way = (struct adv_link_way){.sport = pkt->path->sport};
 }

@@ -65,6 +65,18 @@ struct adv_port_flag {
 	_Atomic uint32_t full;
 };
 
+/* The `sport` of a record in a port's ring: a RoCE v1 frame has no UDP port, but a service level.
+ * RoCE v2 uses no port below 1024. */
+static inline uint16_t adv_port_v1_sport(uint8_t sl)
+{
+	return (uint16_t)(1 + (sl & 7));
+}
+
+static inline bool adv_port_sport_is_v1(uint16_t sport)
+{
+	return sport >= 1 && sport <= 8;
+}
+
 /* Returns the length of the shared memory. */
 size_t adv_port_memory_len(const struct adv_port_place *place);
 
@@ -91,7 +103,8 @@ int adv_port_receive(int sock, struct adv_port_message *m, int *fd, unsigned mos
 
 /*
  * Wraps `inner`, a link of shm.h or udp.h: packets to other hosts of the fabric go through the
- * emulator, those to the own host through `inner`. Packets to other unicast addresses are dropped,
+ * emulator, those to the own host through `inner`. Packets of a v1 path are RoCE v1 frames for the
+ * emulator. Packets to other unicast addresses are dropped,
  * because they would pass beside the fabric. The process owns `count` prefixes of QP numbers from
  * `first` on. The new link owns `inner`.
  *

@@ -27,7 +27,8 @@ enum adv_tap_flag {
 	/* The payload was in the memory of the sending process, and the receiver did not read it.
 	 * The record keeps no payload. */
 	ADV_TAP_UNREAD = 4,
-	ADV_TAP_V1 = 8, /* as a RoCE v1 frame */
+	ADV_TAP_V1 = 8,	     /* as a RoCE v1 frame */
+	ADV_TAP_TAGGED = 16, /* v1: with a VLAN tag */
 };
 
 /* The fixed part of a record. Numbers are in host order. */
@@ -43,8 +44,8 @@ struct adv_tap_record {
 	/* Bytes of payload that the record keeps. Of a long packet: of each of the packets that it
 	 * stands for, one behind the other. */
 	uint32_t piece;
-	uint32_t kept; /* bytes of payload behind the headers, see adv_tap_kept() */
-	uint16_t sport;
+	uint32_t kept;	    /* bytes of payload behind the headers, see adv_tap_kept() */
+	uint16_t sport;	    /* UDP source port; ADV_TAP_TAGGED: the TCI of the VLAN tag */
 	uint8_t header_len; /* at most ADV_HEADERS_MAX */
 	uint8_t more;	    /* as adv_tx_packet.more */
 	uint8_t tclass;	    /* DSCP << 2 | ECN */

@@ -30,7 +30,7 @@ static int find_path(struct ibv_context *context, const struct ibv_ah_attr *attr
 		     struct adv_path *path)
 {
 	struct adv_device *d = adv_ibv_context_of(context)->device;
-	struct adv_neighbour next;
+	struct adv_next_hop next;
 	bool holds = false;
 	int err = 0;
 
@@ -43,7 +43,7 @@ static int find_path(struct ibv_context *context, const struct ibv_ah_attr *attr
 		e = adv_ibv_enter(context);
 		if (!e)
 			return ADV_EFOREIGN;
-		holds = adv_device_neighbour_holds(d, attr, &next);
+		holds = adv_device_next_hop_holds(d, attr, &next);
 		if (holds)
 			err = adv_path_from_attr(e, attr, 0, 0, path);
 		adv_ibv_leave(context);
@@ -249,7 +249,7 @@ ADV_EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct i
 					   uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)
 {
 	static const uint8_t none[ETHERNET_LL_SIZE];
-	struct adv_neighbour next;
+	struct adv_next_hop next;
 	int err = adv_device_find_mac(adv_ibv_context_of(context)->device, attr, &next);
 
 	if (!err && memcmp(next.mac, none, sizeof(none)) == 0)

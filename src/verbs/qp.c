@@ -286,7 +286,7 @@ static void log_modified(const struct ibv_qp *qp, enum ibv_qp_state from,
 /* Finds the neighbour to which the attributes lead, and acquires the device's lock. 0, or errno
  * without the lock. */
 static int enter_with_neighbour(struct adv_device *d, const struct ibv_qp_attr *attr, int mask,
-				struct adv_neighbour *n)
+				struct adv_next_hop *n)
 {
 	while (true) {
 		int err = mask & IBV_QP_AV ? adv_device_find_mac(d, &attr->ah_attr, n) : 0;
@@ -295,7 +295,7 @@ static int enter_with_neighbour(struct adv_device *d, const struct ibv_qp_attr *
 			return err;
 		if (!adv_ibv_enter_device(d))
 			return ADV_EFOREIGN;
-		if (!(mask & IBV_QP_AV) || adv_device_neighbour_holds(d, &attr->ah_attr, n))
+		if (!(mask & IBV_QP_AV) || adv_device_next_hop_holds(d, &attr->ah_attr, n))
 			return 0;
 		adv_device_unlock(d);
 	}
@@ -305,7 +305,7 @@ static int modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
 	struct adv_ibv_qp *qp = adv_ibv_qp_of(ibqp);
 	enum ibv_qp_state from = ibqp->state;
-	struct adv_neighbour next;
+	struct adv_next_hop next;
 	int err = enter_with_neighbour(qp->device, attr, mask, &next);
 
 	if (err)

@@ -219,6 +219,32 @@ def capture(lab):
     fabric.down()
 
 
+# ---- RoCE v1 ----
+
+@case("fabric-long", "rocev1-congestion", seconds=180)
+def rocev1_congestion(lab):
+    """RoCE v1 has no ECN: where programs with RoCE v2 are marked and slow down, those with RoCE v1 are paused."""
+    for roce in "v2", "v1":
+        fabric = Fabric(lab, SENDERS.format(3), "1/200")
+        env = {"ADVERB_CC": "dcqcn", "ADVERB_ROCE": roce}
+        clients = write_to(lab, fabric, [(i, 3) for i in range(3)], env, ["-D", "300", "-S", "3"])
+
+        def seen():
+            switch = fabric.state()["switches"][0]  # noqa: B023
+            return switch["marked"], switch["dropped"], sum(host["rx_pause"] for host in fabric.state()["hosts"])  # noqa: B023
+        lab.wait_until(lambda: (seen()[0] > 20) if roce == "v2" else (seen()[2] > 20), 60,  # noqa: B023
+                       f"marks or pauses with RoCE {roce}")
+        marked, dropped, pauses = seen()
+        if dropped or (roce == "v1" and marked):
+            raise Failure(f"RoCE {roce}: {marked} marks, {dropped} drops, {pauses} pauses")
+        for client in clients:
+            if not client.running():
+                raise Failure(client.describe())
+        for process in lab.processes:
+            process.kill()
+        fabric.down()
+
+
 # ---- SIGKILL ----
 
 def strangers():

@@ -7,7 +7,7 @@ import signal
 import time
 
 import reports
-from cases_cm import cm_pair, demand, perftest_pair
+from cases_cm import LINES, cm_pair, demand, perftest_pair, wait_ids
 from cases_mpi import AS_ROOT
 from harness import Failure, case, need_tool, process_name
 
@@ -86,6 +86,68 @@ def connection_manager(lab):
     text = perftest_pair(lab, ["ib_send_bw", "-F", "-R", "-n", "50"], address(1),
                          server_prefix=fabric.on(1), client_prefix=fabric.on(2))
     reports.perftest(text, [65536], 50)
+    fabric.down()
+
+
+NO_RAW = ["setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw"]
+V1_FRAMES = 400
+
+
+def rocev1_capture(lab, fabric, server, client, sl):
+    """Captures frames of RoCE v1 at the switch while the clients write with the service level; returns its path."""
+    path = lab.dir / f"v1-{sl}.pcapng"
+    tap = lab.start([lab.adverb, "fabric", "capture", "s0:0", "-w", path, "-c", str(V1_FRAMES)], adverb=False)
+    base = ["ib_write_bw", "-F", "-n", "30", "-S", str(sl)]
+    lab.pair(base, [*base, address(2)], server_prefix=server, client_prefix=client)
+    tap.expect(0, 60)
+    return path
+
+
+@case("fabric", "rocev1", seconds=240)
+def rocev1(lab):
+    """RoCE v1 on a fabric needs no packet socket. Its frames have a VLAN tag, whose priority is the service level and
+    chooses the queues. tshark reads them clean."""
+    fabric = Fabric(lab, DUMBBELL)
+    v1 = ["env", "ADVERB_ROCE=v1"]
+    server, client = ([*fabric.on(host), *NO_RAW, *v1] for host in (2, 0))
+    types = lab.run(["sh", "-c", "cat /sys/class/infiniband/adverb0/ports/1/gid_attrs/types/*"],
+                    prefix=[*fabric.on(0), *NO_RAW, "env", "ADVERB_ROCE=both"]).split("\n")
+    if (types.count("RoCE v2"), types.count("IB/RoCE v1")) != (4, 4):
+        raise Failure(f"types of the GIDs: {types}")
+    for sl in 3, 6:
+        before = fabric.state()["switches"][1]["ports"][0]["sent"]
+        path = rocev1_capture(lab, fabric, server, client, sl)
+        after = fabric.state()["switches"][1]["ports"][0]["sent"]
+        sent = [new - old for new, old in zip(after, before)]
+        if sent[sl] < 30 * 65536 or sum(sent) != sent[sl]:
+            raise Failure(f"service level {sl}: bytes of the priorities {sent}")
+        fields = ["frame.number", "vlan.priority", "vlan.id", "infiniband.grh.sgid", "infiniband.bth.opcode", "_ws.malformed",
+                  "_ws.expert.severity"]
+        text = lab.run([need_tool("tshark"), "-n", "-r", path, "-T", "fields", *[w for f in fields for w in ("-e", f)]],
+                       adverb=False, seconds=60)
+        rows = [line.split("\t") for line in text.splitlines() if line[:1].isdigit()]
+        bad = [row for row in rows if row[1:3] != [str(sl), "0"] or not row[3].startswith("::ffff:10.31.0.") or not row[4]
+               or "".join(row[5:])]
+        if len(rows) != V1_FRAMES or bad:
+            raise Failure(f"{len(rows)} frames, {len(bad)} are not as wanted: {bad[:3]}")
+        dissected = lab.run([lab.adverb, "frame", "dissect", path], adverb=False)
+        demand(dissected, rf"{V1_FRAMES} of RoCE: 0 with a wrong ICRC", 1)
+    for program, size in (("ib_read_bw", 65536), ("ib_atomic_bw", 8), ("ib_send_bw -c UD", 1024), ("ib_send_bw -c UC", 5000)):
+        base = [*program.split(), "-F", "-n", "50", *([] if "atomic" in program else ["-s", str(size)])]
+        _, text = lab.pair(base, [*base, address(2)], server_prefix=server, client_prefix=client)
+        reports.perftest(text, [size], 50)
+    ping = ["rping", "-C", "5", "-v", "-a", address(2)]
+    _, text = cm_pair(lab, [*ping, "-s"], [*ping, "-c"], server_prefix=server, client_prefix=client)
+    demand(text, r"^ping data: rdma-ping-\d+: [A-z]", 5)
+    # A listener with both versions serves each; a peer without the version is refused.
+    for roce, passes in (("both", True), ("v2", False)):
+        one = lab.start([*ping, "-s"], prefix=[*fabric.on(2), *NO_RAW, "env", f"ADVERB_ROCE={roce}", *LINES])
+        wait_ids(lab, one, prefix=fabric.on(2))
+        text = lab.run([*ping, "-c"], prefix=[*client, *LINES], status=0 if passes else 255)
+        demand(text, r"^ping data: rdma-ping-\d+: [A-z]" if passes else "REJECTED", 5 if passes else 1)
+        one.kill()
+    if any(host["tx_refused"] for host in fabric.state()["hosts"]):
+        raise Failure(f"frames were refused: {fabric.state()['hosts']}")
     fabric.down()
 
 

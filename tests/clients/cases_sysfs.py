@@ -12,11 +12,14 @@ import time
 
 import reports
 from cases_device import NOBODY, as_nobody
-from harness import Failure, Skip, case, daemons, need_tool, own_mounts
+from harness import ROCE, Failure, Skip, case, daemons, need_tool, own_mounts
 
 CLASS = "/sys/class/infiniband"
 IBDEV = f"{CLASS}/adverb0"
 PORT = f"{IBDEV}/ports/1"
+# The type of the GIDs, and what the version of RoCE adds to the number in the name of a folder (src/host/sysfs_root.c).
+TYPE = "IB/RoCE v1" if ROCE == "v1" else "RoCE v2"
+FOLDER_OF_VERSION = 1 << 52 if ROCE == "v1" else 0
 WALK = """
 import os
 for top, folders, files in os.walk("/sys/devices/adverb"):
@@ -104,7 +107,7 @@ def agrees_with_verbs(lab):
                          "IPv6Address(sys.argv[1]); print(f'::ffff:{a.ipv4_mapped}' if "
                          "a.ipv4_mapped else a)", gid]).strip() for i, gid in enumerate(gids)}
     same("GIDs", shown, reports.gid_table(text))
-    same("types", read(lab, *(f"{PORT}/gid_attrs/types/{i}" for i in range(3))), ["RoCE v2"] * 3)
+    same("types", read(lab, *(f"{PORT}/gid_attrs/types/{i}" for i in range(3))), [TYPE] * 3)
     same("interfaces", read(lab, *(f"{PORT}/gid_attrs/ndevs/{i}" for i in range(3))), ["lo"] * 3)
     rate = read(lab, f"{PORT}/rate")[0]
     if not re.fullmatch(r"\d+(\.5)? Gb/sec \(\dX( \w+)?\)", rate):
@@ -195,7 +198,7 @@ def beside_a_card(lab):
 
 def tree(lab, number=None):
     """Returns the folder of the stand-in files of this namespace, or of the namespace with this number."""
-    number = number or os.stat("/proc/self/ns/net").st_ino
+    number = (number or os.stat("/proc/self/ns/net").st_ino) + FOLDER_OF_VERSION
     return lab.dir / f"adverb-sysfs-{os.geteuid()}-{number}"
 
 

@@ -459,6 +459,46 @@ static void send_nonsense(uint32_t to, uint32_t length, uint64_t count)
 	adv_fabric_ready(world.net.f, 0);
 }
 
+/* The priority of a RoCE v1 frame is its service level, whatever its traffic class; its headers are
+ * longer than those of RoCE v2. */
+static void test_rocev1(void **state)
+{
+	static const struct adv_fabric_external_ops sender = {.pull = pull_nonsense,
+							      .deliver = count_delivered};
+	static const uint8_t bytes[1012];
+	const struct adv_egress *egress;
+
+	open_world();
+	net_start(&world.net);
+	adv_fabric_set_external(world.net.f, &sender, NULL);
+	adv_fabric_attach(world.net.f, 0);
+	adv_fabric_attach(world.net.f, 1);
+	egress = adv_fabric_egress(world.net.f, 0);
+	nonsense = (struct adv_fabric_frame){.to = 1,
+					     .v1 = true,
+					     .sl = 5,
+					     .tclass = DSCP << 2,
+					     .length = sizeof(bytes),
+					     .bytes = bytes,
+					     .hop_limit = 64};
+	assert_int_equal(adv_fabric_frame_priority(world.net.f, &nonsense), 5);
+	delivered = 0;
+	nonsense_left = 10;
+	adv_fabric_ready(world.net.f, 0);
+	run_world(1 * MS);
+	assert_int_equal(delivered, 10);
+	assert_int_equal(egress->queue[5].sent, 10);
+	/* Ethernet 14, VLAN tag 4, GRH 40, ICRC 4, FCS 4 */
+	assert_int_equal(egress->queue[5].sent_bytes, 10 * (sizeof(bytes) + 66));
+	nonsense.v1 = false;
+	assert_int_equal(adv_fabric_frame_priority(world.net.f, &nonsense), PRIORITY);
+	nonsense_left = 10;
+	adv_fabric_ready(world.net.f, 0);
+	run_world(2 * MS);
+	assert_int_equal(egress->queue[PRIORITY].sent_bytes, 10 * (sizeof(bytes) + 50));
+	close_world();
+}
+
 static void test_refused(void **state)
 {
 	static const struct adv_fabric_external_ops hostile = {.pull = pull_nonsense,
@@ -514,6 +554,7 @@ int main(void)
 		cmocka_unit_test(test_tap),
 		cmocka_unit_test(test_shares_the_nic),
 		cmocka_unit_test(test_detached),
+		cmocka_unit_test(test_rocev1),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_destroyed_early),
 	};

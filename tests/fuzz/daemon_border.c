@@ -153,6 +153,11 @@ int adv_qp1_v1_fd(const struct adv_qp1 *q)
 	return q->v1_fd;
 }
 
+bool adv_qp1_needs_mac(const struct adv_qp1 *q, const struct adv_path *path)
+{
+	return path->v1;
+}
+
 int adv_qp1_set_gids(struct adv_qp1 *q, const struct adv_gid_table *gids)
 {
 	return 0;

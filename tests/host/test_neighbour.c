@@ -25,11 +25,10 @@ static struct adv_gid_entry entry(uint8_t last, uint8_t type)
  * under test use exists. */
 static struct adv_device *make_device(void)
 {
-	static struct adv_link raw;
 	struct adv_device *d = test_calloc(1, sizeof(*d));
 
 	pthread_mutex_init(&d->gids_lock, NULL);
-	d->raw = &raw;
+	d->v1 = true;
 	d->gids.count = 2;
 	d->gids.entry[0] = entry(1, ADV_GID_ROCE_V2);
 	d->gids.entry[1] = entry(1, ADV_GID_ROCE_V1);
@@ -50,15 +49,15 @@ static void test_found(void **state)
 	static const uint8_t none[6];
 	struct adv_device *d = make_device();
 	struct ibv_ah_attr attr = attr_of(1);
-	struct adv_neighbour n;
+	struct adv_next_hop n;
 
 	assert_int_equal(adv_device_find_mac(d, &attr, &n), 0);
 	assert_memory_equal(n.mac, mac, 6);
-	assert_true(adv_device_neighbour_holds(d, &attr, &n));
+	assert_true(adv_device_next_hop_holds(d, &attr, &n));
 	attr.grh.sgid_index = 0;
 	assert_int_equal(adv_device_find_mac(d, &attr, &n), 0);
 	assert_memory_equal(n.mac, none, 6);
-	assert_true(adv_device_neighbour_holds(d, &attr, &n));
+	assert_true(adv_device_next_hop_holds(d, &attr, &n));
 	test_free(d);
 }
 
@@ -67,14 +66,14 @@ static void test_address_comes(void **state)
 {
 	struct adv_device *d = make_device();
 	struct ibv_ah_attr attr = attr_of(1);
-	struct adv_neighbour n;
+	struct adv_next_hop n;
 
 	assert_int_equal(adv_device_find_mac(d, &attr, &n), 0);
 	d->gids.count = 4;
 	d->gids.entry[2] = d->gids.entry[1];
 	d->gids.entry[1] = entry(2, ADV_GID_ROCE_V2);
 	d->gids.entry[3] = entry(2, ADV_GID_ROCE_V1);
-	assert_false(adv_device_neighbour_holds(d, &attr, &n));
+	assert_false(adv_device_next_hop_holds(d, &attr, &n));
 	test_free(d);
 }
 
@@ -83,15 +82,15 @@ static void test_version_changes(void **state)
 {
 	struct adv_device *d = make_device();
 	struct ibv_ah_attr attr = attr_of(0);
-	struct adv_neighbour n;
+	struct adv_next_hop n;
 
 	assert_int_equal(adv_device_find_mac(d, &attr, &n), 0);
 	d->gids.entry[0] = d->gids.entry[1];
 	d->gids.count = 1;
-	assert_false(adv_device_neighbour_holds(d, &attr, &n));
+	assert_false(adv_device_next_hop_holds(d, &attr, &n));
 	assert_int_equal(adv_device_find_mac(d, &attr, &n), 0);
 	assert_memory_equal(n.mac, mac, 6);
-	assert_true(adv_device_neighbour_holds(d, &attr, &n));
+	assert_true(adv_device_next_hop_holds(d, &attr, &n));
 	test_free(d);
 }
 
@@ -100,13 +99,13 @@ static void test_address_changes(void **state)
 {
 	struct adv_device *d = make_device();
 	struct ibv_ah_attr attr = attr_of(1);
-	struct adv_neighbour n;
+	struct adv_next_hop n;
 
 	assert_int_equal(adv_device_find_mac(d, &attr, &n), 0);
 	d->gids.entry[1] = entry(9, ADV_GID_ROCE_V1);
-	assert_false(adv_device_neighbour_holds(d, &attr, &n));
+	assert_false(adv_device_next_hop_holds(d, &attr, &n));
 	d->gids.count = 1;
-	assert_false(adv_device_neighbour_holds(d, &attr, &n));
+	assert_false(adv_device_next_hop_holds(d, &attr, &n));
 	test_free(d);
 }
 

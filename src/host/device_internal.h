@@ -105,7 +105,7 @@ struct adv_device {
 	struct adv_link *shm;		/* link of shared memory that wraps `udp`, or NULL */
 	struct adv_link *port;		/* link to an emulated fabric, or NULL: device_port.h */
 	struct adv_link *raw;		/* link of RoCE v1 that wraps `shm` or `udp`, or NULL */
-	bool v1;			/* the process uses RoCE v1, by `raw` or `port` */
+	bool v1;			/* uses RoCE v1, by `raw` or `port` */
 	struct adv_link *fault;		/* fault link of the plan in force, or NULL */
 	uint32_t tear_ns;		/* how long the present torn payload stays in two parts */
 	struct device_streams *streams; /* of an iWARP device, device_streams.c; else NULL */
@@ -335,8 +335,7 @@ bool adv_device_capture_serve(struct adv_device *d, int fd);
 void adv_device_captures_look(struct adv_device *d);
 /* device_resources.c. With the lock held: answers a tool's request, which adverbd passed on. */
 void adv_device_serve_tool(struct adv_device *d);
-/* device_congestion.c: reads the environment variable ADVERB_CC; if it is not set, returns the
- * default. 0, or errno with a line in why[]. */
+/* device_congestion.c: reads ADVERB_CC, or sets the default. 0, or errno with a line in why[]. */
 int adv_device_congestion_read(struct adv_cc_config *config, char *why, size_t why_len);
 /* device_notices.c. With the lock held: handles all queued notifications of adverbd. */
 void adv_device_read_notices(struct adv_device *d);

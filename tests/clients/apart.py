@@ -37,6 +37,7 @@ NOT_BY_V1 = {
     "fabric-fidelity-long": "the hosts of an emulated fabric are hosts of their own",
     "iwarp": "iWARP devices have no version of RoCE",
     "iwarp-programs": "iWARP devices have no version of RoCE",
+    "netlink/other-users": "another user has no CAP_NET_RAW",
     "unprivileged": "RoCE v1 needs CAP_NET_RAW; see rocev1/unprivileged",
 }
 

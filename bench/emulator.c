@@ -40,7 +40,7 @@ static void count_packet(void *user, const struct adv_rx_packet *pkt)
 static void open_program(uint32_t host)
 {
 	struct program *g = &program[host];
-	int fd[ADV_PORT_FDS] = {-1, -1};
+	int fd[ADV_PORT_TIME] = {-1, -1};
 
 	g->p = calloc(1, sizeof(*g->p));
 	if (!g->p)

@@ -14,9 +14,8 @@
 #include "fabric/calendar.h"
 #include "host/slice.h"
 
-#define PATIENCE 2000000ull /* ns that virtual time may be behind without giving up */
-#define EVENTS	 512	    /* of the fabric between two looks at the rings */
-#define SERVE	 1000000ull /* ns between two looks at the sockets while there are frames */
+#define EVENTS 512	  /* of the fabric between two looks at the rings */
+#define SERVE  1000000ull /* ns between two looks at the sockets while there are frames */
 /* The emulator spins if the next event is this near, ns, as a sleep takes about that long ... */
 #define NEAR 20000ull
 /* ... or if the last frame of a program is this recent, ns. */
@@ -73,6 +72,11 @@ static int set_up(struct adv_emulator *e, char why[ADV_EMULATOR_WHY])
 		adv_list_init(&e->host[i].programs);
 		e->host[i].listener = e->host[i].bell = -1;
 	}
+	error = adv_emulator_time_open(&e->time);
+	if (error) {
+		snprintf(why, ADV_EMULATOR_WHY, "the memory of the clock: %s", strerror(error));
+		return error;
+	}
 	error = adv_emulator_listen_here(e, why);
 	if (!error)
 		error = adv_network_open(&e->network, &e->place, e->config.mtu, why);
@@ -102,6 +106,7 @@ struct adv_emulator *adv_emulator_create(const struct adv_emulator_config *confi
 					   .rx_size = EMULATOR_RX_RING};
 	e->place.tx_size = tx_size(e->place.speed_mbps);
 	e->epoll = e->listener = e->report_fd = e->down_sock = -1;
+	e->time.fd = -1;
 	e->network = (struct adv_network){.user = -1, .net = -1, .uts = -1};
 	e->lldp = (struct adv_lldp){.fd = -1, .at = UINT64_MAX};
 	adv_list_init(&e->tools);
@@ -121,6 +126,7 @@ void adv_emulator_destroy(struct adv_emulator *e)
 	if (!e)
 		return;
 	adv_emulator_close(e);
+	adv_emulator_time_close(&e->time);
 	adv_lldp_close(&e->lldp);
 	adv_emulator_free_frames(e);
 	adv_network_close(&e->network);
@@ -160,7 +166,7 @@ static uint64_t next_run(const struct adv_emulator *e)
 	uint64_t next = adv_fabric_next(c->fabric),
 		 sample = c->next ? c->next(c->user) : UINT64_MAX;
 
-	return adv_pace_clock(&e->pace, next < sample ? next : sample);
+	return adv_pace_clock(&e->time.pace, next < sample ? next : sample);
 }
 
 /* Waits for the next event or frame. Returns at once if that is near. */
@@ -170,6 +176,8 @@ static void rest(struct adv_emulator *e, uint64_t now)
 
 	if (e->lldp.at < next)
 		next = e->lldp.at;
+	if (adv_emulator_time_wake(&e->time) < next)
+		next = adv_emulator_time_wake(&e->time);
 	if (next <= now + NEAR || now - e->active_at < RECENT)
 		return;
 	e->awake = false;
@@ -177,15 +185,6 @@ static void rest(struct adv_emulator *e, uint64_t now)
 		adv_emulator_serve(e, next == UINT64_MAX ? UINT64_MAX : next - now - NEAR / 2);
 	e->awake = true;
 	(void)adv_emulator_sleep(e, false);
-}
-
-/* Finds out whether the next event is late. */
-static void look_for_lag(struct adv_emulator *e, uint64_t now)
-{
-	uint64_t next = adv_fabric_next(e->config.fabric);
-
-	if (next <= adv_pace_virtual(&e->pace, now))
-		adv_pace_reached(&e->pace, next, now);
 }
 
 /* Writes the report if a tool has requested it. 0 or errno. */
@@ -204,16 +203,17 @@ int adv_emulator_run(struct adv_emulator *e)
 
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
 	adv_slice_shorten();
-	adv_pace_start(&e->pace, e->config.numerator, e->config.denominator, PATIENCE, now,
-		       adv_fabric_now(e->config.fabric));
+	adv_emulator_time_start(&e->time, e->config.numerator, e->config.denominator, now,
+				adv_fabric_now(e->config.fabric));
 	e->awake = true;
 	(void)adv_emulator_sleep(e, false);
 	while (!e->down && !*e->config.stop) {
 		bool reached;
 
 		now = adv_clock_ns();
-		look_for_lag(e, now);
-		if (!run_fabric(e, adv_pace_virtual(&e->pace, now), &reached))
+		adv_emulator_time_look(&e->time, adv_fabric_next(e->config.fabric), now,
+				       e->attached);
+		if (!run_fabric(e, adv_pace_virtual(&e->time.pace, now), &reached))
 			return ENOMEM;
 		take_sample(e);
 		if (adv_emulator_look(e))

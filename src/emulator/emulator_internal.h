@@ -8,6 +8,7 @@
 #include "emulator/lldp.h"
 #include "emulator/network.h"
 #include "link/port.h"
+#include "link/port_clock.h"
 #include "link/ring.h"
 #include "link/tap_ring.h"
 #include "wire/slot.h"
@@ -79,11 +80,21 @@ struct emulator_capture {
 	struct adv_tap_writer writer;
 };
 
+/* Virtual time. */
+struct emulator_time {
+	struct adv_pace pace;
+	int fd; /* of *memory */
+	struct adv_port_time *memory;
+	/* Time of the clock, ns, until which the emulator runs again; UINT64_MAX: there is no
+	 * program. */
+	uint64_t promise;
+};
+
 struct adv_emulator {
 	struct adv_emulator_config config;
 	struct adv_port_place place; /* that of host 0 */
 	struct adv_network network;
-	struct adv_pace pace;
+	struct emulator_time time;
 	struct adv_lldp lldp;
 	int epoll;
 	int listener; /* in the namespace in which the emulator was started */
@@ -95,6 +106,7 @@ struct adv_emulator {
 	struct emulator_host *host;
 	struct adv_list tools;
 	uint32_t programs;		  /* connections */
+	uint32_t attached;		  /* those that send frames */
 	struct emulator_program *written; /* programs with new frames in their ring */
 	struct emulator_frame *unused;
 	struct emulator_frame *lent; /* the frame of the last pull */
@@ -109,9 +121,9 @@ struct adv_emulator {
 
 extern const struct adv_fabric_external_ops adv_emulator_ops;
 
-/* Gives the program rings. 0 or errno; the descriptors of enum adv_port_fd then belong to the
- * caller. */
-int adv_emulator_attach(struct adv_emulator *e, struct emulator_program *p, int fd[ADV_PORT_FDS]);
+/* Gives the program rings. 0 or errno; the descriptors of enum adv_port_fd before ADV_PORT_TIME
+ * then belong to the caller. */
+int adv_emulator_attach(struct adv_emulator *e, struct emulator_program *p, int fd[ADV_PORT_TIME]);
 /* Sets the owner of `count` prefixes from `first` on. 0 or EINVAL. */
 int adv_emulator_claim(struct adv_emulator *e, struct emulator_program *p, uint32_t first,
 		       uint32_t count);
@@ -160,6 +172,22 @@ void adv_emulator_end_captures(struct adv_emulator *e, const struct emulator_pro
 /* See adv_fabric_external_ops. */
 void adv_emulator_seen(void *user, uint32_t link, unsigned end, bool out,
 		       const struct adv_packet *p);
+
+/* ---- time.c ---- */
+
+/* Makes the memory. 0 or errno; *t must be closed in both cases. */
+int adv_emulator_time_open(struct emulator_time *t);
+/* Lets the devices' clocks run without limit. */
+void adv_emulator_time_close(struct emulator_time *t);
+/* Virtual time `virtual_now`, ps, is now. The numbers are those of adv_emulator_config. */
+void adv_emulator_time_start(struct emulator_time *t, uint32_t numerator, uint32_t denominator,
+			     uint64_t now, uint64_t virtual_now);
+/* Call it at least at adv_emulator_time_wake(). Gives up time if the next event, at virtual time
+ * `next`, or this call is too late. Renews the promise. programs: any is attached. */
+void adv_emulator_time_look(struct emulator_time *t, uint64_t next, uint64_t now, bool programs);
+/* Returns the time at which to call adv_emulator_time_look() again, ns; UINT64_MAX: there is none.
+ */
+uint64_t adv_emulator_time_wake(const struct emulator_time *t);
 
 /* ---- state.c ---- */
 

@@ -348,7 +348,7 @@ static int make_room(struct emulator_program *p, int *fd)
 	return 0;
 }
 
-int adv_emulator_attach(struct adv_emulator *e, struct emulator_program *p, int fd[ADV_PORT_FDS])
+int adv_emulator_attach(struct adv_emulator *e, struct emulator_program *p, int fd[ADV_PORT_TIME])
 {
 	struct emulator_host *h;
 	int error;
@@ -367,6 +367,7 @@ int adv_emulator_attach(struct adv_emulator *e, struct emulator_program *p, int 
 	adv_ring_accept(&p->reader, false);
 	adv_ring_sleep(&p->reader, !e->awake);
 	p->attached = true;
+	e->attached++;
 	if (h->attached++ == 0)
 		adv_fabric_attach(e->config.fabric, p->host);
 	return 0;
@@ -390,6 +391,7 @@ static void detach_program(struct adv_emulator *e, struct emulator_program *p)
 	for (uint32_t i = 0; i < ADV_PREFIXES; i++)
 		if (h->owner[i] == p)
 			h->owner[i] = NULL;
+	e->attached--;
 	if (--h->attached == 0)
 		adv_fabric_detach(e->config.fabric, p->host);
 	for (unsigned i = 0; i < ADV_PRIORITIES; i++)

@@ -50,7 +50,7 @@ static void close_all(int *fd, unsigned count)
 static void serve_attach(struct adv_emulator *e, struct emulator_program *p,
 			 struct adv_port_message *m)
 {
-	int fd[ADV_PORT_FDS] = {-1, -1};
+	int fd[ADV_PORT_FDS] = {-1, -1, e->time.fd};
 
 	m->error = (uint32_t)adv_emulator_attach(e, p, fd);
 	if (!m->error)
@@ -58,7 +58,7 @@ static void serve_attach(struct adv_emulator *e, struct emulator_program *p,
 	m->place = e->place;
 	m->place.host = p->host;
 	answer(p, m, fd, m->error ? 0 : ADV_PORT_FDS);
-	close_all(fd, ADV_PORT_FDS);
+	close_all(fd, ADV_PORT_TIME);
 	if (!m->error)
 		adv_info("process %d is attached to host h%u", (int)p->pid, p->host);
 }

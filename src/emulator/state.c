@@ -18,7 +18,7 @@ static void put(struct json_object *to, const char *key, uint64_t value)
 static struct json_object *show_time(const struct adv_emulator *e)
 {
 	struct json_object *o = json_object_new_object();
-	const struct adv_pace *p = &e->pace;
+	const struct adv_pace *p = &e->time.pace;
 
 	put(o, "virtual_ps", adv_fabric_now(e->config.fabric));
 	put(o, "clock_ns", adv_clock_ns());

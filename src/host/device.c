@@ -2,8 +2,6 @@
 /* The lock of a device, and what a call does before it releases the lock: it sends and reports. */
 #include "host/device_internal.h"
 
-#include "base/clock.h"
-
 #define PUMP_NS	   50000 /* a call begins no further batch this long after its start */
 #define ACK_ROUNDS 16	 /* most rounds of adv_device_send_acks() */
 
@@ -13,7 +11,7 @@
  * sets the time of the last poll to the present. */
 static __attribute__((noinline)) bool is_long_enough(struct adv_device *d, uint64_t since)
 {
-	uint64_t now = adv_clock_ns();
+	uint64_t now = adv_device_clock(d);
 
 	if (now - since < PUMP_NS)
 		return false;
@@ -58,7 +56,7 @@ struct adv_engine *adv_device_lock(struct adv_device *d)
 uint64_t adv_device_now(struct adv_device *d)
 {
 	if (!d->now)
-		d->now = adv_clock_ns();
+		d->now = adv_device_clock(d);
 	return d->now;
 }
 
@@ -67,7 +65,7 @@ static void report_rest(struct adv_device *d, uint64_t deadline, bool acks_wait)
 {
 	const struct adv_progress_rest rest = {
 		.deadline = deadline,
-		.cut_at = d->cut ? adv_clock_ns() : 0,
+		.cut_at = d->cut ? adv_device_clock(d) : 0,
 		.full = d->link_full,
 		.full_unseen = d->link_full && d->bg.send_fd < 0,
 		.acks_wait = acks_wait,
@@ -129,11 +127,11 @@ void adv_device_send_acks(struct adv_device *d)
 {
 	d->pumped = false;
 	if (adv_engine_hasten_acks(d->engine) || d->held)
-		adv_device_end_hold(d, adv_clock_ns());
+		adv_device_end_hold(d, adv_device_clock(d));
 	/* Packets of other QPs may be queued before the ACKs. */
 	for (unsigned i = 0; d->cut && i < ACK_ROUNDS; i++) {
 		adv_lock_give_way(&d->lock);
 		d->pumped = false;
-		adv_device_send_packets(d, adv_clock_ns());
+		adv_device_send_packets(d, adv_device_clock(d));
 	}
 }

@@ -186,8 +186,11 @@ struct adv_device_wait {
  */
 int adv_device_wait(struct adv_device *d, struct adv_device_wait *wait);
 
-/* With the lock held: returns the time, adv_clock_ns(), of the first call since the lock was
- * acquired. All engines use this clock. */
+/* Returns the time of the device's clock, ns, which its engine uses and completions have: that of
+ * adv_clock_ns(), except on an emulated host. Any thread. */
+uint64_t adv_device_time(struct adv_device *d);
+
+/* With the lock held: returns adv_device_time() of the first call since the lock was acquired. */
 uint64_t adv_device_now(struct adv_device *d);
 
 /*

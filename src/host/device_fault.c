@@ -88,7 +88,8 @@ static unsigned raise_event(void *user, const struct adv_fault_rule *r)
 	if (!adv_fault_event_has_object(r->value))
 		adv_device_deliver_port_event(d, type);
 	else
-		n = adv_engine_raise(d->engine, adv_clock_ns(), type, r->has_qpn ? r->qpn_first : 0,
+		n = adv_engine_raise(d->engine, adv_device_clock(d), type,
+				     r->has_qpn ? r->qpn_first : 0,
 				     r->has_qpn ? r->qpn_last : UINT32_MAX);
 	if (n)
 		adv_info("fault plan: %u times IBV_EVENT_%s", n,
@@ -171,7 +172,7 @@ static void take_packet(void *user, const struct adv_rx_packet *pkt)
 {
 	struct adv_device *d = user;
 
-	adv_engine_rx(d->engine, adv_clock_ns(), pkt);
+	adv_engine_rx(d->engine, adv_device_clock(d), pkt);
 }
 
 static void clear_plan(void *user)

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/clock.h"
 #include "base/list.h"
 #include "host/capture_exchange.h"
 #include "host/change.h"
@@ -14,6 +15,7 @@
 #include "host/idle.h"
 #include "host/shards.h"
 #include "link/fault_link.h"
+#include "link/port.h"
 #include "link/udp.h"
 
 #define DEVICE_WAKES 32
@@ -99,7 +101,8 @@ struct adv_device {
 	struct adv_device_front front; /* must be the first member */
 	struct adv_lock lock;
 	struct adv_engine *engine;
-	uint64_t now; /* time of the first clock reading since the lock was acquired; 0: none */
+	uint64_t now; /* adv_device_clock() of the first clock reading since the lock was acquired;
+			 0: none */
 	struct adv_link *link;		/* the outermost link, see device_tap.c */
 	struct adv_link *udp;		/* the innermost link; may be `link` itself */
 	struct adv_link *shm;		/* link of shared memory that wraps `udp`, or NULL */
@@ -252,9 +255,29 @@ int adv_device_watch(struct adv_device *d, int op, int fd, uint32_t events,
 /* As adv_device_watch(), for the UDP socket. armed: its packets wake the thread. */
 int adv_device_watch_receive(struct adv_device *d, int op, bool armed);
 
+/* Returns the time of the device's clock, ns: that of all engines and of `progress`. It is
+ * adv_clock_ns(), except on an emulated host (adv_port_now()). */
+static inline uint64_t adv_device_clock(const struct adv_device *d)
+{
+	uint64_t now = adv_clock_ns();
+
+	return d->port ? adv_port_now(d->port, now) : now;
+}
+
+/* device_port.c. Returns the time, adv_clock_ns(), at which the device's clock will probably have
+ * the time `at`; ADV_NEVER for ADV_NEVER. */
+uint64_t adv_device_time_of_clock(const struct adv_device *d, uint64_t at);
+/* The same the other way round. */
+uint64_t adv_device_time_at_clock(const struct adv_device *d, uint64_t clock);
+
 static inline uint64_t adv_device_or_link_deadline(const struct adv_device *d, uint64_t engine)
 {
-	return d->link->deadline && d->link->deadline < engine ? d->link->deadline : engine;
+	uint64_t link = d->link->deadline;
+
+	if (!link)
+		return engine;
+	link = adv_device_time_at_clock(d, link);
+	return link < engine ? link : engine;
 }
 
 /* With the lock held: returns the earliest time at which adv_device_progress() has to run timers;

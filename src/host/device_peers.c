@@ -159,7 +159,7 @@ static void receive_pair(struct adv_device *d)
 
 	if (err == ENOENT) {
 		clear_bit(p->met, peer);
-		adv_engine_peer_left(d->engine, adv_clock_ns(), (uint16_t)peer);
+		adv_engine_peer_left(d->engine, adv_device_clock(d), (uint16_t)peer);
 	} else if (err && err != EAGAIN && err != EALREADY) {
 		adv_warn("packets to slot %u use UDP: %s", peer, strerror(err));
 	}

@@ -107,7 +107,7 @@ static __attribute__((noinline)) int poll_idle(struct adv_device *d, struct adv_
 	struct poll p = {{d, cq, (unsigned)n}, wc, adv_ticks()};
 	unsigned packets;
 
-	d->now = adv_clock_ns();
+	d->now = adv_device_clock(d);
 	adv_progress_poll_begins(&d->progress, d->now);
 	packets = adv_device_receive_packets(d, &p.receiving);
 	if (packets)

@@ -35,6 +35,33 @@ void adv_device_port_time(const struct adv_device *d, struct adv_engine_config *
 		config->time = (struct adv_time_factor){place->numerator, place->denominator};
 }
 
+uint64_t adv_device_time(struct adv_device *d)
+{
+	return adv_device_clock(d);
+}
+
+uint64_t adv_device_time_of_clock(const struct adv_device *d, uint64_t at)
+{
+	uint64_t clock, now;
+
+	if (!d->port || at == ADV_NEVER)
+		return at;
+	clock = adv_clock_ns();
+	now = adv_port_now(d->port, clock);
+	return at > now ? clock + (at - now) : clock;
+}
+
+uint64_t adv_device_time_at_clock(const struct adv_device *d, uint64_t at)
+{
+	uint64_t clock, now;
+
+	if (!d->port || at == ADV_NEVER)
+		return at;
+	clock = adv_clock_ns();
+	now = adv_port_now(d->port, clock);
+	return at > clock ? now + (at - clock) : now;
+}
+
 uint32_t adv_device_line_rate(const struct adv_device *d, const struct adv_gid_table *t)
 {
 	uint32_t fastest = 0;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Posts work requests: holds small send requests, or receives after them (host/progress.h). */
-#include "base/clock.h"
 #include "host/device_internal.h"
 #include "transport/fast_recv.h"
 #include "transport/qp_state.h"
@@ -79,7 +78,7 @@ int adv_device_post_send(struct adv_device *d, struct adv_qp *qp, struct ibv_sen
 		return ADV_DEVICE_FOREIGN;
 	}
 	adv_lock_take(&d->lock);
-	d->now = adv_clock_ns();
+	d->now = adv_device_clock(d);
 	d->pumped = false;
 	err = adv_qp_post_send(qp, d->now, wr, bad_wr);
 	if (adv_progress_lingers(&d->progress) && !err && is_small(wr)) {

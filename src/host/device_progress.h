@@ -4,7 +4,6 @@
 #ifndef ADV_HOST_DEVICE_PROGRESS_H
 #define ADV_HOST_DEVICE_PROGRESS_H
 
-#include "base/clock.h"
 #include "host/device_internal.h"
 #include "transport/cq.h"
 
@@ -46,7 +45,7 @@ adv_device_begin_turn(struct adv_device *d, struct device_receiving *r, bool pol
 {
 	struct adv_link *link = d->link;
 
-	d->now = adv_clock_ns();
+	d->now = adv_device_clock(d);
 	if (polling)
 		adv_progress_poll_begins(&d->progress, d->now);
 	link->busy_polled = polling;

@@ -75,14 +75,14 @@ static void spin(struct adv_device *d, const struct adv_progress_wakeup *w, bool
 	unsigned packets;
 	uint64_t now;
 
-	if (*more || !adv_progress_spins(&d->progress, adv_clock_ns()))
+	if (*more || !adv_progress_spins(&d->progress, adv_device_clock(d)))
 		return;
 	do {
 		adv_device_release(d);
 		adv_lock_pause();
 		adv_lock_take(&d->lock);
 		packets = drain_sockets(d, more);
-		now = adv_clock_ns();
+		now = adv_device_clock(d);
 		if (packets)
 			adv_device_perform(d, adv_progress_received(&d->progress, now, packets, w));
 	} while (adv_progress_spins_on(&d->progress, now, packets) && !*more);
@@ -100,7 +100,7 @@ static void plan_sleep(struct adv_device *d, bool more)
 	watch_send_fd(d);
 	if (!rest_link(d))
 		plan.more = true;
-	adv_progress_sleeps(&d->progress, adv_clock_ns(), &plan);
+	adv_progress_sleeps(&d->progress, adv_device_clock(d), &plan);
 	d->counters_due = true;
 	adv_device_release(d);
 }
@@ -113,12 +113,12 @@ static void make_progress(struct adv_device *d, struct adv_progress_wakeup *w)
 
 	if (w->sources & ADV_PROGRESS_BY_NOTICE)
 		adv_device_read_notices(d);
-	adv_device_perform(d, adv_progress_enters(&d->progress, adv_clock_ns(), w));
+	adv_device_perform(d, adv_progress_enters(&d->progress, adv_device_clock(d), w));
 	if (adv_progress_is_armed(&d->progress)) {
 		unsigned packets = drain_sockets(d, &more);
 
-		adv_device_perform(d,
-				   adv_progress_received(&d->progress, adv_clock_ns(), packets, w));
+		adv_device_perform(
+			d, adv_progress_received(&d->progress, adv_device_clock(d), packets, w));
 		spin(d, w, &more);
 	}
 	plan_sleep(d, more);
@@ -164,7 +164,7 @@ static unsigned sleep_in_epoll(struct adv_device *d)
 	};
 	struct epoll_event events[DEVICE_SOURCES];
 	unsigned sources = 0;
-	uint64_t now = adv_clock_ns(), count;
+	uint64_t now = adv_device_clock(d), count;
 	int n = wait_until(d, events, now, adv_progress_sleep_until(&d->progress, now));
 
 	for (int i = 0; i < n; i++) {
@@ -198,7 +198,7 @@ static void *thread_main(void *arg)
 	while (!atomic_load(&d->bg.stop)) {
 		struct adv_progress_wakeup w = {.sources = sleep_in_epoll(d)};
 
-		switch (adv_progress_woken(&d->progress, adv_clock_ns(), w.sources,
+		switch (adv_progress_woken(&d->progress, adv_device_clock(d), w.sources,
 					   adv_lock_is_taken(&d->lock))) {
 		case ADV_PROGRESS_SLEEP_ON:
 			continue;

@@ -117,8 +117,8 @@ static void clear_wakeups(struct wait *w)
 }
 
 /*
- * Receives and sends. True: more can be done at once. False: *deadline is the time at which to run
- * timers. Acquires and releases the lock.
+ * Receives and sends. True: more can be done at once. False: *deadline is the time, adv_clock_ns(),
+ * at which to run timers. Acquires and releases the lock.
  */
 static bool make_progress(struct wait *w, uint64_t *deadline)
 {
@@ -135,6 +135,7 @@ static bool make_progress(struct wait *w, uint64_t *deadline)
 			again = true;
 		*deadline = adv_device_deadline(d);
 		adv_progress_wait_sleeps(&d->progress, *deadline);
+		*deadline = adv_device_time_of_clock(d, *deadline);
 		d->counters_due = true;
 	}
 	list_descriptors(w);
@@ -290,7 +291,7 @@ void adv_device_back_off(struct adv_device *d, const struct adv_cq *cq)
 		clear_wakeups(&w);
 	adv_device_lock(d);
 	stop_waiting(&w);
-	adv_device_perform(
-		d, adv_progress_backoff_ends(&d->progress, adv_clock_ns(), d->waiting.count > 0));
+	adv_device_perform(d, adv_progress_backoff_ends(&d->progress, adv_device_clock(d),
+							d->waiting.count > 0));
 	adv_device_release(d);
 }

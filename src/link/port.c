@@ -15,6 +15,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/sys.h"
+#include "link/port_clock.h"
 #include "link/ring.h"
 
 #define PACKET_MAX   (ADV_HEADERS_MAX + 4096u + 4u)
@@ -22,6 +23,10 @@
 #define INNER_EVERY  32	  /* a busy poller checks the inner link once in this number of calls */
 #define FILL_MOST    64	  /* messages that make the room socket unwritable, at most */
 #define MEMORY_LIMIT (32u << 20)
+/* An emulator that is late for so long, ns, may have exited ... */
+#define LATE 200000000ull
+/* ... and the process looks for that once in this time, ns. */
+#define LOOK_EVERY 100000000ull
 
 /* A packet for which the ring had no room. */
 struct kept {
@@ -43,6 +48,8 @@ struct port_link {
 	uint8_t *memory;
 	size_t memory_len;
 	struct adv_port_flag *flag;
+	struct adv_port_clock clock;
+	_Atomic uint64_t look_at; /* time to look for the end of a late emulator, ns */
 	struct adv_ring_writer writer;
 	struct adv_ring_reader reader;
 	unsigned calls; /* of receive() since the inner link was checked */
@@ -140,12 +147,17 @@ static bool put_kept(struct port_link *l, struct kept *k)
 	return put_in_ring(l, &pkt);
 }
 
-/* Drops the kept packets if the emulator has exited. */
-static void look_for_emulator(struct port_link *l)
+static bool emulator_has_exited(const struct port_link *l)
 {
 	uint8_t byte;
 
-	if (adv_sys_recvfrom(l->sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT, NULL, NULL) != 0)
+	return adv_sys_recvfrom(l->sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT, NULL, NULL) == 0;
+}
+
+/* Drops the kept packets if the emulator has exited. */
+static void look_for_emulator(struct port_link *l)
+{
+	if (!emulator_has_exited(l))
 		return;
 	adv_warn("the emulator of the fabric has exited");
 	l->gone = true;
@@ -365,6 +377,8 @@ static void release_port(struct port_link *l)
 {
 	if (l->memory)
 		munmap(l->memory, l->memory_len);
+	if (l->clock.time)
+		munmap((void *)(uintptr_t)l->clock.time, sizeof(*l->clock.time));
 	if (l->sock >= 0)
 		adv_sys_close(l->sock);
 	if (l->room >= 0)
@@ -450,6 +464,21 @@ static int map_memory(struct port_link *l, int fd)
 	return 0;
 }
 
+/* Maps the memory of the clock. 0 or errno. */
+static int map_clock(struct port_link *l, int fd)
+{
+	struct stat st;
+	void *memory;
+
+	if (fstat(fd, &st) < 0 || (uint64_t)st.st_size < sizeof(*l->clock.time))
+		return EPROTO;
+	memory = mmap(NULL, sizeof(*l->clock.time), PROT_READ, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		return ENOMEM;
+	l->clock.time = memory;
+	return 0;
+}
+
 static int start_rings(struct port_link *l)
 {
 	uint8_t *rx = l->memory + adv_ring_memory_len(l->place.tx_size);
@@ -473,7 +502,7 @@ static int start_rings(struct port_link *l)
 static int attach_port(struct port_link *l, uint32_t first, uint32_t count)
 {
 	struct adv_port_message m;
-	int fd[ADV_PORT_FDS] = {-1, -1};
+	int fd[ADV_PORT_FDS] = {-1, -1, -1};
 	int error;
 
 	l->sock = adv_port_dial();
@@ -487,8 +516,12 @@ static int attach_port(struct port_link *l, uint32_t first, uint32_t count)
 		l->room = fd[ADV_PORT_ROOM];
 		error = map_memory(l, fd[ADV_PORT_MEMORY]);
 	}
+	if (!error)
+		error = map_clock(l, fd[ADV_PORT_TIME]);
 	if (fd[ADV_PORT_MEMORY] >= 0)
 		adv_sys_close(fd[ADV_PORT_MEMORY]);
+	if (fd[ADV_PORT_TIME] >= 0)
+		adv_sys_close(fd[ADV_PORT_TIME]);
 	return error ? error : start_rings(l);
 }
 
@@ -523,6 +556,28 @@ int adv_port_claim(struct adv_link *link, uint32_t first, uint32_t count)
 const struct adv_port_place *adv_port_place_of(const struct adv_link *link)
 {
 	return &port_of((struct adv_link *)(uintptr_t)link)->place;
+}
+
+/* An emulator that was killed keeps no promise. Its programs go on without it. */
+static void look_for_end(struct port_link *l, uint64_t clock)
+{
+	uint64_t at = atomic_load_explicit(&l->look_at, memory_order_relaxed);
+
+	if (clock < at ||
+	    !atomic_compare_exchange_strong_explicit(&l->look_at, &at, clock + LOOK_EVERY,
+						     memory_order_relaxed, memory_order_relaxed))
+		return;
+	if (emulator_has_exited(l))
+		adv_port_clock_end(&l->clock, clock);
+}
+
+uint64_t adv_port_now(struct adv_link *link, uint64_t clock)
+{
+	struct port_link *l = port_of(link);
+
+	if (adv_port_clock_is_late(&l->clock, clock, LATE))
+		look_for_end(l, clock);
+	return adv_port_clock_at(&l->clock, clock);
 }
 
 void adv_port_abandon(struct adv_link *link)

@@ -16,7 +16,7 @@
 /* The name of the emulator's socket is ADV_PORT_NAME "-" and the effective user id, in the abstract
  * namespace of unix(7). The sockets have type SOCK_SEQPACKET. */
 #define ADV_PORT_NAME	 "adverb-fabric"
-#define ADV_PORT_VERSION 1u
+#define ADV_PORT_VERSION 2u
 
 enum adv_port_type {
 	ADV_PORT_ATTACH = 1, /* gives the process rings; first, count: its QP number prefixes */
@@ -57,6 +57,7 @@ struct adv_port_message {
 enum adv_port_fd {
 	ADV_PORT_MEMORY, /* sealed: ring to the emulator, ring from it, struct adv_port_flag */
 	ADV_PORT_ROOM,	 /* socket: not writable while the process waits for room in its ring */
+	ADV_PORT_TIME,	 /* memory that cannot be written: struct adv_port_time */
 	ADV_PORT_FDS,
 };
 
@@ -117,6 +118,10 @@ struct adv_link *adv_port_create(struct adv_link *inner, uint32_t first, uint32_
 int adv_port_claim(struct adv_link *link, uint32_t first, uint32_t count);
 
 const struct adv_port_place *adv_port_place_of(const struct adv_link *link);
+
+/* Returns the time of the clock of the fabric's devices (link/port_clock.h), ns, at the time
+ * `clock` of adv_clock_ns(), which is about now. */
+uint64_t adv_port_now(struct adv_link *link, uint64_t clock);
 
 /* Replaces the inner link by another one without a bell. The old one belongs to the caller. */
 void adv_port_set_inner(struct adv_link *link, struct adv_link *inner);

@@ -6,7 +6,6 @@
  */
 #include <time.h>
 
-#include "base/clock.h"
 #include "base/ticks.h"
 #include "verbs/cq_part.h"
 
@@ -203,7 +202,7 @@ static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *cq)
 
 	clock_gettime(CLOCK_REALTIME, &wall);
 	return (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec -
-	       (adv_clock_ns() - cq_of(cq)->current.timestamp);
+	       (adv_device_time(cq_of(cq)->first.device) - cq_of(cq)->current.timestamp);
 }
 
 /* Fills in the table of calls. Getters of unsupported wc_flags stay NULL: a CQ with such flags

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "host/device_neighbour.h"
 #include "transport/names.h"
@@ -315,7 +314,7 @@ static int modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 	if (mask & IBV_QP_STATE)
 		adv_device_catch_up(qp->device);
 	adv_device_send_acks(qp->device);
-	err = adv_qp_modify(qp->qp, adv_clock_ns(), attr, mask);
+	err = adv_qp_modify(qp->qp, adv_device_time(qp->device), attr, mask);
 	if (!err && mask & IBV_QP_AV)
 		adv_qp_set_next_hop(qp->qp, next.mac);
 	if (!err)
@@ -392,7 +391,7 @@ static int reset_last_handle(struct adv_ibv_qp *qp)
 		return 0;
 	if (adv_qp_in_use(qp->qp))
 		return adv_reason(EBUSY, "it is in a multicast group: ibv_detach_mcast() first");
-	return adv_qp_modify(qp->qp, adv_clock_ns(), &attr, IBV_QP_STATE);
+	return adv_qp_modify(qp->qp, adv_device_time(qp->device), &attr, IBV_QP_STATE);
 }
 
 /* Destroys the engine's QP, or this handle of it, after the application has acknowledged the

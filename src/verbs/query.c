@@ -7,7 +7,6 @@
 
 #include <infiniband/verbs_api.h>
 
-#include "base/clock.h"
 #include "host/control_protocol.h"
 #include "host/identity.h"
 #include "verbs/kind.h"
@@ -134,7 +133,8 @@ int adv_ibv_query_rt_values(struct ibv_context *context, struct ibv_values_ex *v
 	if (values->comp_mask) {
 		/* The time in units of hca_core_clock, all of it in tv_nsec, as in mlx5. */
 		values->raw_clock.tv_sec = 0;
-		values->raw_clock.tv_nsec = (long)adv_clock_ns();
+		values->raw_clock.tv_nsec =
+			(long)adv_device_time(adv_ibv_context_of(context)->device);
 	}
 	if (!(asked & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK))
 		return 0;

@@ -180,6 +180,35 @@ def traffic_class(lab):
     fabric.down()
 
 
+# ---- an emulator that cannot keep up ----
+
+STALL = 3  # s; seven timeouts of the program, and the program's retries end
+
+
+@case("fabric", "stalled", seconds=120)
+def stalled(lab):
+    """While the emulator is stopped, the devices' time is too: no packet is sent again."""
+    fabric = Fabric(lab, DUMBBELL)
+    pid = fabric.state()["pid"]
+    counter = "/sys/class/infiniband/adverb0/ports/1/hw_counters/local_ack_timeout_err"
+    # 4.2 ms of virtual time: 0.42 s of the clock, as short as a wake-up on a busy machine permits
+    client, = write_to(lab, fabric, [(0, 2)], {}, ["-D", "300", "-u", "10"])
+    lab.wait_until(lambda: fabric.state()["hosts"][2]["rx_frames"] > 200, 30, "traffic")
+    time.sleep(0.5)
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(STALL)
+    os.kill(pid, signal.SIGCONT)
+    received = fabric.state()["hosts"][2]["rx_frames"]
+    lab.wait_until(lambda: fabric.state()["hosts"][2]["rx_frames"] > received + 2000, 30, "traffic after the stop")
+    timeouts = int(lab.run(["cat", counter], prefix=fabric.on(0)))
+    slipped = fabric.state()["time"]["slipped_ns"]
+    if timeouts or not client.running() or slipped < 0.9e9 * STALL:
+        raise Failure(f"{timeouts} timeouts, {slipped} ns were given up; {client.describe()}")
+    for process in lab.processes:
+        process.kill()
+    fabric.down()
+
+
 # ---- captures ----
 
 FRAMES = {"s0:2": 3000, "s0:3": 8000, "h0": 100}  # host 0 soon has the least rate of DCQCN

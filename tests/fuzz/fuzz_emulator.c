@@ -25,7 +25,11 @@
 #define PREFIX	 2u
 #define LENGTH	 256u
 #define KEPT	 64u
-#define RUN	 (100 * ADV_PS_PER_US)
+/* Virtual time is what a run costs: a flood of small frames takes 1 ms of processor time for 100
+ * us. */
+#define RUN	   (100 * ADV_PS_PER_US) /* ps */
+#define RUNS_MOST  20 /* after the steps, until the honest program's frames have arrived */
+#define STEPS_MOST (1 * ADV_PS_PER_MS) /* ps of all steps */
 
 struct input {
 	const uint8_t *data;
@@ -43,6 +47,7 @@ static struct adv_topology topology;
 static struct adv_emulator emulator;
 static struct side side[HOSTS];
 static unsigned sent, received;
+static uint64_t stepped; /* ps that steps have run */
 
 static uint32_t take_bytes(struct input *in, unsigned bytes)
 {
@@ -58,7 +63,7 @@ static uint32_t take_bytes(struct input *in, unsigned bytes)
 static void open_side(uint32_t host)
 {
 	struct emulator_program *p = calloc(1, sizeof(*p));
-	int fd[ADV_PORT_FDS] = {-1, -1};
+	int fd[ADV_PORT_TIME] = {-1, -1};
 
 	FUZZ_CHECK(p);
 	p->emulator = &emulator;
@@ -103,6 +108,7 @@ static void open_world(void)
 	for (uint32_t i = 0; i < HOSTS; i++)
 		open_side(i);
 	sent = received = 0;
+	stepped = 0;
 }
 
 static void close_world(void)
@@ -205,6 +211,16 @@ static void change_any_cable(struct input *in)
 		adv_fabric_lose(emulator.config.fabric, i, 0);
 }
 
+static void run_any_time(struct input *in, struct adv_ring_reader *reader)
+{
+	uint64_t time = 1 + take_bytes(in, 3) * (uint64_t)16;
+
+	if (stepped + time > STEPS_MOST)
+		return;
+	stepped += time;
+	run_world(reader, time);
+}
+
 static void take_step(struct input *in, struct adv_ring_reader *reader)
 {
 	switch (take_bytes(in, 1) % 8) {
@@ -231,7 +247,7 @@ static void take_step(struct input *in, struct adv_ring_reader *reader)
 		}
 		break;
 	default:
-		run_world(reader, 1 + take_bytes(in, 3) * (uint64_t)16);
+		run_any_time(in, reader);
 	}
 }
 
@@ -250,7 +266,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			     emulator.place.rx_size, 0, check_meta, NULL);
 	while (in.left)
 		take_step(&in, &reader);
-	for (unsigned i = 0; i < 20; i++)
+	run_world(&reader, RUN);
+	for (unsigned i = 1; received < sent && i < RUNS_MOST; i++)
 		run_world(&reader, RUN);
 	FUZZ_CHECK(received == sent);
 	close_world();

@@ -110,6 +110,7 @@ struct adv_emulator *adv_emulator_create(const struct adv_emulator_config *confi
 	e->network = (struct adv_network){.user = -1, .net = -1, .uts = -1};
 	e->lldp = (struct adv_lldp){.fd = -1, .at = UINT64_MAX};
 	adv_list_init(&e->tools);
+	adv_list_init(&e->placed);
 	if (e->place.hosts > ADV_EMULATOR_HOSTS) {
 		snprintf(why, ADV_EMULATOR_WHY, "more than %d hosts", ADV_EMULATOR_HOSTS);
 		e->place.hosts = 0;

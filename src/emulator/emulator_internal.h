@@ -58,6 +58,7 @@ struct emulator_program {
 struct emulator_host {
 	struct adv_list programs;
 	uint32_t attached;
+	uint32_t placed; /* processes, see place.c */
 	int listener;
 	int bell; /* in the host's namespace; rings the bells of its programs, and is rung by them
 		   */
@@ -67,6 +68,14 @@ struct emulator_host {
 	uint64_t tx_refused;   /* frames with a wrong address or length */
 	uint64_t rx_unclaimed; /* frames to a QP number that no process has */
 	uint64_t rx_overrun;   /* frames for which a process had no room */
+};
+
+/* A process that was put on a host. */
+struct emulator_placed {
+	struct adv_list node; /* in `placed` of the emulator */
+	pid_t pid;
+	int pidfd;
+	uint32_t host;
 };
 
 #define EMULATOR_CAPTURES 8
@@ -105,6 +114,8 @@ struct adv_emulator {
 	uint64_t active_at; /* clock's time of the last frame, ns */
 	struct emulator_host *host;
 	struct adv_list tools;
+	struct adv_list placed; /* struct emulator_placed */
+	uint32_t placed_count;
 	uint32_t programs;		  /* connections */
 	uint32_t attached;		  /* those that send frames */
 	struct emulator_program *written; /* programs with new frames in their ring */
@@ -148,6 +159,17 @@ void adv_emulator_serve(struct adv_emulator *e, uint64_t wait);
 /* Answers the tool that ended the emulator. */
 void adv_emulator_answer_down(struct adv_emulator *e, int error);
 void adv_emulator_close(struct adv_emulator *e);
+
+/* Wakes the emulator when the process exits. 0 or errno. */
+int adv_emulator_watch_placed(struct adv_emulator *e, struct emulator_placed *p);
+
+/* ---- place.c ---- */
+
+/* Chooses the host for a process, by the name or pattern in m->text, and counts the process there.
+ * 0, and m->place is that of the host. Otherwise errno, with the reason in m->text. */
+int adv_emulator_place(struct adv_emulator *e, pid_t pid, struct adv_port_message *m);
+/* Forgets a process. */
+void adv_emulator_unplace(struct adv_emulator *e, struct emulator_placed *p);
 
 /* ---- cable.c ---- */
 

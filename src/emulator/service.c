@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The sockets of the emulator: programs attach to their host's port, and tools send requests. */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,13 +19,25 @@
 #define ANSWER_FDS 3
 
 /* The kinds of epoll_event.data.u64, in its low bits; 0: the address of a connection. */
-enum { SOURCE_CONNECTION, SOURCE_LISTENER, SOURCE_HOST_LISTENER, SOURCE_BELL, SOURCE_MASK = 7 };
+enum {
+	SOURCE_CONNECTION,
+	SOURCE_LISTENER,
+	SOURCE_HOST_LISTENER,
+	SOURCE_BELL,
+	SOURCE_PLACED, /* with the address of a struct emulator_placed */
+	SOURCE_MASK = 7
+};
 
 static int watch(struct adv_emulator *e, int fd, uint64_t data)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.u64 = data};
 
 	return epoll_ctl(e->epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? errno : 0;
+}
+
+int adv_emulator_watch_placed(struct adv_emulator *e, struct emulator_placed *p)
+{
+	return watch(e, p->pidfd, (uint64_t)(uintptr_t)p | SOURCE_PLACED);
 }
 
 /* ---- answers ---- */
@@ -63,44 +74,21 @@ static void serve_attach(struct adv_emulator *e, struct emulator_program *p,
 		adv_info("process %d is attached to host h%u", (int)p->pid, p->host);
 }
 
-/* Returns the host that a text names: "h3", "3", or its IPv4 address. UINT32_MAX: none. */
-static uint32_t host_named(const struct adv_emulator *e, const char *text)
-{
-	struct in_addr address;
-	unsigned long n;
-	char *end;
-
-	if (inet_pton(AF_INET, text, &address) == 1) {
-		n = (uint32_t)(ntohl(address.s_addr) - e->place.network);
-		return n < e->place.hosts ? (uint32_t)n : UINT32_MAX;
-	}
-	if (*text == 'h')
-		text++;
-	if (*text < '0' || *text > '9')
-		return UINT32_MAX;
-	n = strtoul(text, &end, 10);
-	return *end || n >= e->place.hosts ? UINT32_MAX : (uint32_t)n;
-}
-
 static void serve_enter(struct adv_emulator *e, struct emulator_program *p,
 			struct adv_port_message *m)
 {
-	uint32_t host = host_named(e, m->text);
+	const struct adv_network_host *host;
 	int fd[ANSWER_FDS];
 
-	if (host == UINT32_MAX) {
-		m->error = ENOENT;
-		snprintf(m->text, sizeof(m->text), "the fabric has hosts h0 to h%u",
-			 e->place.hosts - 1);
+	m->error = (uint32_t)adv_emulator_place(e, p->pid, m);
+	if (m->error) {
 		answer(p, m, NULL, 0);
 		return;
 	}
-	fd[0] = e->network.host[host].net;
-	fd[1] = e->network.host[host].uts;
+	host = &e->network.host[m->place.host];
+	fd[0] = host->net;
+	fd[1] = host->uts;
 	fd[2] = e->network.user;
-	m->error = 0;
-	m->place = e->place;
-	m->place.host = host;
 	answer(p, m, fd, e->network.user >= 0 ? 3 : 2);
 }
 
@@ -311,6 +299,10 @@ static void on_event(struct adv_emulator *e, const struct epoll_event *event)
 	case SOURCE_BELL:
 		adv_bell_still(e->host[host].bell);
 		break;
+	case SOURCE_PLACED:
+		adv_emulator_unplace(
+			e, (struct emulator_placed *)(uintptr_t)(data & ~(uint64_t)SOURCE_MASK));
+		break;
 	default:
 		on_connection(e, (struct emulator_program *)(uintptr_t)data);
 	}
@@ -328,6 +320,8 @@ void adv_emulator_serve(struct adv_emulator *e, uint64_t wait)
 
 void adv_emulator_close(struct adv_emulator *e)
 {
+	adv_list_for_each_safe(struct emulator_placed, placed, &e->placed, node)
+		adv_emulator_unplace(e, placed);
 	adv_list_for_each_safe(struct emulator_program, p, &e->tools, node)
 		adv_emulator_drop(e, p);
 	for (uint32_t i = 0; e->host && i < e->place.hosts; i++) {

@@ -53,6 +53,7 @@ static struct json_object *show_host(const struct adv_emulator *e, uint32_t host
 	put(o, "rx_bytes", c->rx_bytes);
 	put(o, "rx_pause", c->rx_pause);
 	put(o, "paused", adv_fabric_egress(f, host)->paused);
+	put(o, "placed", h->placed);
 	put(o, "program_tx_frames", x->tx_frames);
 	put(o, "program_rx_frames", x->rx_frames);
 	put(o, "tx_refused", x->tx_refused + h->tx_refused);

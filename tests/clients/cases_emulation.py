@@ -7,8 +7,9 @@ import pathlib
 import signal
 import time
 
-from cases_cm import perftest_pair
+from cases_cm import demand, perftest_pair
 from cases_fabric import DUMBBELL, Fabric, address, write_to
+from cases_mpi import AS_ROOT
 from harness import Failure, Skip, case, need_tool, process_name
 
 SWITCH = """
@@ -177,6 +178,70 @@ def traffic_class(lab):
                                                     before["switches"][1]["ports"][0]["sent"])]
         if sent[queue] < 20 * 65536 or sum(sent) - sent[queue] > 20 * 6553:
             raise Failure(f"{options}: bytes of the priorities {sent}")
+    fabric.down()
+
+
+# ---- patterns of hosts ----
+
+@case("fabric", "placed")
+def placed(lab):
+    """A pattern takes the next free host, also for programs that are started at the same time."""
+    fabric = Fabric(lab, DUMBBELL)
+
+    def start(pattern):
+        return lab.start([lab.adverb, "run", "--host", pattern, "--", "sh", "-c", "hostname; exec sleep 100"],
+                         adverb=False)
+
+    def host_of(process):
+        lab.wait_until(lambda: process.output().strip(), 20, "a host name")
+        return process.output().strip()
+    first = [start(pattern) for pattern in ("h*", "h[0-3]", "h*", "h?")]
+    hosts = [host_of(process) for process in first]
+    if sorted(hosts) != ["h0", "h1", "h2", "h3"]:
+        raise Failure(f"{hosts}")
+    # All are taken. One more gets the first, and then a host that is named is taken as well.
+    again = [host_of(start(pattern)) for pattern in ("h*", "h1", "h*")]
+    if again != ["h0", "h1", "h2"]:
+        raise Failure(f"{again}")
+    # A process that has exited leaves its host. Hosts 2 and 3 are at switch 1.
+    first[hosts.index("h3")].kill()
+    lab.wait_until(lambda: not fabric.state()["hosts"][3]["placed"], 10, "host 3 to be free")
+    again = [host_of(start("s1:*")) for _ in range(2)]
+    if again != ["h3", "h3"]:
+        raise Failure(f"{again}")
+    text = lab.run([lab.adverb, "run", "--host", "leaf*", "--", "true"], adverb=False, status=125)
+    if "no host matches: the fabric has hosts h0 to h3" not in text:
+        raise Failure(text)
+    # A process that enters a second host leaves the first one.
+    before = [host["placed"] for host in fabric.state()["hosts"]]
+    moved = lab.start([*fabric.on(2), lab.adverb, "run", "--host", "h3", "--", "sh", "-c", "hostname; exec sleep 100"],
+                      adverb=False)
+    host_of(moved)
+    after = [host["placed"] for host in fabric.state()["hosts"]]
+    if [b - a for a, b in zip(before, after)] != [0, 0, 0, 1]:
+        raise Failure(f"{before}, {after}")
+    for process in lab.processes:
+        process.kill()
+    lab.wait_until(lambda: not any(host["placed"] for host in fabric.state()["hosts"]), 10, "all hosts to be free")
+    fabric.down()
+
+
+@case("fabric-long", "mpi-placed", seconds=120)
+def mpi_placed(lab):
+    """mpirun starts the ranks itself, each on the next free host. mpirun counts as one program on its own host."""
+    fabric = Fabric(lab, DUMBBELL)
+    environment = {**AS_ROOT, "UCX_TLS": "rc_v,self", "UCX_NET_DEVICES": "adverb0:1",
+                   "PMIX_MCA_ptl_base_remote_connections": "1", "PMIX_MCA_ptl_base_if_include": "eth0"}
+    mpi = lab.start([need_tool("mpirun"), "-np", "4", "--oversubscribe", "--mca", "pml", "ucx",
+                     lab.adverb, "run", "--host", "h*", "--",
+                     "sh", "-c", "hostname; exec /usr/bin/python3 -m mpi4py.bench ringtest -n 10000 -l 20"],
+                    prefix=fabric.on(0), env=environment)
+    mpi.wait(100)
+    demand(mpi.output(), r"time for 20 loops = .* \(4 processes, 10000 bytes\)", 1)
+    for host in range(4):
+        demand(mpi.output(), rf"^h{host}$", 1)
+    if any(host["program_tx_frames"] < 20 for host in fabric.state()["hosts"]):
+        raise Failure(f"{fabric.state()['hosts']}")
     fabric.down()
 
 

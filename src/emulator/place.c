@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Names of hosts, and who is on them. A tool that enters a host becomes the program there: it keeps
+ * its process id over execve(2). A host is free if no such process runs. A pattern gets the host
+ * with the fewest of them, the first of several.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "emulator/emulator_internal.h"
+
+#define PLACED_MOST 8192
+#define HOST_NAME   32
+
+/* ---- names ---- */
+
+/* Returns the host that a text names: "h3", "3", or its IPv4 address. UINT32_MAX: none. */
+static uint32_t host_named(const struct adv_emulator *e, const char *text)
+{
+	struct in_addr address;
+	unsigned long n;
+	char *end;
+
+	if (inet_pton(AF_INET, text, &address) == 1) {
+		n = (uint32_t)(ntohl(address.s_addr) - e->place.network);
+		return n < e->place.hosts ? (uint32_t)n : UINT32_MAX;
+	}
+	if (*text == 'h')
+		text++;
+	if (*text < '0' || *text > '9')
+		return UINT32_MAX;
+	n = strtoul(text, &end, 10);
+	return *end || n >= e->place.hosts ? UINT32_MAX : (uint32_t)n;
+}
+
+/* True if a pattern matches the name of a host. */
+static bool matches_host(const char *pattern, uint32_t host)
+{
+	char name[HOST_NAME];
+
+	snprintf(name, sizeof(name), "h%u", host);
+	return fnmatch(pattern, name, 0) == 0;
+}
+
+/* Sets matched[host] for each host at a port of a switch, such as "s1:4", that a pattern matches.
+ */
+static void match_ports(const struct adv_topology *t, const char *pattern, bool *matched)
+{
+	char name[HOST_NAME];
+
+	for (uint32_t i = 0; i < t->links; i++)
+		for (unsigned k = 0; k < 2; k++) {
+			const struct adv_link_end *host = &t->link[i].end[k];
+			const struct adv_link_end *port = &t->link[i].end[1 - k];
+
+			if (host->node >= t->hosts || port->node < t->hosts)
+				continue;
+			snprintf(name, sizeof(name), "s%u:%u", port->node - t->hosts, port->port);
+			if (fnmatch(pattern, name, 0) == 0)
+				matched[host->node] = true;
+		}
+}
+
+/* Returns the host with the fewest placed processes that a pattern matches. UINT32_MAX: none. */
+static uint32_t least_placed(const struct adv_emulator *e, const char *pattern)
+{
+	bool matched[ADV_EMULATOR_HOSTS] = {false};
+	uint32_t best = UINT32_MAX;
+
+	match_ports(e->config.topology, pattern, matched);
+	for (uint32_t i = 0; i < e->place.hosts; i++) {
+		if (!matched[i] && !matches_host(pattern, i))
+			continue;
+		if (best == UINT32_MAX || e->host[i].placed < e->host[best].placed)
+			best = i;
+	}
+	return best;
+}
+
+/* ---- placed processes ---- */
+
+static bool has_exited(int pidfd)
+{
+	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+
+	return poll(&p, 1, 0) != 0;
+}
+
+static struct emulator_placed *placed_process(struct adv_emulator *e, pid_t pid)
+{
+	adv_list_for_each(struct emulator_placed, p, &e->placed, node)
+		if (p->pid == pid && !has_exited(p->pidfd))
+			return p;
+	return NULL;
+}
+
+static int new_placed(struct adv_emulator *e, pid_t pid, struct emulator_placed **placed)
+{
+	struct emulator_placed *p;
+	int error;
+
+	if (e->placed_count == PLACED_MOST)
+		return EUSERS;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return ENOMEM;
+	p->pid = pid;
+	p->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	error = p->pidfd < 0 ? errno : adv_emulator_watch_placed(e, p);
+	if (error) {
+		if (p->pidfd >= 0)
+			close(p->pidfd);
+		free(p);
+		return error;
+	}
+	adv_list_add_tail(&e->placed, &p->node);
+	e->placed_count++;
+	*placed = p;
+	return 0;
+}
+
+/* The process is on the host from now on, and on no other one. 0 or errno. */
+static int put_process(struct adv_emulator *e, pid_t pid, uint32_t host)
+{
+	struct emulator_placed *p = placed_process(e, pid);
+	int error = 0;
+
+	if (p)
+		e->host[p->host].placed--;
+	else
+		error = new_placed(e, pid, &p);
+	if (error)
+		return error;
+	p->host = host;
+	e->host[host].placed++;
+	return 0;
+}
+
+void adv_emulator_unplace(struct adv_emulator *e, struct emulator_placed *p)
+{
+	e->host[p->host].placed--;
+	e->placed_count--;
+	adv_list_del(&p->node);
+	close(p->pidfd);
+	free(p);
+}
+
+int adv_emulator_place(struct adv_emulator *e, pid_t pid, struct adv_port_message *m)
+{
+	bool pattern = strpbrk(m->text, "*?[:") != NULL;
+	uint32_t host = pattern ? least_placed(e, m->text) : host_named(e, m->text);
+	int error;
+
+	if (host == UINT32_MAX) {
+		snprintf(m->text, sizeof(m->text),
+			 pattern ? "no host matches: the fabric has hosts h0 to h%u"
+				 : "the fabric has hosts h0 to h%u",
+			 e->place.hosts - 1);
+		return ENOENT;
+	}
+	error = put_process(e, pid, host);
+	/* A process of another PID namespace has no number here. Named hosts need none. */
+	if (error && pattern) {
+		snprintf(m->text, sizeof(m->text), "process %d cannot be watched: %s", (int)pid,
+			 strerror(error));
+		return error;
+	}
+	m->place = e->place;
+	m->place.host = host;
+	return 0;
+}

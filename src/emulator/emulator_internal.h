@@ -160,15 +160,14 @@ void adv_emulator_serve(struct adv_emulator *e, uint64_t wait);
 void adv_emulator_answer_down(struct adv_emulator *e, int error);
 void adv_emulator_close(struct adv_emulator *e);
 
-/* Wakes the emulator when the process exits. 0 or errno. */
-int adv_emulator_watch_placed(struct adv_emulator *e, struct emulator_placed *p);
-
 /* ---- place.c ---- */
 
 /* Chooses the host for a process, by the name or pattern in m->text, and counts the process there.
- * 0, and m->place is that of the host. Otherwise errno, with the reason in m->text. */
-int adv_emulator_place(struct adv_emulator *e, pid_t pid, struct adv_port_message *m);
-/* Forgets a process. */
+ * 0, and m->place is that of the host. *placed: a new record, whose pidfd becomes readable when the
+ * process exits; NULL: there is none. Otherwise errno, with the reason in m->text. */
+int adv_emulator_place(struct adv_emulator *e, pid_t pid, struct adv_port_message *m,
+		       struct emulator_placed **placed);
+/* Forgets a process: it has exited, or its exit cannot be seen. */
 void adv_emulator_unplace(struct adv_emulator *e, struct emulator_placed *p);
 
 /* ---- cable.c ---- */

@@ -113,10 +113,8 @@ static int new_placed(struct adv_emulator *e, pid_t pid, struct emulator_placed 
 		return ENOMEM;
 	p->pid = pid;
 	p->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	error = p->pidfd < 0 ? errno : adv_emulator_watch_placed(e, p);
-	if (error) {
-		if (p->pidfd >= 0)
-			close(p->pidfd);
+	if (p->pidfd < 0) {
+		error = errno;
 		free(p);
 		return error;
 	}
@@ -126,8 +124,10 @@ static int new_placed(struct adv_emulator *e, pid_t pid, struct emulator_placed 
 	return 0;
 }
 
-/* The process is on the host from now on, and on no other one. 0 or errno. */
-static int put_process(struct adv_emulator *e, pid_t pid, uint32_t host)
+/* The process is on the host from now on, and on no other one. *fresh: its record, if that is new.
+ * 0 or errno. */
+static int put_process(struct adv_emulator *e, pid_t pid, uint32_t host,
+		       struct emulator_placed **fresh)
 {
 	struct emulator_placed *p = placed_process(e, pid);
 	int error = 0;
@@ -135,9 +135,10 @@ static int put_process(struct adv_emulator *e, pid_t pid, uint32_t host)
 	if (p)
 		e->host[p->host].placed--;
 	else
-		error = new_placed(e, pid, &p);
+		error = new_placed(e, pid, fresh);
 	if (error)
 		return error;
+	p = p ? p : *fresh;
 	p->host = host;
 	e->host[host].placed++;
 	return 0;
@@ -152,12 +153,14 @@ void adv_emulator_unplace(struct adv_emulator *e, struct emulator_placed *p)
 	free(p);
 }
 
-int adv_emulator_place(struct adv_emulator *e, pid_t pid, struct adv_port_message *m)
+int adv_emulator_place(struct adv_emulator *e, pid_t pid, struct adv_port_message *m,
+		       struct emulator_placed **placed)
 {
 	bool pattern = strpbrk(m->text, "*?[:") != NULL;
 	uint32_t host = pattern ? least_placed(e, m->text) : host_named(e, m->text);
 	int error;
 
+	*placed = NULL;
 	if (host == UINT32_MAX) {
 		snprintf(m->text, sizeof(m->text),
 			 pattern ? "no host matches: the fabric has hosts h0 to h%u"
@@ -165,7 +168,7 @@ int adv_emulator_place(struct adv_emulator *e, pid_t pid, struct adv_port_messag
 			 e->place.hosts - 1);
 		return ENOENT;
 	}
-	error = put_process(e, pid, host);
+	error = put_process(e, pid, host, placed);
 	/* A process of another PID namespace has no number here. Named hosts need none. */
 	if (error && pattern) {
 		snprintf(m->text, sizeof(m->text), "process %d cannot be watched: %s", (int)pid,

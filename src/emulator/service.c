@@ -35,11 +35,6 @@ static int watch(struct adv_emulator *e, int fd, uint64_t data)
 	return epoll_ctl(e->epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? errno : 0;
 }
 
-int adv_emulator_watch_placed(struct adv_emulator *e, struct emulator_placed *p)
-{
-	return watch(e, p->pidfd, (uint64_t)(uintptr_t)p | SOURCE_PLACED);
-}
-
 /* ---- answers ---- */
 
 static void answer(struct emulator_program *p, struct adv_port_message *m, const int *fd,
@@ -78,9 +73,12 @@ static void serve_enter(struct adv_emulator *e, struct emulator_program *p,
 			struct adv_port_message *m)
 {
 	const struct adv_network_host *host;
+	struct emulator_placed *placed;
 	int fd[ANSWER_FDS];
 
-	m->error = (uint32_t)adv_emulator_place(e, p->pid, m);
+	m->error = (uint32_t)adv_emulator_place(e, p->pid, m, &placed);
+	if (placed && watch(e, placed->pidfd, (uint64_t)(uintptr_t)placed | SOURCE_PLACED))
+		adv_emulator_unplace(e, placed);
 	if (m->error) {
 		answer(p, m, NULL, 0);
 		return;

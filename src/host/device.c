@@ -74,9 +74,16 @@ static void report_rest(struct adv_device *d, uint64_t deadline, bool acks_wait)
 	adv_device_perform(d, adv_progress_call_ends(&d->progress, &rest));
 }
 
+/* Returns the earliest deadline worth waking a sleeping thread for: like adv_device_deadline(), but
+ * without delayed ACKs. */
+static inline uint64_t firm_deadline(const struct adv_device *d)
+{
+	return adv_device_or_link_deadline(d, adv_engine_firm_deadline(d->engine));
+}
+
 static void end_call(struct adv_device *d)
 {
-	uint64_t deadline = adv_device_firm_deadline(d);
+	uint64_t deadline = firm_deadline(d);
 	bool acks_wait = adv_engine_acks_wait(d->engine);
 
 	if (d->cut || d->link_full || !adv_progress_is_covered(&d->progress, deadline, acks_wait))

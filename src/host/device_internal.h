@@ -255,8 +255,7 @@ int adv_device_watch(struct adv_device *d, int op, int fd, uint32_t events,
 /* As adv_device_watch(), for the UDP socket. armed: its packets wake the thread. */
 int adv_device_watch_receive(struct adv_device *d, int op, bool armed);
 
-/* Returns the time of the device's clock, ns: that of all engines and of `progress`. It is
- * adv_clock_ns(), except on an emulated host (adv_port_now()). */
+/* Returns the time of all engines and of `progress`, ns. On an emulated host it may stand still. */
 static inline uint64_t adv_device_clock(const struct adv_device *d)
 {
 	uint64_t now = adv_clock_ns();
@@ -264,34 +263,12 @@ static inline uint64_t adv_device_clock(const struct adv_device *d)
 	return d->port ? adv_port_now(d->port, now) : now;
 }
 
-/* device_port.c. Returns the time, adv_clock_ns(), at which the device's clock will probably have
- * the time `at`; ADV_NEVER for ADV_NEVER. */
-uint64_t adv_device_time_of_clock(const struct adv_device *d, uint64_t at);
-/* The same the other way round. */
-uint64_t adv_device_time_at_clock(const struct adv_device *d, uint64_t clock);
+/* device_port.c. Returns that of the link, or `engine` if that is earlier. */
+uint64_t adv_device_earlier_deadline(const struct adv_device *d, uint64_t engine);
 
 static inline uint64_t adv_device_or_link_deadline(const struct adv_device *d, uint64_t engine)
 {
-	uint64_t link = d->link->deadline;
-
-	if (!link)
-		return engine;
-	link = adv_device_time_at_clock(d, link);
-	return link < engine ? link : engine;
-}
-
-/* With the lock held: returns the earliest time at which adv_device_progress() has to run timers;
- * ADV_NEVER: no timer is set. */
-static inline uint64_t adv_device_deadline(const struct adv_device *d)
-{
-	return adv_device_or_link_deadline(d, adv_engine_deadline(d->engine));
-}
-
-/* With the lock held: returns the earliest deadline worth waking a sleeping thread for: like
- * adv_device_deadline(), but without delayed ACKs. */
-static inline uint64_t adv_device_firm_deadline(const struct adv_device *d)
-{
-	return adv_device_or_link_deadline(d, adv_engine_firm_deadline(d->engine));
+	return d->link->deadline ? adv_device_earlier_deadline(d, engine) : engine;
 }
 
 /*

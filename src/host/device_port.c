@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "host/device_clock.h"
 #include "wire/slot.h"
 
 int adv_device_port_start(struct adv_device *d, char *why, size_t why_len)
@@ -51,15 +52,16 @@ uint64_t adv_device_time_of_clock(const struct adv_device *d, uint64_t at)
 	return at > now ? clock + (at - now) : clock;
 }
 
-uint64_t adv_device_time_at_clock(const struct adv_device *d, uint64_t at)
+uint64_t adv_device_earlier_deadline(const struct adv_device *d, uint64_t engine)
 {
-	uint64_t clock, now;
+	uint64_t at = d->link->deadline, clock;
 
-	if (!d->port || at == ADV_NEVER)
-		return at;
-	clock = adv_clock_ns();
-	now = adv_port_now(d->port, clock);
-	return at > clock ? now + (at - clock) : now;
+	/* A fault link has the clock of the machine. */
+	if (d->port) {
+		clock = adv_clock_ns();
+		at = adv_port_now(d->port, clock) + (at > clock ? at - clock : 0);
+	}
+	return at < engine ? at : engine;
 }
 
 uint32_t adv_device_line_rate(const struct adv_device *d, const struct adv_gid_table *t)

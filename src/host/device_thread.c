@@ -4,7 +4,7 @@
  * decides when it does so. This file reports the thread's wake-ups to progress.c, sleeps in epoll,
  * and makes progress.
  */
-#include "host/device_internal.h"
+#include "host/device_clock.h"
 
 #include <errno.h>
 #include <sys/eventfd.h>

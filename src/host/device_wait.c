@@ -11,7 +11,7 @@
  * - `waiting.fd`: other threads signal it if the receiving thread must make progress or run timers
  *   earlier.
  */
-#include "host/device_internal.h"
+#include "host/device_clock.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -107,7 +107,7 @@ static __attribute__((noinline)) int poll_idle(struct adv_device *d, struct adv_
 	struct poll p = {{d, cq, (unsigned)n}, wc, adv_ticks()};
 	unsigned packets;
 
-	d->now = adv_device_clock(d);
+	d->now = adv_clock_ns(); /* the device has no port of a fabric */
 	adv_progress_poll_begins(&d->progress, d->now);
 	packets = adv_device_receive_packets(d, &p.receiving);
 	if (packets)
@@ -131,7 +131,7 @@ static __attribute__((noinline)) int poll_busy(struct adv_device *d, struct adv_
 		return finish_poll(&p, packets);
 	/* If nothing was received and nothing is to be done, the CQ is as empty as before. */
 	if (!adv_device_is_quiet(d) || !adv_device_is_settled(d) || p.receiving.cq->overrun ||
-	    adv_progress_is_crowded(&d->progress, d->now))
+	    d->port || adv_progress_is_crowded(&d->progress, d->now))
 		return finish_vain_poll(&p);
 	(void)adv_progress_poll_ends(&d->progress, d->now, 0);
 	adv_idle_begin(&d->idle, &d->lock, &d->progress, next_timer(d));

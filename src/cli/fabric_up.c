@@ -186,12 +186,13 @@ static void take_sample(void *user)
 	adv_report_sample(p->sim->report, p->sim);
 }
 
-static bool write_page(void *user, int fd)
+static bool write_page(void *user, int fd, const struct adv_emulator_flow *flow, uint32_t count)
 {
 	struct page *p = user;
 	struct stat st;
 	off_t at = 0;
 
+	adv_report_set_programs(p->sim->report, flow, count);
 	if (!adv_report_close(p->sim->report, p->sim) || fstat(p->file, &st) < 0)
 		return false;
 	while (at < st.st_size)

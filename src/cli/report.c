@@ -13,6 +13,8 @@ struct adv_report {
 	FILE *out;
 	const char *path; /* owned by the caller */
 	struct adv_record *record;
+	const struct adv_emulator_flow *flow; /* of programs */
+	uint32_t flows;
 };
 
 static void report_error(const char *path, int err)
@@ -51,9 +53,16 @@ void adv_report_sample(struct adv_report *r, const struct adv_sim *sim)
 	adv_record_sample(r->record, sim);
 }
 
+void adv_report_set_programs(struct adv_report *r, const struct adv_emulator_flow *flow,
+			     uint32_t count)
+{
+	r->flow = flow;
+	r->flows = count;
+}
+
 bool adv_report_close(struct adv_report *r, const struct adv_sim *sim)
 {
-	struct adv_report_part all = {r->out, sim, r->record};
+	struct adv_report_part all = {r->out, sim, r->record, r->flow, r->flows};
 	int err = 0;
 
 	adv_record_finish(r->record, sim);

@@ -14,6 +14,7 @@
 #define ADV_CLI_REPORT_H
 
 #include "cli/sim_run.h"
+#include "emulator/emulator.h"
 
 struct adv_report;
 
@@ -23,6 +24,10 @@ struct adv_report *adv_report_open(const struct adv_sim *sim, const char *path);
 uint64_t adv_report_next(const struct adv_report *r);
 /* Takes a sample. Call it at the time that adv_report_next() has returned. */
 void adv_report_sample(struct adv_report *r, const struct adv_sim *sim);
+/* Sets the flows of programs for the page, as adv_report_programs() takes them. They must exist
+ * until the page is written. */
+void adv_report_set_programs(struct adv_report *r, const struct adv_emulator_flow *flow,
+			     uint32_t count);
 /* Writes the page and closes the file. If the file cannot be written or there is no memory, prints
  * an error and returns false. */
 bool adv_report_close(struct adv_report *r, const struct adv_sim *sim);

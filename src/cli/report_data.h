@@ -4,12 +4,15 @@
 
 #include "cli/json.h"
 #include "cli/report_record.h"
+#include "emulator/emulator.h"
 
 /* The input of a report's page. */
 struct adv_report_part {
 	FILE *out;
 	const struct adv_sim *sim;
 	const struct adv_record *record;
+	const struct adv_emulator_flow *programs; /* flows of programs, see adv_report_programs() */
+	uint32_t program_flows;
 };
 
 /* Returns the data that the page's script draws. All numbers are integers, so the data of a run do

@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "base/version.h"
 #include "cli/report_bottleneck.h"
+#include "cli/report_programs.h"
 #include "cli/report_why.h"
 #include "fabric/calendar.h"
 
@@ -200,6 +201,12 @@ static bool write_summary(const struct adv_report_part *p)
 	return true;
 }
 
+static bool write_programs(const struct adv_report_part *p)
+{
+	adv_report_programs(p->out, p->programs, p->program_flows);
+	return true;
+}
+
 static bool write_data(const struct adv_report_part *p)
 {
 	struct json_object *data = adv_report_data(p);
@@ -215,7 +222,8 @@ static const struct part {
 } parts[] = {
 	{"{{title}}", write_title},	  {"{{summary}}", write_summary},
 	{"{{findings}}", write_findings}, {"{{figures}}", write_figures},
-	{"{{flows}}", write_flows},	  {"{{data}}", write_data},
+	{"{{flows}}", write_flows},	  {"{{programs}}", write_programs},
+	{"{{data}}", write_data},
 };
 
 static const struct part *part_at(const char *text)

@@ -83,6 +83,8 @@ static int set_up(struct adv_emulator *e, char why[ADV_EMULATOR_WHY])
 	if (!error)
 		error = adv_emulator_listen(e, why);
 	if (!error)
+		error = adv_emulator_flows_open(&e->flows);
+	if (!error)
 		start_lldp(e);
 	return error;
 }
@@ -128,6 +130,7 @@ void adv_emulator_destroy(struct adv_emulator *e)
 		return;
 	adv_emulator_close(e);
 	adv_emulator_time_close(&e->time);
+	adv_emulator_flows_close(&e->flows);
 	adv_lldp_close(&e->lldp);
 	adv_emulator_free_frames(e);
 	adv_network_close(&e->network);
@@ -191,11 +194,20 @@ static void rest(struct adv_emulator *e, uint64_t now)
 /* Writes the report if a tool has requested it. 0 or errno. */
 static int write_report(struct adv_emulator *e)
 {
+	struct adv_emulator_flow *flow;
+	uint32_t count;
+	bool good;
+
 	if (e->report_fd < 0)
 		return 0;
 	if (!e->config.report)
 		return EOPNOTSUPP;
-	return e->config.report(e->config.user, e->report_fd) ? 0 : EIO;
+	flow = adv_emulator_flows(&e->flows, &count);
+	if (!flow)
+		return ENOMEM;
+	good = e->config.report(e->config.user, e->report_fd, flow, count);
+	free(flow);
+	return good ? 0 : EIO;
 }
 
 int adv_emulator_run(struct adv_emulator *e)

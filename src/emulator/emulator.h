@@ -24,6 +24,24 @@
 #define ADV_EMULATOR_WHY   512
 #define ADV_EMULATOR_HOSTS 1024 /* at most */
 
+/* At most so many flows of programs are counted one by one. */
+#define ADV_EMULATOR_FLOWS 4096
+
+/* The frames of programs from a host to a queue pair of another one. Bytes are those from the BTH
+ * to the end of the padding. */
+struct adv_emulator_flow {
+	uint32_t from; /* host; UINT32_MAX: all flows without an entry of their own */
+	uint32_t to;   /* host */
+	uint32_t qpn;  /* the destination QP */
+	uint64_t sent; /* frames that entered the NIC */
+	uint64_t sent_bytes;
+	uint64_t received; /* frames that arrived at the host */
+	uint64_t received_bytes;
+	uint64_t marked; /* received ones with an ECN mark */
+	uint64_t first;	 /* virtual time at which the first frame was sent, ps */
+	uint64_t last;	 /* virtual time of the last arrival, ps */
+};
+
 struct adv_emulator_config {
 	struct adv_fabric *fabric; /* not run yet; the caller keeps it */
 	const struct adv_topology *topology;
@@ -39,8 +57,9 @@ struct adv_emulator_config {
 	 * samples. NULL: none. */
 	uint64_t (*next)(void *user);
 	void (*sample)(void *user);
-	/* Writes the report to the descriptor, on ADV_PORT_DOWN. NULL: there is none. */
-	bool (*report)(void *user, int fd);
+	/* Writes the report to the descriptor, on ADV_PORT_DOWN. Of adv_emulator_flows(): flow and
+	 * count. NULL: there is none. */
+	bool (*report)(void *user, int fd, const struct adv_emulator_flow *flow, uint32_t count);
 	void *user;
 };
 

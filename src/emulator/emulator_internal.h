@@ -4,6 +4,7 @@
 #define ADV_EMULATOR_EMULATOR_INTERNAL_H
 
 #include "base/list.h"
+#include "base/table.h"
 #include "emulator/emulator.h"
 #include "emulator/lldp.h"
 #include "emulator/network.h"
@@ -78,6 +79,17 @@ struct emulator_placed {
 	uint32_t host;
 };
 
+struct emulator_flow;
+
+/* The flows of programs. */
+struct emulator_flows {
+	uint64_t key[2]; /* of the hashes: programs choose the queue pairs */
+	struct adv_table table;
+	struct emulator_flow *flow; /* ADV_EMULATOR_FLOWS entries; NULL: flows are not counted */
+	uint32_t count;
+	struct adv_emulator_flow others;
+};
+
 #define EMULATOR_CAPTURES 8
 
 /* A capture at one end of a cable. */
@@ -105,6 +117,7 @@ struct adv_emulator {
 	struct adv_network network;
 	struct emulator_time time;
 	struct adv_lldp lldp;
+	struct emulator_flows flows;
 	int epoll;
 	int listener; /* in the namespace in which the emulator was started */
 	bool down;
@@ -193,6 +206,21 @@ void adv_emulator_end_captures(struct adv_emulator *e, const struct emulator_pro
 /* See adv_fabric_external_ops. */
 void adv_emulator_seen(void *user, uint32_t link, unsigned end, bool out,
 		       const struct adv_packet *p);
+
+/* ---- flows.c ---- */
+
+/* Allocates the table. 0 or errno; *s must be closed in both cases. */
+int adv_emulator_flows_open(struct emulator_flows *s);
+void adv_emulator_flows_close(struct emulator_flows *s);
+/* Counts a frame that host `from` sends at virtual time `now`, ps. */
+void adv_emulator_count_sent(struct emulator_flows *s, uint32_t from,
+			     const struct adv_fabric_frame *frame, uint64_t now);
+/* Counts a frame that has arrived at host `to`. */
+void adv_emulator_count_received(struct emulator_flows *s, uint32_t to,
+				 const struct adv_fabric_frame *frame, uint64_t now);
+/* Returns all flows, those with the most bytes first, that of the others last. The caller frees
+ * them. NULL: no memory. */
+struct adv_emulator_flow *adv_emulator_flows(const struct emulator_flows *s, uint32_t *count);
 
 /* ---- time.c ---- */
 

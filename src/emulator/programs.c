@@ -187,6 +187,7 @@ static bool pull_frame(void *user, uint32_t host, uint8_t wanted, struct adv_fab
 		adv_list_add_tail(&h->programs, &p->node);
 		*frame = f->frame;
 		e->lent = f;
+		adv_emulator_count_sent(&e->flows, host, frame, adv_fabric_now(e->config.fabric));
 		return true;
 	}
 	return false;
@@ -218,6 +219,7 @@ static void deliver_frame(void *user, uint32_t host, const struct adv_fabric_fra
 				    .payload_len = (uint32_t)iov.iov_len,
 				    .ecn = (enum adv_ecn)(frame->tclass & ADV_ECN_MASK)};
 
+	adv_emulator_count_received(&e->flows, host, frame, adv_fabric_now(e->config.fabric));
 	if (!p) {
 		h->rx_unclaimed++;
 		return;

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import signal
 import time
 
@@ -45,13 +46,20 @@ class Fabric:
         return json.loads(self.lab.run([self.lab.adverb, "fabric", "status", "--json"], adverb=False))
 
     def down(self):
-        """Ends the emulator and checks that it has exited."""
+        """Ends the emulator and checks that it has exited. Returns the report's page."""
         pid = self.state()["pid"]
         page = self.lab.dir / "page.html"
         self.lab.run([self.lab.adverb, "fabric", "down", "--report", page], adverb=False)
         if "</html>" not in page.read_text():
             raise Failure("the report is not complete")
         self.lab.wait_until(lambda: not process_name(pid), 10, "the emulator's exit")
+        return page.read_text()
+
+
+def program_flows(page):
+    """Returns the flows of programs in a report's page: frames sent, bytes, frames arrived, marks, and times."""
+    return {name: [int(value) for value in re.findall(r'data-value="(\d+)"', row)]
+            for name, row in re.findall(r'<tr data-program="([^"]*)">(.*)</tr>', page)}
 
 
 def address(host):
@@ -73,7 +81,13 @@ def perftest(lab):
             raise Failure(f"h{host}: {state['hosts'][host]}")
     if state["hosts"][1]["rx_frames"] or any(s["dropped"] for s in state["switches"]):
         raise Failure(f"{state}")
-    fabric.down()
+    flows = program_flows(fabric.down())
+    # ib_write_bw writes to host 0, and ib_read_bw reads from there.
+    for ends in ("h2 h0", "h0 h2"):
+        sent, bytes_, arrived = (sum(flow[i] for name, flow in flows.items() if name.startswith(ends)) for i in range(3))
+        host = state["hosts"][int(ends[1])]
+        if bytes_ < 6.5e6 or sent != arrived or sent != host["program_tx_frames"]:
+            raise Failure(f"{ends}: {sent} frames, {bytes_} bytes, {arrived} arrived; {host}")
 
 
 @case("fabric", "connection-manager")

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* An emulator without namespaces and clock, with a program on each of two hosts: h0 at port 0 of
+ * switch 0, h1 at port 0 of switch 1, and a trunk between their ports 1. */
+#ifndef ADV_TESTS_EMULATOR_WORLD_H
+#define ADV_TESTS_EMULATOR_WORLD_H
+
+#include "emulator/emulator_internal.h"
+
+#define WORLD_HOSTS	  2
+#define WORLD_QPN(prefix) ((uint32_t)(prefix) << ADV_PREFIX_SHIFT)
+#define WORLD_PREFIX	  2u /* each program owns its queue pairs */
+#define WORLD_PS_PER_BYTE 80u
+
+struct world_program {
+	struct emulator_program *p;
+	struct adv_ring_writer writer;
+	struct adv_ring_reader reader;
+	uint32_t received;
+};
+
+struct world {
+	struct adv_topology topology;
+	struct adv_emulator emulator;
+	struct world_program program[WORLD_HOSTS];
+};
+
+/* cmocka set-up and teardown: *state is a struct world. */
+int world_open(void **state);
+int world_close(void **state);
+
+struct world_frame {
+	uint32_t from; /* host; the frame goes to the other one */
+	uint32_t qpn;  /* destination */
+	uint8_t tclass;
+	uint32_t payload; /* bytes behind the BTH; byte i is i */
+};
+
+/* The program of a host writes a frame into its ring. */
+void world_send(struct world *w, const struct world_frame *f);
+/* Runs the fabric for some virtual time, ps; the programs receive. */
+void world_run(struct world *w, uint64_t time);
+
+#endif

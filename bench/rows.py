@@ -66,6 +66,7 @@ GROUPS = {
     ],
     "iwarp": [
         Row("iwarp-write-1m", "iwarp-write-1m", AT_LEAST, 0.9, "iperf3"),
+        Row("iwarp-crc-write-1m", "iwarp-crc-write-1m", AT_LEAST, 0.75, "iperf3"),
         Row("iwarp-send-latency", "iwarp-send-latency", AT_MOST, 1.3, "tcp-pingpong"),
     ],
     "stream": [

@@ -213,7 +213,7 @@ def floor(name, unit, scale, key, *command):
 
 
 def perftest(name, unit, link, column, scale, *command):
-    where = {"shm": ", shared memory", "iwarp": ", iWARP"}.get(link, "")
+    where = {"shm": ", shared memory", "iwarp": ", iWARP", "iwarp-crc": ", iWARP with CRCs"}.get(link, "")
     source(name, unit, " ".join(command) + where)(
         lambda b: b.perftest(column, link, *command) * scale)
 
@@ -290,6 +290,7 @@ perftest("shm-send-latency-events-short", "us", "shm", LATENCY, 1, "ib_send_lat"
 perftest("shm-write-64k-short", "Gb/s", "shm", BANDWIDTH, 1, "ib_write_bw", "-s", "65536", "-n", "1000",
          "--report_gbits")
 perftest("iwarp-write-1m", "Gb/s", "iwarp", BANDWIDTH, 1, *WRITE_1M, "-R")
+perftest("iwarp-crc-write-1m", "Gb/s", "iwarp-crc", BANDWIDTH, 1, *WRITE_1M, "-R")
 perftest("iwarp-send-latency", "us", "iwarp", LATENCY, 1, *SEND_LATENCY, "-R")
 for pairs in ("2", "8"):
     perftest(f"write-rate-{pairs}", "kmsg/s", "udp", RATE, 1e3, "ib_write_bw", "-s", "8", "-n", "100000", "-q", pairs)

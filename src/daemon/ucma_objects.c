@@ -4,6 +4,7 @@
 
 #include "daemon/ucma.h"
 #include "daemon/ucma_address.h"
+#include "daemon/ucma_stream.h"
 #include "host/resource_exchange.h"
 
 _Static_assert(sizeof(union adv_ucma_sockaddr) == ADV_RESOURCE_SOCKADDR, "room for an address");
@@ -15,7 +16,7 @@ struct asker {
 
 /* Returns the id's state as a number of the kernel (enum rdma_cm_state in
  * include/rdma/rdma_cm.h). */
-static uint8_t state_of(const struct adv_ucma_id *id)
+static uint8_t state_of(const struct adv_ucma_id *id, bool has_peer)
 {
 	enum {
 		IDLE,
@@ -39,7 +40,7 @@ static uint8_t state_of(const struct adv_ucma_id *id)
 		[ADV_UCMA_LISTEN] = LISTEN,
 	};
 
-	if (id->state == ADV_UCMA_CONNECT && !adv_cm_id_busy(id->cm))
+	if (id->state == ADV_UCMA_CONNECT && !has_peer)
 		return DISCONNECT;
 	return states[id->state];
 }
@@ -47,14 +48,16 @@ static uint8_t state_of(const struct adv_ucma_id *id)
 static void describe_id(const struct adv_ucma_id *id, struct adv_object *out)
 {
 	union adv_ucma_sockaddr address;
+	uint32_t qpn = adv_cm_id_qpn(id->cm);
+	bool has_peer = id->stream ? adv_ucma_stream_has_peer(id, &qpn) : adv_cm_id_busy(id->cm);
 
 	out->number = id->number;
 	out->pid = (uint32_t)id->channel->client->session.peer.pid;
-	out->state = state_of(id);
+	out->state = state_of(id, has_peer);
 	out->type = (uint8_t)adv_cm_id_qp_type(id->cm);
 	out->port = id->ifindex ? 1 : 0;
 	out->cm_id.port_space = adv_cm_id_port_space(id->cm);
-	out->cm_id.qpn = adv_cm_id_qpn(id->cm);
+	out->cm_id.qpn = qpn;
 	adv_ucma_to_sockaddr(adv_cm_id_local(id->cm), &address);
 	memcpy(out->cm_id.local, &address, sizeof(address));
 	adv_ucma_to_sockaddr(adv_cm_id_remote(id->cm), &address);

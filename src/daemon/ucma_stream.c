@@ -50,6 +50,7 @@ struct adv_ucma_stream {
 	int fd; /* -1: none */
 	uint64_t due_ms;
 	unsigned backlog;
+	uint32_t qpn; /* of the program's queue pair; 0: not known */
 	bool tos_set;
 	uint8_t tos;
 	struct adv_mpa_wish wish;
@@ -251,9 +252,10 @@ static void on_reply(struct adv_ucma_stream *s)
 		       status == ADV_MPA_OK ? &f : NULL);
 }
 
-/* Adds to the wish of the id what the program wants of this connection. */
-static void complete_wish(struct adv_ucma_stream *s, const struct adv_cm_conn_param *param)
+/* Takes what the program wants of this connection. */
+static void take_param(struct adv_ucma_stream *s, const struct adv_cm_conn_param *param)
 {
+	s->qpn = param->qp_num;
 	s->wish.peer_to_peer = true;
 	s->wish.ird = param->responder_resources;
 	s->wish.ord = param->initiator_depth;
@@ -267,7 +269,7 @@ int adv_ucma_stream_connect(struct adv_ucma_id *id, const struct adv_cm_conn_par
 
 	if (s->state != STREAM_NEW || s->fd < 0)
 		return EINVAL;
-	complete_wish(s, param);
+	take_param(s, param);
 	/* The private data is copied: its frame is sent later. */
 	memcpy(s->received.bytes, param->private_data, param->private_data_len);
 	apply_tos(s);
@@ -445,7 +447,7 @@ int adv_ucma_stream_accept(struct adv_ucma_id *id, const struct adv_cm_conn_para
 		return ECONNABORTED;
 	if (s->state != STREAM_REQUEST_RECEIVED)
 		return EINVAL;
-	complete_wish(s, param);
+	take_param(s, param);
 	adv_mpa_answer(&s->wish, &s->request, param->private_data, param->private_data_len, &reply,
 		       &s->config);
 	error = adv_mpa_send(s->fd, &reply);
@@ -484,6 +486,12 @@ int adv_ucma_stream_disconnect(struct adv_ucma_id *id)
 	else if (s->state != STREAM_ENDING && s->state != STREAM_ENDED)
 		return EINVAL;
 	return 0;
+}
+
+bool adv_ucma_stream_has_peer(const struct adv_ucma_id *id, uint32_t *qpn)
+{
+	*qpn = id->stream->qpn;
+	return id->stream->state > STREAM_LISTENING && id->stream->state < STREAM_ENDING;
 }
 
 int adv_ucma_stream_qp_attr(const struct adv_ucma_id *id, enum ibv_qp_state state,

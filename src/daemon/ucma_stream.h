@@ -55,6 +55,9 @@ int adv_ucma_stream_reject(struct adv_ucma_id *id, const uint8_t *private_data, 
 int adv_ucma_stream_establish(struct adv_ucma_id *id, int *fd, struct adv_ucma_agreement *out);
 /* Ends the connection: the event DISCONNECTED follows when the peer has ended it, too. */
 int adv_ucma_stream_disconnect(struct adv_ucma_id *id);
+/* True if the id has a connection, or begins one. Sets *qpn to the number of the queue pair that
+ * the program has named in its request or its accept; 0: neither has happened. */
+bool adv_ucma_stream_has_peer(const struct adv_ucma_id *id, uint32_t *qpn);
 /* As adv_cm_qp_attr(). */
 int adv_ucma_stream_qp_attr(const struct adv_ucma_id *id, enum ibv_qp_state state,
 			    struct ibv_qp_attr *attr, int *mask);

@@ -2,40 +2,84 @@
 """Cases of other groups whose programs connect RC queue pairs by librdmacm: the same, on iWARP devices."""
 
 import cases_cm
+import cases_connections  # noqa: F401
+import cases_mpi
 import cases_netns
 import cases_nfs  # noqa: F401
 import cases_nvme
-import cases_rsocket  # noqa: F401
+import cases_operator  # noqa: F401
+import cases_rsocket
+import cases_smb  # noqa: F401
 import reports
 from cases_iwarp import IWARP, iwarp_pair
 from harness import CASES, Failure, case
 
 # Not among them: what needs UD (udaddy, mckey, udpong), XRC, atomics, immediate data, the packets of RoCE, or no TCP;
-# nfs/timeout: replies complete when the kernel has taken them, so a client that takes none is noticed later.
+# rsocket/preload-iperf3-fork: librspreload listens with TCP and RDMA at the same port;
+# nfs/timeout, nfs/hostile, smb/timeout: replies complete when the kernel has taken them, so a client that takes none is
+# noticed later; programs that do without iWARP: UCX, and pyverbs' tests of librdmacm.
 TRIES = 4
 SAME = [
-    "cm/rping-persistent",
+    "cm/rping-persistent", "cm/ucmatose", "cm-netns/cmtime", "cm-others/fio",
+    "connections/at-once", "connections/between-hosts", "connections/clients-killed", "connections/daemon-killed",
+    "connections/server-killed", "connections/worker-killed",
     "nfs/chunks", "nfs/idle", "nfs/reverse",
     "nvme/add-remove", "nvme/config", "nvme/ipv4", "nvme/reconnect",
+    "operator/res-connections",
     "rsocket/rcopy", "rsocket/refused",
     "rsocket/riostream-async", "rsocket/riostream-blocking", "rsocket/riostream-latency",
-    "rsocket/riostream-nonblocking", "rsocket/rstream-async", "rsocket/rstream-async-blocking",
-    "rsocket/rstream-blocking", "rsocket/rstream-ipv6", "rsocket/rstream-latency", "rsocket/rstream-no-inline",
-    "rsocket/rstream-nonblocking", "rsocket/rstream-small-buffers",
+    "rsocket/riostream-nonblocking", "rsocket/rstream-async", "rsocket/rstream-async-blocking", "rsocket/rstream-bind",
+    "rsocket/rstream-blocking", "rsocket/rstream-fork", "rsocket/rstream-ipv6", "rsocket/rstream-keepalive",
+    "rsocket/rstream-latency", "rsocket/rstream-no-inline", "rsocket/rstream-nonblocking", "rsocket/rstream-resolve",
+    "rsocket/rstream-small-buffers", "rsocket/rstream-sockets",
+    "smb/messages",
+]
+LONG = [
+    "cm-netns/mtu-1500-to-9000", "cm-netns/mtu-9000-to-1500", "connections/cycles", "nfs-long/memory-held",
+    "nvme-long/copy", "nvme-long/ipv6", "nvme-long/killed-host", "nvme-long/killed-target", "nvme-long/refused",
+    "smb/idle", "smb/reverse", "smb/tiny",
 ]
 
 
-def register(name):
+def register(group, name):
     function, seconds = CASES[name]
 
-    @case("iwarp-programs", name.replace("/", "-"), seconds)
+    @case(group, name.replace("/", "-"), seconds)
     def run(lab):
         lab.everywhere = IWARP
         function(lab)
 
 
 for one in SAME:
-    register(one)
+    register("iwarp-programs", one)
+for one in LONG:
+    register("iwarp-programs-long", one)
+
+
+@case("iwarp-programs", "qperf")
+def qperf(lab):
+    """Its rc_rdma_write_bw needs immediate data."""
+    lab.everywhere = IWARP
+    cases_cm.run_qperf(lab, "rc_rdma_read_bw", "rc_rdma_read_lat", "rc_bi_bw", "rc_lat")
+
+
+@case("iwarp-programs", "mpi-libfabric")
+def mpi(lab):
+    """libfabric has no immediate data here, so Open MPI puts the rank into the tag. Its synchronous SENDs then wait for
+    ever, also on RoCE (`--mca mtl_ofi_tag_mode ofi_tag_1`). A barrier of 2, 4, 8 ... ranks has none."""
+    lab.everywhere = IWARP
+    cases_mpi.over_libfabric(lab, ranks=4)
+
+
+@case("iwarp-programs", "preload-iperf3")
+def preload(lab):
+    """librspreload, in both directions and with three streams; the data passes through RDMA WRITEs."""
+    lab.everywhere = IWARP
+    for options in ([], ["-R"], ["-P", "3"]):
+        cases_rsocket.iperf3(lab, options)
+    counter = "/sys/class/infiniband/adverb0/ports/1/hw_counters/rx_write_requests"
+    if int(lab.run(["cat", counter]).split()[-1]) < 100:
+        raise Failure("few RDMA WRITEs")
 
 
 @case("iwarp-programs", "nvme-invalidate")

@@ -6,6 +6,7 @@
 #include "gateway/session_internal.h"
 
 struct adv_gateway_buffers *adv_gateway_buffers_create(struct adv_gateway *g, struct ibv_pd *pd,
+						       size_t largest,
 						       void (*retry)(struct adv_task *t))
 {
 	struct adv_gateway_buffers *b = calloc(1, sizeof(*b));
@@ -14,9 +15,9 @@ struct adv_gateway_buffers *adv_gateway_buffers_create(struct adv_gateway *g, st
 		return NULL;
 	b->gateway = g;
 	adv_task_init(&b->retry, retry);
-	b->calls = adv_nvme_buffers_create(pd, g->buffer_bytes, ADV_GATEWAY_BUFFER_MAX);
+	b->calls = adv_nvme_buffers_create(pd, g->buffer_bytes, largest);
 	if (b->calls)
-		b->replies = adv_nvme_buffers_create(pd, g->buffer_bytes, ADV_GATEWAY_BUFFER_MAX);
+		b->replies = adv_nvme_buffers_create(pd, g->buffer_bytes, largest);
 	if (b->replies)
 		return b;
 	adv_gateway_buffers_destroy(b);

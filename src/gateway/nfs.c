@@ -12,7 +12,8 @@
 
 static bool device(void *user, struct adv_device *d)
 {
-	d->user = adv_gateway_buffers_create(user, d->pd, adv_gateway_retry);
+	d->user =
+		adv_gateway_buffers_create(user, d->pd, ADV_GATEWAY_BUFFER_MAX, adv_gateway_retry);
 	return d->user != NULL;
 }
 
@@ -29,7 +30,8 @@ static void request(void *user, struct adv_device *d, struct rdma_cm_id *id,
 
 static bool reverse_device(void *user, struct adv_device *d)
 {
-	d->user = adv_gateway_buffers_create(user, d->pd, adv_gateway_reverse_retry);
+	d->user = adv_gateway_buffers_create(user, d->pd, ADV_GATEWAY_BUFFER_MAX,
+					     adv_gateway_reverse_retry);
 	return d->user != NULL;
 }
 

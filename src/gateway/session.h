@@ -39,8 +39,9 @@ struct adv_gateway_buffers {
 	struct adv_task retry; /* memory was freed */
 };
 
-/* `retry` runs after memory was freed. NULL: errno. */
+/* largest: bytes of a buffer. `retry` runs after memory was freed. NULL: errno. */
 struct adv_gateway_buffers *adv_gateway_buffers_create(struct adv_gateway *g, struct ibv_pd *pd,
+						       size_t largest,
 						       void (*retry)(struct adv_task *t));
 void adv_gateway_buffers_destroy(struct adv_gateway_buffers *b);
 /* Frees memory of calls, and starts the task that gives it to waiting calls and streams. */

@@ -5,14 +5,17 @@
 #include "gateway/command.h"
 #include "gateway/options.h"
 #include "gateway/serve.h"
+#include "gateway/smb_memory.h"
 #include "gateway/smb_reverse.h"
 #include "gateway/smb_session.h"
 
 #define SMB_PORT "445"
 
+enum { BUFFERS_LEAST = 16 << 20 }; /* bytes; the longest message fits */
+
 static bool device(void *user, struct adv_device *d)
 {
-	d->user = adv_gateway_buffers_create(user, d->pd, adv_smb_retry);
+	d->user = adv_gateway_buffers_create(user, d->pd, ADV_SMB_MESSAGE_MAX, adv_smb_retry);
 	return d->user != NULL;
 }
 
@@ -29,7 +32,8 @@ static void request(void *user, struct adv_device *d, struct rdma_cm_id *id,
 
 static bool reverse_device(void *user, struct adv_device *d)
 {
-	d->user = adv_gateway_buffers_create(user, d->pd, adv_smb_reverse_retry);
+	d->user =
+		adv_gateway_buffers_create(user, d->pd, ADV_SMB_MESSAGE_MAX, adv_smb_reverse_retry);
 	return d->user != NULL;
 }
 
@@ -50,7 +54,7 @@ int adv_gateway_smb_main(int argc, char **argv)
 	if (!adv_nvme_address_parse(o.listen, SMB_PORT, true, &at) ||
 	    !adv_nvme_address_parse(o.to, SMB_PORT, false, &to))
 		return EXIT_FAILURE;
-	g.buffer_bytes = o.buffer_bytes;
+	g.buffer_bytes = o.buffer_bytes > BUFFERS_LEAST ? o.buffer_bytes : BUFFERS_LEAST;
 	g.session_max = o.connections;
 	g.timeout_ms = o.timeout_ms;
 	return adv_gateway_serve(&g, o.reverse ? &reverse : &forward, &at, &to);

@@ -5,6 +5,10 @@
 
 #include "gateway/session.h"
 
+/* The longest message, bytes. Servers accept WRITEs of up to 8 MiB, and clients over TCP such as
+ * smbclient make use of it. */
+enum { ADV_SMB_MESSAGE_MAX = (8 << 20) + (64 << 10) };
+
 /* Returns memory for a reassembled message; NULL: there is as much as the gateway may use. */
 uint8_t *adv_smb_message_get(struct adv_gateway *g, size_t length);
 /* Frees it. The caller starts the task that gives memory to waiting messages. */

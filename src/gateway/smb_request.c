@@ -183,7 +183,7 @@ void adv_smb_request(struct adv_smb_session *s, uint8_t *message, size_t length)
 		if (r->plan.transfer[i]->command == ADV_SMB2_WRITE)
 			r->data_length += r->plan.transfer[i]->length;
 	}
-	if (r->data_length > ADV_GATEWAY_MESSAGE_MAX)
+	if (r->data_length > ADV_SMB_MESSAGE_MAX)
 		adv_smb_session_end(s, "the data of a message is too long");
 	else if (r->data_length > 0)
 		get_data(r);

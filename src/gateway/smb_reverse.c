@@ -11,7 +11,7 @@
 #include "gateway/smb_memory.h"
 #include "gateway/smb_reverse_internal.h"
 
-enum { READ_WRITE_SIZE = 1 << 20 }; /* the longest RDMA transfer of a request, bytes */
+enum { READ_WRITE_SIZE = 8 << 20 }; /* the longest RDMA transfer of a request, bytes */
 
 static void close_stream(struct adv_smb_reverse *s)
 {
@@ -160,7 +160,7 @@ static struct adv_smb_reverse *new_session(struct adv_gateway *g, struct adv_con
 	struct adv_smb_reverse *s = NULL;
 	struct adv_smb_direct_config config = {
 		.ops = &direct_ops,
-		.longest = ADV_GATEWAY_MESSAGE_MAX,
+		.longest = ADV_SMB_MESSAGE_MAX,
 		.read_write_size = READ_WRITE_SIZE,
 		.timeout_ms = g->timeout_ms,
 	};
@@ -197,7 +197,7 @@ void adv_smb_reverse_accept(struct adv_gateway *g, struct adv_connections *c, in
 	}
 	printf("%s: connected\n", s->peer);
 	fflush(stdout);
-	s->stream = adv_stream_accepted(g->loop, fd, g->timeout_ms, ADV_GATEWAY_MESSAGE_MAX,
+	s->stream = adv_stream_accepted(g->loop, fd, g->timeout_ms, ADV_SMB_MESSAGE_MAX,
 					&stream_ops, s);
 	if (!s->stream) {
 		close(fd);

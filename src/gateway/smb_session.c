@@ -113,7 +113,7 @@ static void message(void *user, uint8_t *m, size_t length)
 	if (!s->closing && !s->stream) {
 		s->stream =
 			adv_stream_connect(s->gateway->loop, (struct sockaddr *)&s->gateway->server,
-					   false, ADV_GATEWAY_MESSAGE_MAX, &stream_ops, s);
+					   false, ADV_SMB_MESSAGE_MAX, &stream_ops, s);
 		if (!s->stream)
 			adv_smb_session_end(s, strerror(errno));
 	}
@@ -150,7 +150,7 @@ bool adv_smb_session_accept(struct adv_gateway *g, struct adv_device *d, struct 
 {
 	struct adv_smb_direct_config config = {
 		.ops = &direct_ops,
-		.longest = ADV_GATEWAY_MESSAGE_MAX,
+		.longest = ADV_SMB_MESSAGE_MAX,
 		.read_write_size = ADV_SMB_READ_WRITE_SIZE,
 		.timeout_ms = g->timeout_ms,
 	};

@@ -64,7 +64,7 @@ def check(condition, what):
 
 
 def test_lengths(client, dice):
-    for length in (64, 65, 1000, 4072, 4073, 100000, 1 << 20):
+    for length in (64, 65, 1000, 4072, 4073, 100000, 1 << 20, 8 << 20):
         body = dice.randbytes(length - 64)
         number = client.request(ECHO, body)
         status, message = client.responses(1)[number]
@@ -102,6 +102,9 @@ def main():
     client.request(NEGOTIATE, bytes(36))
     check(client.responses(1)[1][0] == 0, "negotiation")
     test_lengths(client, dice)
+    write(client, dice, copy, 0, SIZE)  # longer than an RDMA transfer of the gateway
+    number = client.request(READ, io(SIZE, 0, 0) + b"\0")
+    check(client.responses(1)[number][1][80:] == copy, "a read of the whole file")
     for start in range(0, SIZE, MOST):
         write(client, dice, copy, start, MOST)
     read(client, dice, copy, later=1 << 62)

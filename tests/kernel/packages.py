@@ -14,14 +14,17 @@ HERE = pathlib.Path(__file__).resolve().parent
 EMULATOR = ["qemu-system-x86"]
 KERNEL = "linux-image-amd64"
 GUEST = ["busybox-static", "iproute2", "ibverbs-providers", "ibverbs-utils", "rdmacm-utils", "perftest",
-         "nvme-cli", "e2fsprogs", "fio", "git", "nfs-kernel-server", "rpcbind",
-         "ksmbd-tools"]
+         "nvme-cli", "e2fsprogs", "fio", "git", "nfs-kernel-server", "rpcbind", "ksmbd-tools"]
 MODULES = ["virtio_pci", "virtio_net", "crc32_generic", "ib_uverbs", "rdma_ucm", "rdma_rxe", "sch_netem",
            "sch_prio", "sch_ingress", "cls_u32", "act_mirred", "ifb", "nvme_rdma", "nvmet_rdma", "crc32c_generic", "libcrc32c",
            "ext4", "rpcrdma", "nfsv3", "nfsv4", "nfsd", "aes_generic", "ctr", "ghash_generic", "ccm",
            "gcm", "cmac", "hmac", "md5", "sha256_generic", "sha512_generic", "ecb", "des_generic", "cifs", "ksmbd"]
 TOOLS = "tools-6"  # the folder of GUEST: another name when the list changes
 LOADER = "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"
+
+
+# The module ksmbd of stable kernels expects longer answers than the programs of Debian 12 send.
+KSMBD_RELEASE = "trixie"
 
 
 class PackageError(Exception):
@@ -141,7 +144,7 @@ def _modules_in_order(depfile):
     return order
 
 
-def _lay_out(root, tools, modules):
+def _lay_out(root, tools, ksmbd, modules):
     """Collects the guest's files from the unpacked packages."""
     for name in ("proc", "sys", "dev", "tmp", "run", "etc", "www", "lib/modules", "usr/sbin"):
         (root / name).mkdir(parents=True, exist_ok=True)
@@ -150,6 +153,7 @@ def _lay_out(root, tools, modules):
         if (tools / name).is_dir():
             shutil.copytree(tools / name, root / name, symlinks=True, dirs_exist_ok=True,
                             ignore=shutil.ignore_patterns("perl*", "python*", "gconv", "*.a"))
+    shutil.copy(ksmbd / "usr/libexec/ksmbd.tools", root / "usr/libexec")
     busybox = root / "bin/busybox"
     for applet in _run([str(busybox), "--list"]).split():
         if not any((root / folder / applet).exists() for folder in ("bin", "sbin", "usr/bin", "usr/sbin")):
@@ -180,6 +184,9 @@ def guest(scratch, release=None):
     release (None: this machine's), with the programs of this machine's release."""
     kernel = _kernel(scratch, release)
     tools = _unpack(_needed(GUEST), scratch / TOOLS)
+    ksmbd = scratch / f"ksmbd-{KSMBD_RELEASE}"
+    if not ksmbd.with_name(ksmbd.name + ".done").exists():
+        _unpack(["ksmbd-tools"], ksmbd, Archive(KSMBD_RELEASE, scratch))
     image = next((kernel / "boot").glob("vmlinuz-*"))
     version = image.name.removeprefix("vmlinuz-")
     archive = scratch / f"{kernel.name}.cpio"
@@ -191,7 +198,7 @@ def guest(scratch, release=None):
     _run([busybox, "depmod", "-b", str(modules.parent.parent), version])
     root = scratch / "root"
     shutil.rmtree(root, ignore_errors=True)
-    _lay_out(root, tools, modules / version)
+    _lay_out(root, tools, ksmbd, modules / version)
     _run(["sh", "-ec", f"find . | '{busybox}' cpio -o -H newc >'{archive}'"], cwd=root)
     return image, archive, version
 

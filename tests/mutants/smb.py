@@ -5,6 +5,7 @@ CONNECTION = "src/smbdirect/connection.c"
 MESSAGE = "src/smbdirect/message.c"
 OFFLOAD = "src/smb2/offload.c"
 REQUESTS = "src/smb2/requests.c"
+GATEWAY = "src/gateway/smb_"
 SMB2_MESSAGE = "src/smb2/message.c"
 
 SMB = [
@@ -62,4 +63,43 @@ SMB = [
      "io.length > length - io.data_offset", "false"),
     ("smb2-by-rdma", "the server reports more data than was requested", OFFLOAD,
      " || *n > o->length", ""),
+    ("smb2-channel-signed", "a signed request gets an RDMA channel", OFFLOAD,
+     "(ADV_SMB2_FLAG_SIGNED | ADV_SMB2_FLAG_RESPONSE)", "ADV_SMB2_FLAG_RESPONSE"),
+    ("smb2-channel-compound", "a request of a compound message gets an RDMA channel", OFFLOAD,
+     "if (!adv_smb2_element_at(message, length, 0, &e) || !e.last ||\n	    (e.flags & (ADV",
+     "if (!adv_smb2_element_at(message, length, 0, &e) ||\n	    (e.flags & (ADV"),
+    ("smb2-signed-response", "a signed READ response gets data", OFFLOAD,
+     "(data > 0 || (e.flags & ADV_SMB2_FLAG_SIGNED))", "data > 0"),
+    ("smb2-dialect", "a failed negotiation chooses a dialect", SMB2_MESSAGE,
+     "e->status != ADV_SMB2_STATUS_SUCCESS || e->length < NEG", "e->length < NEG"),
+    ("smb-overhead", "what goes with a message is not counted", f"{GATEWAY}memory.c",
+     "OVERHEAD = 1024 }", "OVERHEAD = 0 }"),
+    ("smb-memory-left", "the memory of a message is never given back", f"{GATEWAY}memory.c",
+     "	g->message_bytes -= length + OVERHEAD;\n", ""),
+    ("smb-offload-least", "short requests get an RDMA channel", f"{GATEWAY}reverse_call.c",
+     "OFFLOAD_LEAST = 8192,", "OFFLOAD_LEAST = 1,"),
+    ("smb-offload-most", "an RDMA channel is longer than the server permits", f"{GATEWAY}reverse_call.c",
+     " || o->length > adv_smb_direct_read_write_size(s->direct)", ""),
+    ("smb-no-dialect", "no session gets RDMA channels", f"{GATEWAY}reverse_call.c",
+     "s->offload = dialect >= 0x0300;", "s->offload = false;"),
+    ("smb-revoke", "a call with a channel is not found by its response", f"{GATEWAY}reverse_call.c",
+     "if (c->waiting && c->offload.message_id == id)", "if (c->waiting && c->offload.message_id == id + 1)"),
+    ("smb-incomplete", "a client over TCP may hold memory for ever", f"{GATEWAY}reverse.c",
+     "	if (b)\n		adv_loop_start_timer(s->gateway->loop, &s->incomplete, s->gateway->timeout_ms);\n", ""),
+    ("smb-longest", "the gateway receives no messages of 8 MiB", f"{GATEWAY}memory.h",
+     "(8 << 20) + (64 << 10)", "4 << 20"),
+    ("smb-patience", "a client that takes no messages is kept", f"{GATEWAY}direct.c",
+     "	if (has_outs(d))\n		end = d->outs_since", "	if (false)\n		end = d->outs_since"),
+    ("smb-endless", "a client that completes no message is kept", f"{GATEWAY}direct.c",
+     "if (d->message && d->message_since", "if (false && d->message_since"),
+    ("smb-key", "the key of a client is not invalidated", f"{GATEWAY}direct.c",
+     "		if (s->out->key) {", "		if (false) {"),
+    ("smb-order", "the data of several descriptors is fetched to one place", f"{GATEWAY}request.c",
+     "		to += n;\n", ""),
+    ("smb-write-order", "all descriptors get the same data", f"{GATEWAY}response.c",
+     "		from += n;\n", ""),
+    ("smb-connections", "any number of clients is accepted", f"{GATEWAY}session.c",
+     "if (g->session_count >= g->session_max) {", "if (false) {"),
+    ("smb-too-long-response", "a message is sent that is longer than the client receives", f"{GATEWAY}response.c",
+     " || r->plan.length > adv_smb_direct_longest(s->direct)", ""),
 ]

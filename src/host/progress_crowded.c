@@ -6,6 +6,7 @@
 #define MS		(1000 * US)
 
 #define LONG_SPIN	(100 * US) /* shortest spin that can show a crowded processor */
+#define LONG_POLL	(20 * US)  /* ns between two polls of a program that does not spin */
 #define CROWDED_FIRST	(100 * MS)
 #define CROWDED_LONGEST (1600 * MS)
 
@@ -39,7 +40,9 @@ void adv_progress_paused(struct adv_progress *p, uint64_t last, uint64_t now)
 	 * recorded that poll. */
 	bool loop_paused =
 		last && last <= now && !atomic_load_explicit(&p->found, memory_order_relaxed);
-	bool long_spin = last - p->vain_since >= LONG_SPIN;
+	uint64_t spin = last - p->vain_since;
+	/* Some polls between computations are no spin, however long they take together. */
+	bool long_spin = spin >= LONG_SPIN && spin < p->vain * LONG_POLL;
 
 	adv_progress_reset_vain(p); /* a new polling loop begins */
 	p->vain_since = now;

@@ -40,14 +40,14 @@ struct adv_mw *adv_mw_create(struct adv_pd *pd, enum ibv_mw_type type)
 	return mw;
 }
 
-/* Waits until the peer does not read the window's memory any more, as the payload of a long
- * response to a READ. */
-static void withdraw_window(const struct adv_mw *mw)
+/* Waits until the QP's peer does not read this memory any more, as the payload of a long response
+ * to a READ. Call it without the lock of windows: the peer may be stopped. */
+static void withdraw(const struct adv_qp *qp, const void *addr, uint64_t length)
 {
-	const struct adv_engine *e = mw->qp->engine;
+	const struct adv_engine *e = qp->engine;
 
-	if (mw->qp->resp.long_sent && e->withdraw)
-		e->withdraw(e->long_user, NULL, mw->key.addr, mw->key.length);
+	if (qp->resp.long_sent && e->withdraw)
+		e->withdraw(e->long_user, NULL, addr, length);
 }
 
 /* With the lock of windows. */
@@ -55,8 +55,6 @@ static void unbind_window(struct adv_mw *mw)
 {
 	if (!mw->region)
 		return;
-	if (mw->qp)
-		withdraw_window(mw);
 	mw->region->windows--;
 	mw->region = NULL;
 	mw->qp = NULL;
@@ -66,6 +64,8 @@ static void unbind_window(struct adv_mw *mw)
 
 void adv_mw_destroy(struct adv_mw *mw)
 {
+	if (mw->region && mw->qp)
+		withdraw(mw->qp, mw->key.addr, mw->key.length);
 	unbind_window(mw);
 	adv_mr_table_remove(&mw->pd->tpt->keys, mw->key.key);
 	adv_tpt_changed(mw->pd->tpt);
@@ -172,23 +172,30 @@ enum adv_vendor_err adv_mw_execute(struct adv_qp *qp, const struct adv_send_wqe 
 	return why;
 }
 
-/* With the lock of windows. */
-static bool invalidate_window(const struct adv_qp *qp, uint32_t rkey)
+/* With the lock of windows. Returns the window with this key if it is bound to the QP; else NULL.
+ */
+static struct adv_mw *bound_window(const struct adv_qp *qp, uint32_t rkey)
 {
 	struct adv_mw *mw = find_window(qp, rkey);
 
-	if (!mw || !mw->type_2 || mw->key.key != rkey || mw->qp != qp)
-		return false;
-	unbind_window(mw);
-	return true;
+	return mw && mw->type_2 && mw->key.key == rkey && mw->qp == qp ? mw : NULL;
 }
 
 bool adv_mw_invalidate(struct adv_qp *qp, uint32_t rkey)
 {
-	bool was_bound;
+	const void *addr = NULL;
+	uint64_t length = 0;
+	struct adv_mw *mw;
 
 	adv_tpt_lock_windows(qp->engine->tpt);
-	was_bound = invalidate_window(qp, rkey);
+	mw = bound_window(qp, rkey);
+	if (mw) {
+		addr = mw->key.addr;
+		length = mw->key.length;
+		unbind_window(mw);
+	}
 	adv_tpt_unlock_windows(qp->engine->tpt);
-	return was_bound;
+	if (mw)
+		withdraw(qp, addr, length);
+	return mw;
 }

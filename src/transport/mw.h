@@ -12,7 +12,8 @@ enum adv_vendor_err adv_mw_execute(struct adv_qp *qp, const struct adv_send_wqe 
 /* Invalidates the type 2 window with this R_Key, for the QP or its peer. Returns false if no such
  * window is bound to the QP. */
 bool adv_mw_invalidate(struct adv_qp *qp, uint32_t rkey);
-/* Unbinds the QP's windows. Call it before the QP is destroyed or reset. */
+/* Unbinds the QP's windows. Call it before the QP is destroyed or reset, and adv_flight_abandon()
+ * afterwards: the peer may still read their memory. */
 void adv_mw_forget(struct adv_qp *qp);
 /* As adv_mr_resolve(), for a request of the QP's peer. The key may name a region or a window of
  * either type. adv_mr_remote_cause() translates *why. */

@@ -89,6 +89,33 @@ static void test_peer_ran(void **state)
 	assert_true(spin(10 * US) > 0);
 }
 
+/* Loops of a few polls, with pauses between them. The polls are those that skip what the poll
+ * before them found out (host/device_poll.c): they only count themselves. */
+static void poll_in_short_loops(unsigned polls)
+{
+	(void)poll(POLL, 0);
+	for (unsigned i = 0; i < 100; i++) {
+		now += 3 * MS;
+		for (unsigned n = 0; n < polls; n++, now += POLL) {
+			adv_progress_poll_begins(&p, now);
+			assert_false(adv_progress_is_crowded(&p, now));
+			p.vain++;
+		}
+	}
+}
+
+/* Tests that a loop of polls that begins after a pause has a time of its own. */
+static void test_short_loops(void **state)
+{
+	poll_in_short_loops(ADV_PROGRESS_SPINS + 2);
+}
+
+/* Tests that loops of a few polls do not add up to a long one. */
+static void test_few_polls(void **state)
+{
+	poll_in_short_loops(2);
+}
+
 /* Tests a program that alternately computes for 1 ms and polls a few times. */
 static void test_computes(void **state)
 {
@@ -241,10 +268,10 @@ static void test_other_states(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_free_processor), T(test_interrupts), T(test_preempted), T(test_peer_ran),
-		T(test_computes),	T(test_found),	    T(test_slept),     T(test_tries_again),
-		T(test_sleep),		T(test_deadline),   T(test_others),    T(test_from_thread),
-		T(test_other_states),
+		T(test_free_processor), T(test_interrupts),  T(test_preempted),	   T(test_peer_ran),
+		T(test_short_loops),	T(test_few_polls),   T(test_computes),	   T(test_found),
+		T(test_slept),		T(test_tries_again), T(test_sleep),	   T(test_deadline),
+		T(test_others),		T(test_from_thread), T(test_other_states),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

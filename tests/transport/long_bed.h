@@ -26,6 +26,7 @@ static struct {
 	unsigned drop;	     /* long packets to drop */
 	unsigned drop_short; /* other packets from a to b to drop */
 	unsigned recalls;
+	bool locked; /* a recall, which may wait for the reader, with the lock of windows */
 	struct adv_headers last; /* headers of the newest packet from b to a */
 } all;
 
@@ -39,6 +40,10 @@ static uint32_t long_payload(void *user, const struct adv_path *path, uint32_t d
 
 static void recall(void *user, const struct adv_path *path, const void *addr, uint64_t length)
 {
+	if (atomic_flag_test_and_set(&all.a->node->e->tpt->windows_lock))
+		all.locked = true;
+	else
+		atomic_flag_clear(&all.a->node->e->tpt->windows_lock);
 	assert_true(path || length);
 	all.recalls++;
 }

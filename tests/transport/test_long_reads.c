@@ -115,6 +115,28 @@ static void test_late(void **state)
 	expect_pattern(all.rb, 0, 128 * KIB, 1, 0);
 }
 
+/* The same, but the late response cannot be read: the timer runs, as nothing is requested now. */
+static void test_late_unreadable(void **state)
+{
+	static struct adv_tx_batch batch;
+
+	all.away = true;
+	read_from_a(1, 64 * KIB);
+	assert_int_equal(carry(all.b, all.a), 1);
+	assert_int_equal(adv_engine_tx(all.a->node->e, all.net->now, &batch), 1);
+	all.net->now += adv_retransmit_timeout_ns(all.b->qp) + US;
+	adv_engine_expire(all.b->node->e, all.net->now);
+	all.refuse = 1;
+	deliver(all.b, &batch.packet[0]);
+	assert_int_equal(all.refuse, 0);
+	assert_true(all.b->qp->req.retransmit_timer.when != ADV_NEVER);
+	all.net->now = all.b->qp->req.retransmit_timer.when + US;
+	adv_engine_expire(all.b->node->e, all.net->now);
+	carry_all();
+	expect_send(all.b, 0, 1, IBV_WC_SUCCESS);
+	expect_pattern(all.rb, 0, 64 * KIB, 1, 0);
+}
+
 /* ---- wrong packets ---- */
 
 /* Delivers a response for all of a READ of 64 KiB, which says that it stands for 1 + more packets
@@ -244,6 +266,54 @@ static void test_recalled_and_refused(void **state)
 	assert_int_equal(counters_of(all.b)->local_ack_timeout_err, 0);
 }
 
+/* A refused READ ends the responder's queue pair, but not the response before it: its payload is
+ * not recalled. */
+static void test_refused_behind(void **state)
+{
+	static struct adv_tx_batch batch;
+	struct wr wr;
+
+	all.away = true;
+	read_from_a(1, 64 * KIB);
+	assert_int_equal(carry(all.b, all.a), 1);
+	assert_int_equal(adv_engine_tx(all.a->node->e, all.net->now, &batch), 1);
+	wr_make(&wr, IBV_WR_RDMA_READ, 2, IBV_SEND_SIGNALED);
+	wr_sge(&wr, all.rb, 0, 64 * KIB);
+	wr_remote(&wr, all.ra, 0);
+	wr.w.wr.rdma.rkey ^= 1;
+	assert_int_equal(end_send(all.b, &wr), 0);
+	assert_int_equal(carry(all.b, all.a), 1);
+	assert_int_equal(all.recalls, 0);
+	deliver(all.b, &batch.packet[0]);
+	assert_int_equal(all.pulls, 1);
+	carry_all();
+	expect_send(all.b, 0, 1, IBV_WC_SUCCESS);
+	expect_send(all.b, 1, 2, IBV_WC_REM_ACCESS_ERR);
+	expect_pattern(all.rb, 0, 64 * KIB, 1, 0);
+	assert_int_equal(end_to_state(all.a, IBV_QPS_RESET), 0);
+	assert_int_equal(all.recalls, 1);
+}
+
+/* A region that is registered again recalls the responses from its memory. */
+static void test_reregistered(void **state)
+{
+	static struct adv_tx_batch batch;
+
+	all.away = true;
+	read_from_a(1, 64 * KIB);
+	assert_int_equal(carry(all.b, all.a), 1);
+	assert_int_equal(adv_engine_tx(all.a->node->e, all.net->now, &batch), 1);
+	assert_int_equal(adv_mr_reregister(all.ra->mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0,
+					   ALL_ACCESS),
+			 0);
+	assert_int_equal(all.recalls, 1);
+	all.refuse = 1;
+	deliver(all.b, &batch.packet[0]);
+	carry_all();
+	expect_send(all.b, 0, 1, IBV_WC_SUCCESS);
+	expect_pattern(all.rb, 0, 64 * KIB, 1, 0);
+}
+
 /* Opens a window of a's memory with a key that b may use. */
 static struct adv_mw *open_window(enum ibv_mw_type type, struct region *r, uint32_t *key)
 {
@@ -300,8 +370,33 @@ static void test_window(void **state)
 	assert_int_equal(end_send(all.a, &wr), 0);
 	carry_all();
 	assert_int_equal(all.recalls, 1);
+	assert_false(all.locked);
 	adv_mw_destroy(mw);
 	assert_int_equal(all.recalls, 1);
+}
+
+/* A bound window that is deallocated recalls, and a queue pair does so once for all of its windows.
+ */
+static void test_window_gone(void **state)
+{
+	const int access = ALL_ACCESS | IBV_ACCESS_MW_BIND;
+	struct region *ra = region_open(&all.net->node[0], ROOM, access);
+	struct adv_mw *one, *two;
+	uint32_t key;
+
+	all.ra = ra;
+	one = open_window(IBV_MW_TYPE_2, ra, &key);
+	read_window(1, key);
+	carry_all();
+	two = open_window(IBV_MW_TYPE_2, ra, &key);
+	assert_int_equal(all.recalls, 0);
+	adv_mw_destroy(one);
+	assert_int_equal(all.recalls, 1);
+	assert_int_equal(end_to_state(all.a, IBV_QPS_RESET), 0);
+	assert_int_equal(all.recalls, 2);
+	adv_mw_destroy(two);
+	assert_int_equal(all.recalls, 2);
+	assert_false(all.locked);
 }
 
 static bool page_in(void *addr, uint64_t length, bool to_write)
@@ -350,12 +445,16 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_unreadable, open_without_retries, close_ends),
 		cmocka_unit_test_setup_teardown(test_lost, open_rc, close_ends),
 		cmocka_unit_test_setup_teardown(test_late, open_rc, close_ends),
+		cmocka_unit_test_setup_teardown(test_late_unreadable, open_rc, close_ends),
 		cmocka_unit_test_setup_teardown(test_wrong_lengths, open_rc, close_ends),
 		cmocka_unit_test_setup_teardown(test_more_than_requested, open_rc, close_ends),
 		cmocka_unit_test_setup_teardown(test_recalled, open_rc, close_ends),
 		cmocka_unit_test_setup_teardown(test_recalled_for_good, open_rc, close_ends),
 		cmocka_unit_test_setup_teardown(test_recalled_and_refused, open_rc, close_ends),
+		cmocka_unit_test_setup_teardown(test_refused_behind, open_rc, close_ends),
+		cmocka_unit_test_setup_teardown(test_reregistered, open_rc, close_ends),
 		cmocka_unit_test_setup_teardown(test_window, open_rc, close_ends),
+		cmocka_unit_test_setup_teardown(test_window_gone, open_rc, close_ends),
 		cmocka_unit_test_setup_teardown(test_never_long, open_rc, close_ends),
 	};
 

@@ -5,7 +5,7 @@
 
 #define STEPS_BOUND 10000000u
 
-struct bed *bed_open(const struct adv_rdmap_config *config, uint64_t seed)
+struct bed *bed_open_ends(const struct adv_rdmap_config config[2], uint64_t seed)
 {
 	struct bed *b = calloc(1, sizeof(*b));
 	struct options o = options_default(IBV_QPT_RC);
@@ -16,10 +16,17 @@ struct bed *bed_open(const struct adv_rdmap_config *config, uint64_t seed)
 	b->net = net_open(2, seed);
 	pair_open(b->net, &o, &b->end[0], &b->end[1]);
 	for (i = 0; i < 2; i++) {
-		b->stream[i] = adv_rdmap_stream_create(b->end[i]->qp, config);
+		b->stream[i] = adv_rdmap_stream_create(b->end[i]->qp, &config[i]);
 		assert_non_null(b->stream[i]);
 	}
 	return b;
+}
+
+struct bed *bed_open(const struct adv_rdmap_config *config, uint64_t seed)
+{
+	const struct adv_rdmap_config both[2] = {*config, *config};
+
+	return bed_open_ends(both, seed);
 }
 
 void bed_close(struct bed *b)

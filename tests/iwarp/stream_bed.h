@@ -27,7 +27,9 @@ struct bed {
 	size_t piece; /* longest piece that the connection takes or delivers at a time; 0: any */
 };
 
+/* Both ends have the same agreement, and either may begin; or each has its own. */
 struct bed *bed_open(const struct adv_rdmap_config *config, uint64_t seed);
+struct bed *bed_open_ends(const struct adv_rdmap_config config[2], uint64_t seed);
 void bed_close(struct bed *b);
 /* Moves bytes from end i to its pipe, and from the peer's pipe to end i, at most `piece` each.
  * Returns false if nothing has moved. */

@@ -9,17 +9,17 @@
 /* Opens a bed whose end 0 is the initiator, with regions. */
 static struct bed *open_with(enum adv_rdmap_first first, struct region *r[2])
 {
-	struct adv_rdmap_config c = {.ird = 1, .ord = 1};
-	struct bed *b = bed_open(&c, 1);
+	const struct adv_rdmap_config c[2] = {
+		{.ird = 1, .ord = 1, .first = first},
+		{.ird = 1,
+		 .ord = 1,
+		 .first = first == ADV_RDMAP_FIRST_ANY ? ADV_RDMAP_FIRST_HOPED
+						       : ADV_RDMAP_FIRST_OF_PEER},
+	};
+	struct bed *b = bed_open_ends(c, 1);
 
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < 2; i++)
 		r[i] = region_open(&b->net->node[i], 100, ALL_ACCESS);
-		c.first = i == 0			 ? first
-			  : first == ADV_RDMAP_FIRST_ANY ? ADV_RDMAP_FIRST_HOPED
-							 : ADV_RDMAP_FIRST_OF_PEER;
-		adv_rdmap_stream_destroy(b->stream[i]);
-		b->stream[i] = adv_rdmap_stream_create(b->end[i]->qp, &c);
-	}
 	return b;
 }
 

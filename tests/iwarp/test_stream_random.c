@@ -3,18 +3,23 @@
  * RDMAP streams with random requests in both directions, over a connection that cuts, stalls and
  * sometimes ends. Each request has memory of its own at both ends. A completed request has moved
  * its bytes (a WRITE or SEND: once the peer has received everything), and no other memory changes.
- * The harness checks the order of completions. The argument is the number of seeds, then the first
- * one.
+ * The harness checks the order of completions. End 0 is the initiator: it sends a message of some
+ * kind first, offers none and the responder begins after some time, or either end begins at once.
+ * Time passes, so the first message is repeated. The argument is the number of seeds, then the
+ * first one.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "stream_bed.h"
 
 #define REQUESTS   40
 #define SLOT	   20000
 #define SEEDS	   60
 #define MOST_STEPS 2000000u
+#define STEP_NS	   3000000u /* most time between two steps */
+#define ACK_STEPS  200u	    /* until the start-up reply is acknowledged, at most */
 
 enum kind { SEND, WRITE, READ };
 
@@ -38,6 +43,7 @@ struct world {
 	struct bed *b;
 	struct side side[2];
 	struct adv_rng rng;
+	unsigned acknowledged_at; /* the step */
 };
 
 static uint32_t random_length(struct adv_rng *rng)
@@ -64,17 +70,35 @@ static uint8_t peers_seed(unsigned side)
 	return (uint8_t)(91 + side);
 }
 
+/* Returns the agreement of each end. */
+static void choose_config(struct adv_rng *rng, struct adv_rdmap_config c[2])
+{
+	static const enum adv_rdmap_first first[][2] = {
+		{ADV_RDMAP_FIRST_ANY, ADV_RDMAP_FIRST_ANY},
+		{ADV_RDMAP_FIRST_ANY, ADV_RDMAP_FIRST_HOPED},
+		{ADV_RDMAP_FIRST_WRITE, ADV_RDMAP_FIRST_OF_PEER},
+		{ADV_RDMAP_FIRST_EMPTY, ADV_RDMAP_FIRST_OF_PEER},
+	};
+	unsigned k = (unsigned)adv_rng_below(rng, ADV_ARRAY_SIZE(first));
+
+	c[0] = (struct adv_rdmap_config){.crc = adv_rng_below(rng, 2)};
+	c[0].rx_markers = c[0].tx_markers = adv_rng_below(rng, 3) == 0;
+	c[0].ird = c[0].ord = 1 + (uint32_t)adv_rng_below(rng, 6);
+	c[0].segment = adv_rng_below(rng, 2) ? 1 + (uint32_t)adv_rng_below(rng, 3000) : 0;
+	c[1] = c[0];
+	c[0].first = first[k][0];
+	c[1].first = first[k][1];
+}
+
 static void world_open(struct world *w, uint64_t seed)
 {
-	struct adv_rdmap_config c = {0};
+	struct adv_rdmap_config c[2];
 	unsigned i, k;
 
 	adv_rng_seed(&w->rng, seed);
-	c.crc = adv_rng_below(&w->rng, 2);
-	c.rx_markers = c.tx_markers = adv_rng_below(&w->rng, 3) == 0;
-	c.ird = c.ord = 1 + (uint32_t)adv_rng_below(&w->rng, 6);
-	c.segment = adv_rng_below(&w->rng, 2) ? 1 + (uint32_t)adv_rng_below(&w->rng, 3000) : 0;
-	w->b = bed_open(&c, seed);
+	choose_config(&w->rng, c);
+	w->acknowledged_at = (unsigned)adv_rng_below(&w->rng, ACK_STEPS);
+	w->b = bed_open_ends(c, seed);
 	w->b->piece = (size_t)1 << adv_rng_below(&w->rng, 16);
 	for (i = 0; i < 2; i++) {
 		struct side *s = &w->side[i];
@@ -163,6 +187,18 @@ static void check_side(const struct world *w, unsigned i, bool ended)
 	assert_int_equal(w->b->end[i]->send_count, s->posted);
 }
 
+/* Lets time pass, and moves bytes of an end. */
+static void step(struct world *w, unsigned i, unsigned steps)
+{
+	struct net *net = w->b->net;
+
+	net->now += adv_rng_below(&w->rng, STEP_NS);
+	adv_engine_expire(net->node[i].e, net->now);
+	if (i == 1 && adv_rdmap_hopes(w->b->stream[1]))
+		adv_rdmap_reply_seen(w->b->stream[1], net->now, steps >= w->acknowledged_at);
+	bed_step(w->b, i);
+}
+
 static void run_seed(uint64_t seed)
 {
 	static struct world w;
@@ -179,7 +215,7 @@ static void run_seed(uint64_t seed)
 		post_receives(&w, 1);
 		if (adv_rng_below(&w.rng, 3) == 0)
 			post_one(&w, i);
-		bed_step(w.b, i);
+		step(&w, i, steps);
 		if (steps == end_at)
 			w.b->pipe[0].ended = w.b->pipe[1].ended = true;
 	}

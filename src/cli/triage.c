@@ -105,6 +105,14 @@ static void add_silence(struct findings *f, const struct adv_triage_facts *t)
 {
 	if (add_peer_process(f, t->peer))
 		return;
+	if (t->peer == ADV_PEER_RUNS && !t->faults) {
+		add(f, ADV_BRANCH_SET_UP,
+		    "the peer's queue pair, on this machine, runs and drops the packets: their "
+		    "P_Key, or their PSN or address, may not be those it expects",
+		    "adverb explain --pid with the peer's process, or its log (ADVERB_LOG=warn); "
+		    "compare pkey_index, sq_psn, rq_psn and the GIDs of both ends");
+		return;
+	}
 	if (t->cm == ADV_PROBE_ANSWERED &&
 	    (t->echo_long == ADV_PROBE_TOO_LONG ||
 	     (t->echo == ADV_PROBE_ANSWERED && t->echo_long == ADV_PROBE_SILENT))) {
@@ -221,6 +229,18 @@ static void add_rnr(struct findings *f, const struct adv_triage_facts *t)
 		    "post receives earlier and more of them, or use a shared receive queue");
 }
 
+/* Packets of another partition: their sender learns nothing. */
+static void add_partition(struct findings *f, const struct adv_triage_facts *t)
+{
+	if (adv_triage_total(t, COUNTER(rx_bad_pkey)))
+		add(f, ADV_BRANCH_SET_UP,
+		    "packets to this queue pair were dropped: their P_Key does not match its own "
+		    "(qp_pkey_violations)",
+		    "both ends need one partition, and at least one of them full membership (bit "
+		    "15): compare pkey_index and the tables (ports/1/pkeys in sysfs) of both; "
+		    "ADVERB_LOG=warn names the two P_Keys");
+}
+
 static void add_losses(struct findings *f, const struct adv_triage_facts *t)
 {
 	if (sum(t, losses, LOSSES, adv_triage_recent))
@@ -288,6 +308,7 @@ unsigned adv_triage(const struct adv_triage_facts *t, struct adv_finding out[ADV
 	else
 		add_losses(&f, t);
 	add_rnr(&f, t);
+	add_partition(&f, t);
 	add_application(&f, t);
 	add_state(&f, t->now);
 	add_past(&f, t);

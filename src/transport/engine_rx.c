@@ -24,7 +24,7 @@ static void refuse_pkey(struct adv_qp *qp, uint64_t now, const struct adv_bth *b
 	struct adv_engine *e = qp->engine;
 	char from[ADV_GID_TEXT_LENGTH];
 
-	e->counters.rx_bad_pkey++;
+	adv_qp_count(qp, &e->counters.rx_bad_pkey);
 	if (now < e->pkey_warn_at)
 		return;
 	e->pkey_warn_at = now + PKEY_WARN_NS;

@@ -38,6 +38,9 @@ NOT_BY_V1 = {
     "iwarp": "iWARP devices have no version of RoCE",
     "iwarp-programs": "iWARP devices have no version of RoCE",
     "netlink/other-users": "another user has no CAP_NET_RAW",
+    "operator/explain-firewall": "the filter drops packets of UDP",
+    "operator/explain-path-mtu": "the filter drops packets of IP",
+    "operator/res-users": "another user has no CAP_NET_RAW",
     "unprivileged": "RoCE v1 needs CAP_NET_RAW; see rocev1/unprivileged",
 }
 

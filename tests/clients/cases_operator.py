@@ -243,6 +243,19 @@ def explain_rnr(lab):
     expect_first(lab, server, "local application", r"out_of_buffer \d")
 
 
+@case("operator", "explain-partition")
+def explain_partition(lab):
+    """Queue pairs of two partitions: both ends name the P_Key, the receiver with certainty."""
+    lab.everywhere["ADVERB_PKEYS"] = "0x8001,0x8002"
+    program = ["ib_write_bw", "-F", "-n", "20", "-u", "18"]
+    server = lab.start([*program, "--pkey_index=0"])
+    lab.wait_listening(server, 18515)
+    client = lab.start([*program, "--pkey_index=1", "127.0.0.1"])
+    lab.wait_until(lambda: [q["state"] for q in res(lab, "qp", "--pid", str(client.pid))] == ["RTS"], 30, "a queue pair")
+    expect_first(lab, client, "set-up", "drops the packets: their P_Key")
+    expect_first(lab, server, "set-up", "P_Key does not match", "qp_pkey_violations")
+
+
 @case("operator", "explain-rkey")
 def explain_rkey(lab):
     """A wrong R_Key; from the side of the memory, too."""

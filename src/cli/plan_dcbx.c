@@ -15,7 +15,8 @@
 struct comparison {
 	const struct adv_plan_dcb *plan;
 	struct json_object *ports;	 /* NULL: output is text */
-	struct json_object *differences; /* of the current port */
+	struct json_object *differences; /* of the current port, or of the cable */
+	struct adv_dcbx end[2];		 /* what the first two ports advertise */
 	uint8_t seen[PORTS_MAX][6];
 	unsigned count;
 	unsigned different; /* ports */
@@ -61,9 +62,28 @@ static void compare_port(struct comparison *c, const struct adv_dcbx *port)
 	} else {
 		printf("Port %s:\n", mac);
 	}
+	if (c->count <= 2)
+		c->end[c->count - 1] = *port;
 	n = adv_plan_dcbx_compare(c->plan, port, print_difference, c);
 	if (n == 0 && !c->ports)
 		printf("  As in the scenario.\n");
+	c->different += n > 0;
+}
+
+/* Two ports in a capture are taken for the ends of one cable. */
+static void compare_ends(struct comparison *c, struct json_object *all)
+{
+	unsigned n;
+
+	if (c->count != 2)
+		return;
+	if (all)
+		c->differences = adv_json_add_array(all, "cable");
+	else
+		printf("Both ends of the cable:\n");
+	n = adv_plan_dcbx_cable(&c->end[0], &c->end[1], print_difference, c);
+	if (n == 0 && !all)
+		printf("  Nothing differs for good.\n");
 	c->different += n > 0;
 }
 
@@ -90,6 +110,7 @@ static const char *read_capture(struct comparison *c, uint8_t *data, size_t len,
 
 static int end_comparison(struct comparison *c, const char *capture, struct json_object *all)
 {
+	compare_ends(c, all);
 	if (all)
 		adv_json_print(stdout, all);
 	if (fflush(stdout) != 0 || ferror(stdout)) {

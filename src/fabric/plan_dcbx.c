@@ -181,3 +181,112 @@ unsigned adv_plan_dcbx_compare(const struct adv_plan_dcb *plan, const struct adv
 	}
 	return c.differences;
 }
+
+/* ---- both ends of a cable ---- */
+
+#define MAC_TEXT 18
+
+/* The statements about a cable. */
+struct cable {
+	adv_plan_differs_fn *fn;
+	void *user;
+	unsigned remedies; /* statements that need one */
+};
+
+__attribute__((format(printf, 3, 4))) static void state(struct cable *c, bool needs_remedy,
+							const char *format, ...)
+{
+	char text[400];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	c->remedies += needs_remedy;
+	c->fn(c->user, text);
+}
+
+static const char *mac_of(const struct adv_dcbx *d, char text[MAC_TEXT])
+{
+	const uint8_t *m = d->mac;
+
+	snprintf(text, MAC_TEXT, "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4],
+		 m[5]);
+	return text;
+}
+
+/* Writes priorities such as "3, 4". */
+static const char *priorities(uint8_t mask, char text[32])
+{
+	size_t n = 0;
+
+	snprintf(text, 32, "none");
+	for (unsigned p = 0; p < ADV_PRIORITIES; p++)
+		if (mask & (1u << p))
+			n += (size_t)snprintf(text + n, 32 - n, "%s%u", n ? ", " : "", p);
+	return text;
+}
+
+/* Both ends should have one PFC. The end that is willing takes that of the other. */
+static void state_pfc(struct cable *c, const struct adv_dcbx *one, const struct adv_dcbx *other)
+{
+	const uint8_t differing = one->pfc.enabled ^ other->pfc.enabled;
+	const struct adv_dcbx *taker = one->pfc.willing ? one : other;
+	const struct adv_dcbx *giver = one->pfc.willing ? other : one;
+	char mac[MAC_TEXT], list[32];
+
+	if (!one->pfc.present || !other->pfc.present || !differing)
+		return;
+	if (one->pfc.willing && other->pfc.willing)
+		state(c, true,
+		      "Both ends are willing and their PFC differs (priorities %s): the MAC "
+		      "addresses decide which end takes the other's. Set one to 'willing off'.",
+		      priorities(differing, list));
+	else if (one->pfc.willing || other->pfc.willing)
+		state(c, false,
+		      "Port %s is willing: it takes the PFC of the other end, priorities %s.",
+		      mac_of(taker, mac), priorities(giver->pfc.enabled, list));
+	else
+		state(c, true,
+		      "Neither end is willing and their PFC differs: priorities %s have it at one "
+		      "end only. The other end does not stop, and their frames are dropped.",
+		      priorities(differing, list));
+}
+
+static bool same_shares(const struct adv_dcbx_ets *a, const struct adv_dcbx_ets *b)
+{
+	return memcmp(a->class_of, b->class_of, sizeof(a->class_of)) == 0 &&
+	       memcmp(a->percent, b->percent, sizeof(a->percent)) == 0 &&
+	       memcmp(a->algorithm, b->algorithm, sizeof(a->algorithm)) == 0;
+}
+
+/* The ends may differ in ETS. A willing end takes what the other recommends. */
+static void state_ets(struct cable *c, const struct adv_dcbx *taker, const struct adv_dcbx *giver)
+{
+	const struct adv_dcbx_ets *own = &taker->configuration;
+	char mac[MAC_TEXT];
+
+	if (!own->present || !own->willing)
+		return;
+	if (!giver->recommendation.present)
+		state(c, false,
+		      "Port %s is willing to take ETS, but the other end recommends none: it keeps "
+		      "its own.",
+		      mac_of(taker, mac));
+	else if (!same_shares(own, &giver->recommendation))
+		state(c, false,
+		      "Port %s is willing: it takes the shares and classes that the other end "
+		      "recommends.",
+		      mac_of(taker, mac));
+}
+
+unsigned adv_plan_dcbx_cable(const struct adv_dcbx *one, const struct adv_dcbx *other,
+			     adv_plan_differs_fn *fn, void *user)
+{
+	struct cable c = {.fn = fn, .user = user};
+
+	state_pfc(&c, one, other);
+	state_ets(&c, one, other);
+	state_ets(&c, other, one);
+	return c.remedies;
+}

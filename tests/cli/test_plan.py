@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -32,6 +33,24 @@ def plan_json(*args, status=0, stdin=None):
     got, out, err = plan(*args, "--json", stdin=stdin)
     assert got == status, (got, err)
     return json.loads(out)
+
+
+PCAP_HEAD = struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1)
+
+
+def tlv(kind, value):
+    """Returns a TLV of LLDP (IEEE 802.1AB 8.4)."""
+    return struct.pack(">H", kind << 9 | len(value)) + value
+
+
+def lldp_frame(mac, willing, pfc):
+    """Returns the LLDP frame of a port with ETS and PFC (IEEE 802.1Q D.2), as other equipment may send it."""
+    address = mac.to_bytes(6, "big")
+    oui = bytes.fromhex("0080c2")
+    ets = bytes([willing << 7, 0x01, 0x23, 0x45, 0x67]) + bytes([0, 0, 0, 50, 50, 0, 0, 0]) + bytes([2] * 8)
+    return (bytes.fromhex("0180c200000e") + address + bytes.fromhex("88cc") + tlv(1, b"\x04" + address)
+            + tlv(2, b"\x03" + address) + tlv(3, struct.pack(">H", 120)) + tlv(127, oui + b"\x09" + ets)
+            + tlv(127, oui + b"\x0b" + bytes([willing << 7 | 8, pfc])) + tlv(0, b""))
 
 
 class Case(unittest.TestCase):
@@ -404,6 +423,33 @@ class Dcb(Case):
             for line in ("Bandwidth for PGID 3: 50", "TSA for Traffic Class 6: Strict Priority (0)",
                          "Application Protocol Id: 0x12b7", "PFC for Priority 3: Enabled"):
                 self.assertIn(line, done.stdout)
+
+    def test_both_ends_of_a_cable(self):
+        """Willing and unwilling ends that agree or differ, as a host's capture shows them. tshark reads them clean."""
+        same, other = 1 << 3, 1 << 3 | 1 << 5
+        for willing, enabled, words, remedies in (
+                ((False, False), (same, same), "Nothing differs for good", 0),
+                ((False, False), (same, other), "Neither end is willing and their PFC differs: priorities 5 have", 1),
+                ((True, False), (other, same), "Port 02:00:00:00:00:01 is willing: it takes the PFC of the other end, "
+                 "priorities 3", 0),
+                ((False, True), (same, other), "Port 02:00:00:00:00:02 is willing: it takes the PFC of the other end, "
+                 "priorities 3", 0),
+                ((True, True), (same, other), "Both ends are willing and their PFC differs (priorities 5)", 1),
+                ((True, True), (same, same), "Nothing differs for good", 0)):
+            with tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder) / "cable.pcap"
+                frames = [lldp_frame(2 ** 41 + 1 + end, willing[end], enabled[end]) for end in (0, 1)]
+                path.write_bytes(PCAP_HEAD + b"".join(struct.pack("<IIII", 0, 0, len(f), len(f)) + f for f in frames))
+                out = plan("dcb", "-c", str(path), "-", stdin=SCENARIO)[1]
+                self.assertIn(words, out.partition("Both ends of the cable:\n")[2])
+                got = plan_json("dcb", "-c", str(path), "-", stdin=SCENARIO, status=1)
+                self.assertEqual(len(got["ports"]), 2)
+                self.assertEqual([text for text in got["cable"] if "differs" in text] != [], remedies == 1, got)
+                if shutil.which("tshark"):
+                    done = subprocess.run(["tshark", "-V", "-r", str(path)], capture_output=True, text=True, check=True,
+                                          timeout=PATIENCE)
+                    self.assertNotIn("Malformed", done.stdout)
+                    self.assertEqual(done.stdout.count("PFC for Priority 3: Enabled"), 2)
 
     def test_captures_without_lldp(self):
         with tempfile.TemporaryDirectory() as folder:

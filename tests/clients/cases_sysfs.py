@@ -285,9 +285,8 @@ def address_sanitizer(lab):
 @case("sysfs", "hostile-folder")
 def hostile_folder(lab):
     """A folder that others can write to, or that is a link, is not used."""
-    net = os.stat("/proc/self/ns/net").st_ino
     (lab.dir / "elsewhere").mkdir()
-    link = lab.dir / f"adverb-sysfs-{os.geteuid()}-{net}"
+    link = tree(lab)
     link.symlink_to(lab.dir / "elsewhere")
     others = [pathlib.Path(above, link.name) for above in
               (f"/run/user/{os.geteuid()}", "/run", "/dev/shm", "/tmp")]

@@ -134,12 +134,75 @@ static void test_no_dcbx(void **state)
 	one_difference(&d, "older DCBX");
 }
 
+/* ---- both ends of a cable ---- */
+
+/* Checks that the ends give this number of remedies, and texts with `part`; NULL: no text. */
+static void cable(const struct adv_dcbx *one, const struct adv_dcbx *other, unsigned remedies,
+		  const char *part)
+{
+	for (unsigned turn = 0; turn < 2; turn++) {
+		all[0] = '\0';
+		assert_int_equal(
+			adv_plan_dcbx_cable(turn ? other : one, turn ? one : other, note, NULL),
+			remedies);
+		if (part ? !strstr(all, part) : all[0] != '\0')
+			fail_msg("'%s', not '%s'", all, part ? part : "");
+	}
+}
+
+/* PFC: each combination of willing ends, whose settings agree or differ. */
+static void test_cable_pfc(void **state)
+{
+	struct adv_dcbx one = good(), other = good();
+
+	one.mac[5] = 1;
+	other.mac[5] = 2;
+	for (unsigned willing = 0; willing < 4; willing++) {
+		one.pfc.willing = willing & 1;
+		other.pfc.willing = willing >> 1;
+		other.pfc.enabled = one.pfc.enabled;
+		cable(&one, &other, 0, NULL);
+		other.pfc.enabled = 1u << 3 | 1u << 5;
+		cable(&one, &other, willing == 0 || willing == 3,
+		      (const char *[]){
+			      "Neither end is willing and their PFC differs: priorities 5 have",
+			      "Port 00:00:00:00:00:01 is willing: it takes the PFC of the other "
+			      "end, priorities 3, 5.",
+			      "Port 00:00:00:00:00:02 is willing: it takes the PFC of the other "
+			      "end, priorities 3.",
+			      "Both ends are willing and their PFC differs (priorities 5)",
+		      }[willing]);
+	}
+	other.pfc.present = false;
+	cable(&one, &other, 0, NULL);
+}
+
+/* ETS: a willing end takes a recommendation. Ends that are not willing may differ. */
+static void test_cable_ets(void **state)
+{
+	struct adv_dcbx one = good(), other = good();
+
+	one.mac[5] = 1;
+	other.mac[5] = 2;
+	other.configuration.percent[0] = 10;
+	cable(&one, &other, 0, NULL);
+	one.configuration.willing = true;
+	cable(&one, &other, 0, "Port 00:00:00:00:00:01 is willing to take ETS, but the other end");
+	other.recommendation = other.configuration;
+	cable(&one, &other, 0, "Port 00:00:00:00:00:01 is willing: it takes the shares");
+	other.recommendation = one.configuration;
+	cable(&one, &other, 0, NULL);
+	other.configuration.willing = true;
+	cable(&one, &other, 0, "Port 00:00:00:00:00:02 is willing to take ETS, but the other end");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_own),	     cmocka_unit_test(test_pfc),
 		cmocka_unit_test(test_pfc_classes),  cmocka_unit_test(test_ets),
 		cmocka_unit_test(test_applications), cmocka_unit_test(test_no_dcbx),
+		cmocka_unit_test(test_cable_pfc),    cmocka_unit_test(test_cable_ets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

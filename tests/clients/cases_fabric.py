@@ -10,7 +10,7 @@ import time
 import reports
 from cases_cm import LINES, cm_pair, demand, perftest_pair, wait_ids
 from cases_mpi import AS_ROOT
-from harness import Failure, case, need_tool, process_name
+from harness import Failure, Skip, case, need_tool, process_name
 
 DUMBBELL = """
 [network]
@@ -218,6 +218,50 @@ def dcbx(lab):
         text = lab.run([*plan, other], adverb=False, status=1)
         if "Priority 4 has no PFC" not in text:
             raise Failure(text)
+    fabric.down()
+
+
+# PFC of the switch: priority 3. By host: whether lldpd is willing, the priorities of its PFC, the planner's words.
+ENDS = ((True, 0x28, "is willing: it takes the PFC of the other end, priorities 3."),
+        (False, 0x28, "Neither end is willing and their PFC differs: priorities 5 have it at one end only."),
+        (True, 0x08, "Nothing differs for good."),
+        (False, 0x08, "Nothing differs for good."))
+
+
+@case("fabric-long", "dcbx-willing", seconds=180)
+def dcbx_willing(lab):
+    """lldpd answers the switches' DCBX on each host: willing or not, with the same PFC or another. tshark reads both ends
+    clean, and the planner says what they make of each other."""
+    lldpd, tcpdump, tshark = (need_tool(name) for name in ("lldpd", "tcpdump", "tshark"))
+    if not lab.is_root:
+        raise Skip("lldpd needs root")
+    fabric = Fabric(lab, DUMBBELL)
+    for host, (willing, enabled, _) in enumerate(ENDS):
+        on = fabric.on(host)
+        lab.start([tcpdump, "-i", "eth0", "-Z", "root", "-U", "-w", lab.dir / f"lldp{host}.pcap", "ether proto 0x88cc"],
+                  prefix=on, adverb=False)
+        settings = lab.dir / f"lldpd{host}.conf"
+        settings.write_text("configure lldp custom-tlv oui 00,80,c2 subtype 11 oui-info "
+                            f"{willing << 7 | 8:02x},{enabled:02x}\nconfigure lldp tx-interval 1\n")
+        lab.start([lldpd, "-d", "-I", "eth0", "-C", "eth0", "-u", lab.dir / f"lldpd{host}", "-O", settings], prefix=on,
+                  adverb=False)
+    for host, (willing, _, words) in enumerate(ENDS):
+        path = lab.dir / f"lldp{host}.pcap"
+        plan = [str(lab.adverb), "plan", "dcb", "--compare", str(path), str(lab.dir / "fabric.ini")]
+
+        def ends():
+            process = lab.start(plan, adverb=False)  # noqa: B023
+            process.wait(20)
+            return process.output().partition("Both ends of the cable:\n")[2]
+        # The switches repeat their frames every 30 s.
+        lab.wait_until(ends, 40, "frames of both ends")
+        if words not in ends():
+            raise Failure(f"h{host}: not '{words}':\n{lab.processes[-1].describe()}")
+        text = lab.run([tshark, "-V", "-r", path], adverb=False)
+        if "Malformed" in text or ("Willing: Yes" in text) != willing or "Willing: No" not in text:
+            raise Failure(text)
+    for process in lab.processes:
+        process.kill()
     fabric.down()
 
 

@@ -16,7 +16,7 @@
 /* The name of the emulator's socket is ADV_PORT_NAME "-" and the effective user id, in the abstract
  * namespace of unix(7). The sockets have type SOCK_SEQPACKET. */
 #define ADV_PORT_NAME	 "adverb-fabric"
-#define ADV_PORT_VERSION 2u
+#define ADV_PORT_VERSION 3u
 
 enum adv_port_type {
 	ADV_PORT_ATTACH = 1, /* gives the process rings; first, count: its QP number prefixes */

@@ -25,12 +25,16 @@ ON_ONE_HOST = {
     "pingpong/ipv6": "the program names the index of ::1",
     "rsocket/two-hosts": "the case has hosts of its own",
     "rsocket/refused": "no server runs",
+    "rsocket/rstream-fork": "the programs use TCP",
+    "rsocket/rstream-sockets": "the programs use TCP",
+    "rsocket/udpong-sockets": "the programs use UDP",
 }
 
 # Why a group or a case does not apply to RoCE v1.
 NOT_BY_V1 = {
     "attack": "the attackers send packets by UDP",
     "capture": "the case reads headers of RoCE v2; rocev1/traffic-* are the same by RoCE v1",
+    "congestion/two-hosts": "RoCE v1 has no ECN, so nothing is marked",
     "devinfo/gids": "the case expects the type RoCE v2; see rocev1/gids",
     "fabric": "the hosts of an emulated fabric are hosts of their own",
     "fabric-long": "the hosts of an emulated fabric are hosts of their own",
@@ -41,6 +45,8 @@ NOT_BY_V1 = {
     "operator/explain-firewall": "the filter drops packets of UDP",
     "operator/explain-path-mtu": "the filter drops packets of IP",
     "operator/res-users": "another user has no CAP_NET_RAW",
+    "metrics/names-of-processes": "another user has no CAP_NET_RAW",
+    "tap/users": "another user has no CAP_NET_RAW",
     "unprivileged": "RoCE v1 needs CAP_NET_RAW; see rocev1/unprivileged",
 }
 

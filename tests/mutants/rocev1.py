@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Bugs of RoCE v1, in the format of mutants.py."""
 
+NEIGHBOUR = "src/host/device_neighbour.c"
 RAW = "src/link/raw.c"
 RAW_FILTER = "src/link/raw_filter.c"
 RAW_RX = "src/link/raw_rx.c"
@@ -37,6 +38,10 @@ ROCEV1 = [
     ("raw-group-mac", "an IPv4 group has 24 bits in its MAC address", RAW, "g[13] & 0x7f", "g[13] | 0x80"),
     ("raw-blocked", "frames that find no room are dropped", RAW_TX,
      "\t\t\tl->link.counters.tx_blocked++;\n\t\t\treturn false;", "\t\t\ttx->next++;"),
+    ("next-hop-address", "a neighbour of another GID is used if the version is the same", NEIGHBOUR,
+     " && adv_gid_equal(&now.sgid, &n->sgid)", ""),
+    ("next-hop-version", "a neighbour found for the other version is used", NEIGHBOUR,
+     "return now.type == n->type && ", "return "),
     ("raw-refused", "a frame that the interface's queue refuses waits for the socket", RAW_TX,
      "errno == EAGAIN)", "errno == EAGAIN || errno == ENOBUFS)"),
 ]

@@ -4,22 +4,27 @@
 import collections
 
 import cases_netns
+import cases_rocev1
 import reports
-from cases_capture import Capture
-from cases_cm import cm_pair, demand, perftest_pair
-from harness import Failure, case, need_tool
+from cases_capture import Capture as CaptureV2
+from cases_cm import cm_pair, demand, perftest_pair, wait_ids
+from harness import ROCE, Failure, case, need_tool
+
+Capture = cases_rocev1.Capture if ROCE == "v1" else CaptureV2
 
 HERE, THERE = 0, 1
 WRITES = range(0x06, 0x0c)  # opcodes of RDMA WRITE
 
 
 class Packet(collections.namedtuple("Packet", "sender opcode qp pkey dscp")):
-    """A packet of RoCE v2, as tshark dissects it."""
+    """A packet, as tshark dissects it."""
 
 
 def packets(lab, path, family):
-    """Returns the packets of a capture that are of this IP version."""
+    """Returns the packets of a capture that are of this IP version; of RoCE v1: whose GIDs are."""
     ip = {"4": ("ip.src", "ip.dsfield.dscp"), "6": ("ipv6.src", "ipv6.tclass.dscp")}[family]
+    if ROCE == "v1":
+        ip = ("infiniband.grh.sgid", "infiniband.grh.tclass")
     # Any payload may look like RPC over RDMA.
     command = [need_tool("tshark"), "-n", "-r", path, "--disable-heuristic", "rpcrdma_infiniband",
                "-T", "fields"]
@@ -32,6 +37,9 @@ def packets(lab, path, family):
             if not all(columns):
                 raise Failure(f"not dissected: {line}")
             found.append(Packet(columns[0], *(int(column, 0) for column in columns[1:])))
+    if ROCE == "v1":
+        of_v1 = [packet._replace(sender=packet.sender.removeprefix("::ffff:"), dscp=packet.dscp >> 2) for packet in found]
+        found = [packet for packet in of_v1 if ("." in packet.sender) == (family == "4")]
     return found
 
 
@@ -91,10 +99,14 @@ def refuse_pkeys(lab, here, there):
         if "Failed status 12" not in client.output() or violations(lab, there) <= before:
             raise Failure(f"packets have passed:\n{client.describe()}\n{server.describe()}")
         server.kill()
+    # A listener: adverbd receives management datagrams by RoCE v1 from the first id of a program with it on.
+    server = lab.start(["rping", "-s", "-a", host, "-C", "1"], prefix=there)
+    wait_ids(lab, server, prefix=there)
     before = violations(lab, there)
     client = lab.start(["rping", "-c", "-a", host, "-C", "1"], prefix=here)
     lab.wait_until(lambda: violations(lab, there) > before, 20, "a refused message of the connection manager")
     client.kill()
+    server.kill()
 
 
 # ---- traffic classes ----

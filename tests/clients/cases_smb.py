@@ -135,7 +135,7 @@ def reverse_timeout(lab):
     """Clients over TCP announce messages that take all memory, and stay silent: the gateway disconnects them. Another
     client waits, and stays connected."""
     start_server(lab)
-    gateway = start_gateway(lab)
+    gateway = start_gateway(lab, "--buffers", "16MiB")
     other = start_reverse(lab, "--timeout", "6s", "--buffers", "16MiB")
     with contextlib.ExitStack() as stack:
         good, *silent = (stack.enter_context(socket.create_connection(("127.0.0.1", REVERSE_PORT), timeout=60))

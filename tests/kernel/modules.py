@@ -11,7 +11,12 @@ from packages import Archive, PackageError, _run, _unpack
 
 ASN1_COMPILER = "scripts/asn1_compiler.c"
 # Runs a command in a root directory, where a folder has the same name as outside.
-IN_ROOT = 'root=$1 folder=$2; shift 2; mkdir -p "$root$folder"; mount --bind "$folder" "$root$folder"; exec chroot "$root" "$@"'
+IN_ROOT = """root=$1 folder=$2
+shift 2
+mkdir -p "$root$folder"
+mount --bind "$folder" "$root$folder"
+exec chroot "$root" "$@"
+"""
 
 
 def replace(path, pattern, text, count):
@@ -59,8 +64,8 @@ def compiled(folder, scratch, version, release, source, change, builds, others=(
     """Compiles modules for the kernel `version`, such as 6.1.0-56-amd64, unless `folder` has them. Needs a compiler
     and make, and downloads 150 MB the first time.
 
-    source: a folder of the kernel; others: files that it includes. change: a function that changes the extracted folder. builds: {file of a module in
-    that folder: options of make}. Returns {name of a module: its file}.
+    source: a folder of the kernel; others: files and folders that it includes. change: a function that changes the
+    extracted folder. builds: {file of a module in that folder: options of make}. Returns {name of a module: its file}.
     """
     done = {file.split("/")[-1]: folder / file.split("/")[-1] for file in builds}
     if all(file.exists() for file in done.values()):
@@ -81,7 +86,9 @@ def compiled(folder, scratch, version, release, source, change, builds, others=(
     (tree / headers / "Makefile").write_text(f"include {tree / common}/Makefile\n")
     for file, options in builds.items():
         at = (extracted / source / file).parent
-        _run([*tools, "make", "-s", "-C", str(tree / headers), f"M={at}", "CC=gcc", "CONFIG_DEBUG_INFO_BTF_MODULES=", *options, "modules"])
+        # without BTF, which needs another program
+        _run([*tools, "make", "-s", "-C", str(tree / headers), f"M={at}", "CC=gcc", "CONFIG_DEBUG_INFO_BTF_MODULES=",
+              *options, "modules"])
         shutil.copy(extracted / source / file, folder / "new.ko")
         _run([*tools, "strip", "--strip-debug", str(folder / "new.ko")])
         os.rename(folder / "new.ko", done[file.split("/")[-1]])

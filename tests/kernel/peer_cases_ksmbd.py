@@ -4,7 +4,7 @@
 import contextlib
 import os
 
-from harness import Failure, Skip, case
+from harness import Failure, Skip, case, need_tool
 from peer_cases_nfs import end
 from peer_cases_smb import MOUNT, PASSWORD, SECONDS, SIZES
 
@@ -49,13 +49,14 @@ def start_gateway(lab):
 
 
 def smbclient(lab, commands):
-    return lab.run(["smbclient", f"//{lab.adverb_side.address['4']}/share", "-p", str(LISTEN), "-U", f"root%{PASSWORD}",
-                    "-m", "SMB3", "-s", "/dev/null", "-c", commands], adverb=False, seconds=SECONDS)
+    return lab.run([need_tool("smbclient"), f"//{lab.adverb_side.address['4']}/share", "-p", str(LISTEN),
+                    "-U", f"root%{PASSWORD}", "-m", "SMB3", "-s", "/dev/null", "-c", commands], adverb=False, seconds=SECONDS)
 
 
 @case("ksmbd", "smbclient")
 def programs(lab):
     """smbclient copies files of several sizes to the kernel and back, and lists them."""
+    need_tool("smbclient")
     with kernel_server(lab):
         gateway = start_gateway(lab)
         for size in SIZES:
@@ -75,8 +76,8 @@ def programs(lab):
 
 @case("ksmbd", "client")
 def client(lab):
-    """The kernel's client mounts the kernel's server by TCP, through the gateway: files of several sizes, a directory of
-    many files, and a tree as a tar file."""
+    """The kernel's client mounts the kernel's server by TCP, through the gateway: files of several sizes, a directory
+    of many files, and a tree as a tar file."""
     with kernel_server(lab):
         gateway = start_gateway(lab)
         address = lab.adverb_side.address["4"]

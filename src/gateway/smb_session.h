@@ -10,7 +10,7 @@
 #include "gateway/session.h"
 
 /* The longest RDMA transfer of a request, bytes. Linux requests as much without a channel at times,
- * and receives messages of 1 MiB: the response has to fit. */
+ * and then the response is one message: older kernels receive up to 1 MiB. */
 enum { ADV_SMB_READ_WRITE_SIZE = 15 << 16 };
 
 /* The task of a device's buffers: memory was freed. */

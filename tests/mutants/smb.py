@@ -73,7 +73,7 @@ SMB = [
     ("smb2-dialect", "a failed negotiation chooses a dialect", SMB2_MESSAGE,
      "e->status != ADV_SMB2_STATUS_SUCCESS || e->length < NEG", "e->length < NEG"),
     ("smb-overhead", "what goes with a message is not counted", f"{GATEWAY}memory.c",
-     "OVERHEAD = 1024 }", "OVERHEAD = 0 }"),
+     "OVERHEAD = 1024 }", "OVERHEAD = 1 }"),
     ("smb-memory-left", "the memory of a message is never given back", f"{GATEWAY}memory.c",
      "	g->message_bytes -= length + OVERHEAD;\n", ""),
     ("smb-offload-least", "short requests get an RDMA channel", f"{GATEWAY}reverse_call.c",

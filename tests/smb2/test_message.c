@@ -152,6 +152,9 @@ static void test_dialect(void **state)
 	e.length = 128;
 	e.flags = 0;
 	assert_int_equal(adv_smb2_dialect(m, &e), 0);
+	e.flags = ADV_SMB2_FLAG_RESPONSE;
+	e.status = 0xc00000bb; /* STATUS_NOT_SUPPORTED */
+	assert_int_equal(adv_smb2_dialect(m, &e), 0);
 }
 
 int main(void)

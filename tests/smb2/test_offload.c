@@ -101,6 +101,10 @@ static void test_responses(void **state)
 	assert_int_equal(n, 60);
 	assert_int_equal(adv_get_le32(m + 68), 60);
 	assert_int_equal(adv_get_le32(m + 72), 0);
+	adv_smb2_read_response_encode(m, 0, 60);
+	adv_put_le32(m + 16, ADV_SMB2_FLAG_RESPONSE | ADV_SMB2_FLAG_SIGNED);
+	assert_false(adv_smb2_offload_response(m, length, &read, &n)); /* it cannot be changed */
+	adv_put_le32(m + 16, ADV_SMB2_FLAG_RESPONSE);
 	adv_smb2_read_response_encode(m, 0, 101); /* more than was requested */
 	assert_false(adv_smb2_offload_response(m, length, &read, &n));
 	length = build_read_response(m, 9, 0, "abc", 3);

@@ -25,6 +25,7 @@ KNOWN = [
     ("qperf", "leak", r"^(pd \d|id 0x)"),
     ("qperf", "receive-queue-empty", ""),
     ("qperf", "grh-missing", ""),
+    ("fio", "destroy-order|unmapped-while-registered|rnr-retry-finite", ""),
     (UCX, "psn-constant", "uct_rc_"),
     (UCX, "unmapped-while-registered", "uct_iface_mp_chunk_release"),
     (UCX, "lost-wakeup", "uct_ib_iface_arm_cq"),

@@ -130,17 +130,24 @@ static bool is_grh(const struct ibv_grh *grh)
 	return be32toh(grh->version_tclass_flow) >> 28 == 6 && grh->next_hdr == NEXT_HEADER_IBA;
 }
 
-/* Returns the index of the GID to which the message was sent, or -1 with errno. */
+static int find_in_table(const struct adv_gid_table *table, const uint8_t gid[16], uint8_t type)
+{
+	for (uint32_t i = 0; i < table->count; i++)
+		if (memcmp(table->entry[i].gid.raw, gid, 16) == 0 && table->entry[i].type == type)
+			return (int)i;
+	return -1;
+}
+
+/* Returns the index of the GID to which the message was sent, or -1 with errno. Messages of this
+ * machine arrive as those of RoCE v2, also if the process has GIDs of RoCE v1 only. */
 static int find_own_gid(struct ibv_context *context, const uint8_t gid[16], uint8_t type)
 {
 	struct adv_gid_table *table = adv_ibv_gids_of(context);
-	int index = -1;
+	int index = table ? find_in_table(table, gid, type) : -1;
 
 	errno = table ? EINVAL : ENOMEM;
-	for (uint32_t i = 0; table && i < table->count && index < 0; i++) {
-		if (memcmp(table->entry[i].gid.raw, gid, 16) == 0 && table->entry[i].type == type)
-			index = (int)i;
-	}
+	if (table && index < 0 && type == ADV_GID_ROCE_V2)
+		index = find_in_table(table, gid, ADV_GID_ROCE_V1);
 	free(table);
 	if (index < 0)
 		adv_ibv_refuse_minus_one(

@@ -319,6 +319,9 @@ def within(lab):
     capture = Capture(lab, "veth0")
     for host in ("127.0.0.1", OWN):
         cm_pair(lab, ["rping", "-s", "-a", host, "-C", "10"], ["rping", "-c", "-a", host, "-C", "10"])
+        # It answers to the source of received messages (ibv_create_ah_from_wc).
+        for text in cm_pair(lab, ["udaddy", "-b", host], ["udaddy", "-s", host, "-b", host]):
+            demand(text, r"^return status 0$", 1)
     base = ["ib_write_bw", "-F", "-n", "300"]
     lab.pair(base, [*base, "127.0.0.1"])
     if list(roce_pcap.frames(capture.stop())):

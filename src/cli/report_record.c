@@ -274,8 +274,7 @@ static void sample_counters(struct adv_record *r, const struct adv_sim *sim)
 			now[ADV_RECORD_DROPS] += c->drops[i];
 	}
 	for (uint32_t h = 0; h < t->hosts; h++) {
-		const struct adv_engine_counters *c =
-			adv_engine_counters(adv_fabric_engine(sim->fabric, h));
+		const struct adv_engine_counters *c = adv_fabric_engine_counters(sim->fabric, h);
 
 		now[ADV_RECORD_CNPS_SENT] += c->np_cnp_sent;
 		now[ADV_RECORD_CNPS_HANDLED] += c->rp_cnp_handled;

@@ -3,6 +3,7 @@
 #include "cli/sim_run.h"
 
 #include <argp.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/json.h"
 #include "cli/report.h"
+#include "cli/sim_ranks.h"
 #include "cli/sim_series.h"
 #include "cli/sim_sweep.h"
 #include "fabric/calendar.h"
@@ -42,6 +44,8 @@ struct options {
 	unsigned jobs;
 	unsigned threads;
 	bool json;
+	bool mpi;
+	struct adv_sim_ranks ranks;
 };
 
 static volatile sig_atomic_t interrupted;
@@ -57,8 +61,8 @@ typedef bool read_fn(struct adv_scenario *s, const char *name, const char *text,
 		     char why[ADV_SCENARIO_WHY]);
 
 /* Reads a file beside the scenario, if it is given. */
-static bool read_other(struct adv_sim *sim, const char *file, read_fn *read,
-		       char why[ADV_SCENARIO_WHY])
+static bool read_other(struct adv_sim *sim, struct adv_sim_ranks *ranks, const char *file,
+		       read_fn *read, char why[ADV_SCENARIO_WHY])
 {
 	size_t len = 0;
 	char *text;
@@ -66,7 +70,7 @@ static bool read_other(struct adv_sim *sim, const char *file, read_fn *read,
 
 	if (!file)
 		return true;
-	text = adv_cli_read_file("adverb sim", file, OTHER_MAX, &len);
+	text = adv_sim_ranks_read_file(ranks, file, OTHER_MAX, &len);
 	if (!text) {
 		snprintf(why, ADV_SCENARIO_WHY, "%s cannot be read", file);
 		return false;
@@ -76,35 +80,43 @@ static bool read_other(struct adv_sim *sim, const char *file, read_fn *read,
 	return good;
 }
 
-/* Divides the network among threads. */
-static bool divide(struct adv_sim *sim, unsigned threads)
+/* Divides the network among ranks and threads. */
+static bool divide(struct adv_sim *sim, const struct options *o)
 {
-	int64_t parts = threads > 1 ? adv_fabric_divide(sim->fabric, threads, threads) : threads;
+	unsigned threads = o->threads ? o->threads : 1, ranks = o->mpi ? o->ranks.of.count : 1;
+	int64_t parts = 1;
+	char what[64];
 
-	if (parts < 0) {
-		fprintf(stderr, "adverb sim: --threads %u: %m\n", threads);
-		return false;
-	}
-	if (parts < threads && !sim->quiet)
-		fprintf(stderr,
-			"adverb sim: --threads %u: the network can be divided into %d part%s\n",
-			threads, (int)parts, parts == 1 ? "" : "s");
-	return true;
+	if (ranks > 1)
+		parts = adv_fabric_divide_ranks(sim->fabric, threads, &o->ranks.of);
+	else if (threads > 1)
+		parts = adv_fabric_divide(sim->fabric, threads, threads);
+	snprintf(what, sizeof(what), ranks > 1 ? "--threads %u, %u ranks" : "--threads %u", threads,
+		 ranks);
+	if (parts < 0 && errno == ENOMEM && ranks > 1)
+		o->ranks.of.fail(o->ranks.of.user, "no memory");
+	if (parts < 0 && adv_sim_ranks_lead(&o->ranks))
+		fprintf(stderr, "adverb sim: %s: %s\n", what,
+			errno == EINVAL ? "more than 64 in all" : strerror(errno));
+	if (parts >= 0 && parts < threads * ranks && !sim->quiet)
+		fprintf(stderr, "adverb sim: %s: the network can be divided into %d part%s\n", what,
+			(int)parts, parts == 1 ? "" : "s");
+	return parts > 0;
 }
 
-static bool prepare_run(struct adv_sim *sim, const struct options *o)
+static bool prepare_run(struct adv_sim *sim, struct options *o)
 {
 	char why[ADV_SCENARIO_WHY];
 	size_t len = 0;
-	char *text = adv_cli_read_file("adverb sim", o->file, ADV_SCENARIO_FILE_MAX, &len);
+	char *text = adv_sim_ranks_read_file(&o->ranks, o->file, ADV_SCENARIO_FILE_MAX, &len);
 	bool good;
 
 	if (!text)
 		return false;
 	good = adv_scenario_read(&sim->scenario, o->file, text, len, why);
 	free(text);
-	good = good && read_other(sim, o->topology, adv_scenario_import, why) &&
-	       read_other(sim, o->trace, adv_scenario_trace, why);
+	good = good && read_other(sim, &o->ranks, o->topology, adv_scenario_import, why) &&
+	       read_other(sim, &o->ranks, o->trace, adv_scenario_trace, why);
 	for (unsigned i = 0; good && i < o->sets; i++)
 		good = adv_scenario_set(&sim->scenario, o->set[i], why);
 	if (good)
@@ -113,9 +125,7 @@ static bool prepare_run(struct adv_sim *sim, const struct options *o)
 		snprintf(why, sizeof(why), "--series needs [run] sample");
 		good = false;
 	}
-	if (!good)
-		fprintf(stderr, "adverb sim: %s\n", why);
-	return good && divide(sim, o->threads);
+	return adv_sim_ranks_agree(&o->ranks, good, why) && divide(sim, o);
 }
 
 /* ---- the run ---- */
@@ -174,13 +184,16 @@ static void run_scenario(struct adv_sim *sim)
 		uint64_t until = duration < sample ? duration : sample;
 
 		sim->stop = adv_fabric_run_some(sim->fabric, until, EVENTS);
-		if (sim->stop == ADV_FABRIC_UNTIL && until == sample)
+		if (sim->stop == ADV_FABRIC_UNTIL && until == sample) {
+			adv_fabric_gather(sim->fabric);
 			adv_report_sample(sim->report, sim);
+		}
 		show_progress(sim, began, false);
 		on = (sim->stop == ADV_FABRIC_UNTIL && until < duration) ||
 		     sim->stop == ADV_FABRIC_EVENTS ||
 		     (sim->stop == ADV_FABRIC_DEADLOCK && !sim->scenario.run.stop_at_deadlock);
 	} while (on && !interrupted);
+	adv_fabric_gather(sim->fabric);
 	sim->interrupted = on;
 	if (on)
 		sim->stop = ADV_FABRIC_UNTIL;
@@ -227,6 +240,16 @@ static int run_and_report(struct adv_sim *sim, const struct options *o)
 		return 0;
 	fprintf(stderr, "adverb sim: the result cannot be written: %m\n");
 	return ADV_EXIT_FAILED;
+}
+
+/* Simulates with the other ranks, of which rank 0 reports. That one also heeds signals, which
+ * mpirun(1) sends to all. */
+static int follow(struct adv_sim *sim)
+{
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
+	adv_fabric_follow(sim->fabric);
+	return 0;
 }
 
 /* ---- sweeps ---- */
@@ -333,7 +356,8 @@ enum {
 	KEY_SERIES,
 	KEY_THREADS,
 	KEY_RESULTS,
-	KEY_PART
+	KEY_PART,
+	KEY_MPI
 };
 
 static const struct argp_option argp_options[] = {
@@ -367,6 +391,10 @@ static const struct argp_option argp_options[] = {
 	{"jobs", KEY_JOBS, "N", 0, "With --sweep: number of runs at a time (default 1)", 0},
 	{"threads", KEY_THREADS, "N", 0,
 	 "Divide the network among N threads (default 1); the results are the same", 0},
+	{"mpi", KEY_MPI, NULL, 0,
+	 "Divide the network among the ranks that mpirun has started, each with its --threads; the "
+	 "results are the same",
+	 0},
 	{0},
 };
 
@@ -438,7 +466,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_THREADS:
 		o->threads = read_number("--threads", arg, THREADS, state);
 		return 0;
+	case KEY_MPI:
+		o->mpi = true;
+		return 0;
 	case ARGP_KEY_END:
+		if (o->mpi && o->sweep)
+			argp_error(state, "--mpi is for a single run; --sweep has --part");
 		if (o->jobs && !o->sweep)
 			argp_error(state, "--jobs is for --sweep");
 		if (o->series && o->sweep)
@@ -474,23 +507,34 @@ static const struct argp argp = {
 	NULL,
 	NULL};
 
-int adv_sim_main(int argc, char **argv)
+static int run_once(struct options *o)
 {
-	struct options o = {.file = NULL};
-	struct adv_sim sim = {.stop = ADV_FABRIC_UNTIL};
+	struct adv_sim sim = {
+		.file = o->file, .stop = ADV_FABRIC_UNTIL, .quiet = !adv_sim_ranks_lead(&o->ranks)};
 	int status = ADV_EXIT_USAGE;
 
-	if (adv_command_parse(&argp, argc, argv, 0, &o) != 0)
-		return ADV_EXIT_USAGE;
-	if (o.sweep)
-		return run_sweep(&o);
-	sim.file = o.file;
-	if (prepare_run(&sim, &o))
-		status = run_and_report(&sim, &o);
+	if (prepare_run(&sim, o))
+		status = sim.quiet ? follow(&sim) : run_and_report(&sim, o);
 	adv_report_discard(sim.report);
 	adv_sim_series_discard(&sim);
 	adv_fabric_destroy(sim.fabric);
 	adv_topology_free(&sim.topology);
 	adv_scenario_free(&sim.scenario);
+	return status;
+}
+
+int adv_sim_main(int argc, char **argv)
+{
+	struct options o = {.file = NULL};
+	int status;
+
+	if (adv_command_parse(&argp, argc, argv, 0, &o) != 0)
+		return ADV_EXIT_USAGE;
+	if (o.sweep)
+		return run_sweep(&o);
+	if (o.mpi && !adv_sim_ranks_open(&o.ranks, argc, argv))
+		return ADV_EXIT_FAILED;
+	status = run_once(&o);
+	adv_sim_ranks_close(&o.ranks);
 	return status;
 }

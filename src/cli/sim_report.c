@@ -63,8 +63,7 @@ bool adv_sim_flow_result(const struct adv_sim *sim, const struct adv_scenario_fl
 
 static void add_host(const struct adv_sim *sim, uint32_t h, struct adv_sim_totals *t)
 {
-	const struct adv_engine_counters *c =
-		adv_engine_counters(adv_fabric_engine(sim->fabric, h));
+	const struct adv_engine_counters *c = adv_fabric_engine_counters(sim->fabric, h);
 
 	t->engine.tx_packets += c->tx_packets;
 	t->engine.out_of_sequence += c->out_of_sequence;

@@ -194,10 +194,11 @@ static bool grow_peers(struct adv_fabric *f)
 	return true;
 }
 
-/* True while the watcher gets the reports of parts, which have simulated later events already. */
+/* True while the watcher gets the reports of parts, which have simulated later events already. And
+ * other ranks do not learn what is added. */
 static bool is_telling(const struct adv_fabric *f)
 {
-	return f->parts && f->parts->telling;
+	return f->parts && (f->parts->telling || f->parts->ranks);
 }
 
 int64_t adv_fabric_connect(struct adv_fabric *f, const struct adv_fabric_connection *c)
@@ -433,6 +434,8 @@ uint64_t adv_fabric_acknowledged(const struct adv_fabric *f, uint32_t transfer)
 
 	if (t->connection == ADV_FABRIC_COMPUTATION)
 		return 0;
+	if (!adv_part_has_job(f, transfer))
+		return f->parts->ranks->acknowledged[transfer];
 	p = &f->peer[t->connection];
 	if (t->end != ADV_CALENDAR_NEVER || p->first != transfer || p->outstanding == 0)
 		return t->done;

@@ -15,9 +15,9 @@ void adv_fabric_at(struct adv_fabric *f, uint64_t at, enum adv_due kind, uint32_
 
 void adv_fabric_tell(struct adv_fabric *f, const struct adv_fabric_event *event)
 {
-	if (!f->watch)
+	if (!f->watch || adv_part_follows(f))
 		return;
-	if (f->part && !f->part->all->global)
+	if (f->part && (!f->part->all->global || f->part->all->ranks))
 		adv_part_note(f, event);
 	else
 		f->watch(f->watch_user, event);

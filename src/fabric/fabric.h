@@ -282,6 +282,10 @@ const struct adv_fabric_external_counters *adv_fabric_external_counters(const st
 
 struct adv_switch *adv_fabric_switch(const struct adv_fabric *f, uint32_t sw);
 struct adv_engine *adv_fabric_engine(const struct adv_fabric *f, uint32_t host);
+/* Returns the counters of the host's engine. If there are ranks (ranks.h), those of the last
+ * adv_fabric_gather(). */
+const struct adv_engine_counters *adv_fabric_engine_counters(const struct adv_fabric *f,
+							     uint32_t host);
 /* Returns the host's output queues. */
 const struct adv_egress *adv_fabric_egress(const struct adv_fabric *f, uint32_t host);
 const struct adv_fabric_host_counters *adv_fabric_host_counters(const struct adv_fabric *f,

@@ -30,9 +30,13 @@ static void change_wire(struct adv_fabric *f, uint32_t wire, bool works)
 	uint32_t hosts = f->config.topology->hosts, s = w->from.node - hosts;
 
 	if (!works) {
-		lose_all(f, &w->flying);
-		lose_all(f, &w->pauses);
+		lose_all(adv_part_of(f, w->to.node), &w->flying);
+		lose_all(adv_part_of(f, w->to.node), &w->pauses);
 	}
+	if (!adv_part_has_node(f, w->from.node))
+		return;
+	if (f->parts)
+		f->parts->global_level = wire % 2; /* the order in which wires change */
 	f = adv_part_of(f, w->from.node);
 	/* A frame whose transmission began before the cable works is lost. */
 	w->cut = !works || w->sending;

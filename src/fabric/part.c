@@ -60,6 +60,34 @@ bool adv_part_is(const struct adv_fabric *f, uint8_t number)
 	return !f->part || f->part->index == number;
 }
 
+static bool is_here(const struct adv_parts *all, uint8_t part)
+{
+	return !all || (part >= all->begin && part < all->end);
+}
+
+bool adv_part_has_node(const struct adv_fabric *f, uint32_t node)
+{
+	return is_here(f->parts, adv_part_number(f, node));
+}
+
+bool adv_part_has_job(const struct adv_fabric *f, uint32_t job)
+{
+	return is_here(f->parts, f->job[job].part);
+}
+
+bool adv_part_follows(const struct adv_fabric *f)
+{
+	return f->parts && f->parts->ranks && f->parts->ranks->of->rank != 0;
+}
+
+const struct adv_engine_counters *adv_fabric_engine_counters(const struct adv_fabric *f,
+							     uint32_t host)
+{
+	if (!adv_part_has_node(f, host))
+		return &f->parts->ranks->engine[host];
+	return adv_engine_counters(f->host[host].engine);
+}
+
 uint64_t adv_parts_events(const struct adv_fabric *f)
 {
 	uint64_t sum = f->events;

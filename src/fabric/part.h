@@ -7,9 +7,13 @@
  * part.c	    what belongs to which part
  * part_create.c    create and destroy
  * part_cross.c	    frames from one part to another
+ * part_outbox.c    their memory
  * part_step.c	    how far each part may advance
  * part_run.c	    threads, global events
  * part_watch.c	    reports of parts, in the order of one part
+ * part_rank.c	    parts of other processes (ranks.h)
+ * part_gather.c    results of other processes
+ * part_follow.c    what rank 0 tells the other processes to do
  *
  * A part is a struct adv_fabric too, which shares all arrays with the whole fabric. Of hosts,
  * switches, the sending ends of wires and the receiving ends, each belongs to one part, which
@@ -35,6 +39,7 @@
 
 #include "fabric/barrier.h"
 #include "fabric/fabric_internal.h"
+#include "fabric/ranks.h"
 
 #define ADV_PARTS_MAX 64
 #define ADV_NO_PART   UINT8_MAX
@@ -111,23 +116,41 @@ struct adv_part {
 	pthread_t thread;
 };
 
+/* The ranks of a simulation, see part_rank.c. */
+struct adv_part_ranks {
+	const struct adv_ranks *of;
+	struct adv_mail *out; /* by rank */
+	struct adv_mail *in;
+	/* Results of other ranks' parts. */
+	struct adv_engine_counters *engine; /* by host */
+	uint64_t *acknowledged;		    /* by job: adv_fabric_acknowledged() */
+};
+
 struct adv_parts {
 	struct adv_fabric *whole;
 	uint32_t count;
+	uint32_t begin; /* of the parts that this process simulates */
+	uint32_t end;
+	struct adv_part_ranks *ranks; /* NULL: this process simulates all */
 	struct adv_part *part[ADV_PARTS_MAX];
 	uint8_t *of_node; /* part of each node */
 	uint64_t lookahead;
-	bool telling; /* reports are being told */
-	bool global;  /* an event that looks at all parts is being processed */
+	bool telling;	       /* reports are being told */
+	bool global;	       /* an event that looks at all parts is being processed */
+	uint32_t global_level; /* order of its reports, if there are ranks */
 	/* The run. */
 	uint64_t limit;	  /* ps */
 	uint64_t events;  /* stop after so many */
 	bool ends;	  /* it ends with the last transfer */
 	bool quit;	  /* the threads end */
-	uint32_t threads; /* thread i runs the parts i, i + threads, ... */
+	uint32_t threads; /* thread i runs the parts begin + i, begin + i + threads, ... */
 	uint32_t started; /* threads that exist; the caller's is the first */
 	struct adv_barrier barrier;
 };
+
+/* Reads what a rank has sent. False: it is malformed, or there is no memory (whole->no_memory). */
+typedef bool adv_ranks_read_fn(struct adv_parts *all, uint32_t from, unsigned what,
+			       struct adv_mail_reader r);
 
 /* ---- part_divide.c ---- */
 
@@ -149,6 +172,11 @@ uint8_t adv_part_number(const struct adv_fabric *f, uint32_t node);
 uint8_t adv_part_of_waiters(const struct adv_fabric *f, uint32_t job);
 /* True if `f` is the part with this number, or is not a part. */
 bool adv_part_is(const struct adv_fabric *f, uint8_t number);
+/* True if this process simulates a node, or a job. */
+bool adv_part_has_node(const struct adv_fabric *f, uint32_t node);
+bool adv_part_has_job(const struct adv_fabric *f, uint32_t job);
+/* True if this process is not rank 0. */
+bool adv_part_follows(const struct adv_fabric *f);
 
 /* ---- part_cross.c ---- */
 
@@ -160,7 +188,12 @@ void adv_part_cross_failure(struct adv_fabric *f, uint32_t job);
 void adv_part_receive(struct adv_part *p, unsigned parity);
 /* Empties the outboxes of a parity. */
 void adv_part_clear(struct adv_part *p, unsigned parity);
+/* ---- part_outbox.c ---- */
+
 void adv_outbox_free(struct adv_outbox *box);
+/* Empties an outbox, and makes room for so many elements. False: no memory. */
+bool adv_outbox_reserve(struct adv_outbox *box, uint32_t frames, uint32_t telemetries,
+			uint32_t failures);
 
 /* ---- part_step.c ---- */
 
@@ -198,7 +231,59 @@ void adv_parts_join(struct adv_parts *all);
 
 /* Notes a report of a part. */
 void adv_part_note(struct adv_fabric *f, const struct adv_fabric_event *event);
-/* Tells the reports up to the time `to`. */
+/* Reads the reports that another rank has sent to rank 0. */
+adv_ranks_read_fn adv_ranks_read_reports;
+/* Tells the reports up to the time `to`. If there are ranks, all call it; rank 0 tells. */
 void adv_parts_tell_all(struct adv_parts *all, uint64_t to);
+
+/* ---- part_rank.c ---- */
+
+/* Returns the first part of a rank; of the number of ranks, the number of parts. */
+uint32_t adv_rank_first(const struct adv_parts *all, uint32_t rank);
+/* Returns the rank that simulates a part. */
+uint32_t adv_part_rank(const struct adv_parts *all, uint32_t part);
+/* Ends all ranks, because of an error of this one. Does not return. */
+void adv_ranks_fail(const struct adv_parts *all, const char *why);
+/* Returns the empty mail to a rank. */
+struct adv_mail *adv_ranks_mail(struct adv_parts *all, uint32_t rank);
+/* Sends the mails to all ranks, and receives theirs. */
+void adv_ranks_exchange(struct adv_parts *all);
+/* Reads what each other rank has sent. */
+void adv_ranks_read(struct adv_parts *all, adv_ranks_read_fn *read, unsigned what);
+/* Sends the states and outboxes of a parity to the other ranks, and receives theirs. */
+void adv_ranks_step(struct adv_parts *all, unsigned parity);
+/* Reads what adv_ranks_step() has sent; `what`: the parity. */
+adv_ranks_read_fn adv_ranks_read_step;
+/* What rank 0 tells the others. */
+struct adv_rank_command {
+	enum { ADV_RANKS_RUN, ADV_RANKS_GATHER, ADV_RANKS_END } what;
+	/* RUN: until and events of adv_parts_run(); the other members are those of the fabric. */
+	uint32_t watch;
+	uint32_t count_received;
+	uint64_t until;
+	uint64_t events;
+	uint64_t sample;
+};
+/* Of rank 0: sends a command to the others. */
+void adv_ranks_command(struct adv_parts *all, const struct adv_rank_command *c);
+/* Of the others: receives it. */
+void adv_ranks_receive_command(struct adv_parts *all, struct adv_rank_command *c);
+/* Makes this process rank of->rank of those that simulate the parts. False: no memory. */
+bool adv_ranks_open(struct adv_parts *all, const struct adv_ranks *of);
+/* Ends the other ranks' adv_fabric_follow(), if this is rank 0, and frees the memory. */
+void adv_ranks_close(struct adv_parts *all);
+
+/* ---- part_gather.c ---- */
+
+enum adv_gather {
+	ADV_GATHER_RESULTS, /* to rank 0; takes the longest queues */
+	ADV_GATHER_SAMPLE,  /* to rank 0 */
+	ADV_GATHER_WAITS,   /* to all: what a search for a deadlock reads */
+};
+
+/* Sends results of this rank's parts, and receives those of others. */
+void adv_ranks_gather(struct adv_parts *all, enum adv_gather what);
+/* Reads what adv_ranks_gather() has sent; `what`: enum adv_gather. */
+adv_ranks_read_fn adv_ranks_read_results;
 
 #endif

@@ -83,7 +83,24 @@ static int hand_out_events(struct adv_fabric *f)
 	return f->no_memory ? ENOMEM : 0;
 }
 
-int64_t adv_fabric_divide(struct adv_fabric *f, uint32_t count, uint32_t threads)
+/* Sets which parts this process simulates, and by how many threads. False: no memory. */
+static bool share_parts(struct adv_parts *all, uint32_t threads, const struct adv_ranks *ranks)
+{
+	bool good = true;
+
+	all->end = all->count;
+	if (ranks)
+		good = adv_ranks_open(all, ranks);
+	all->threads = all->end - all->begin;
+	if (all->threads > threads)
+		all->threads = threads;
+	if (all->threads == 0)
+		all->threads = 1;
+	return good;
+}
+
+static int64_t divide(struct adv_fabric *f, uint32_t count, uint32_t threads,
+		      const struct adv_ranks *ranks)
 {
 	const struct adv_topology *t = f->config.topology;
 	struct adv_parts *all;
@@ -108,16 +125,30 @@ int64_t adv_fabric_divide(struct adv_fabric *f, uint32_t count, uint32_t threads
 	good = all && all->count;
 	for (uint32_t i = 0; good && i < all->count; i++)
 		good = make_part(all, i, all->count) != NULL;
+	good = good && share_parts(all, threads, ranks);
 	if (!good) {
 		adv_parts_destroy(all);
 		errno = ENOMEM;
 		return -1;
 	}
-	all->threads = threads < all->count ? threads : all->count;
 	f->parts = all;
 	hand_out(all);
 	errno = hand_out_events(f);
 	return errno ? -1 : (int64_t)all->count;
+}
+
+int64_t adv_fabric_divide(struct adv_fabric *f, uint32_t count, uint32_t threads)
+{
+	return divide(f, count, threads, NULL);
+}
+
+int64_t adv_fabric_divide_ranks(struct adv_fabric *f, uint32_t threads,
+				const struct adv_ranks *ranks)
+{
+	uint64_t count = (uint64_t)threads * ranks->count;
+
+	return divide(f, count > ADV_PARTS_MAX ? 0 : (uint32_t)count, threads,
+		      ranks->count > 1 ? ranks : NULL);
 }
 
 /* ---- destroy ---- */
@@ -141,6 +172,7 @@ void adv_parts_destroy(struct adv_parts *all)
 	if (!all)
 		return;
 	adv_parts_join(all);
+	adv_ranks_close(all);
 	for (uint32_t i = 0; i < all->count; i++)
 		if (all->part[i])
 			free_part(all->part[i], all->count);

@@ -134,10 +134,3 @@ void adv_part_clear(struct adv_part *p, unsigned parity)
 		p->state[parity].first[i] = ADV_CALENDAR_NEVER;
 	}
 }
-
-void adv_outbox_free(struct adv_outbox *box)
-{
-	free(box->frame);
-	free(box->telemetry);
-	free(box->failure);
-}

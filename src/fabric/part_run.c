@@ -22,31 +22,43 @@ static void begin_run(struct adv_part *p)
 	adv_part_publish(p, 0);
 }
 
-/* Runs the parts `first`, first + all->threads, ... */
-static struct adv_plan run_parts(struct adv_parts *all, uint32_t first)
+/* Waits for the other threads, and the other ranks, at the end of a step. */
+static void meet(struct adv_parts *all, uint32_t thread, unsigned parity)
+{
+	adv_barrier_meet(&all->barrier);
+	if (!all->ranks)
+		return;
+	if (thread == 0)
+		adv_ranks_step(all, parity);
+	adv_barrier_meet(&all->barrier);
+}
+
+/* Runs the parts of a thread. */
+static struct adv_plan run_parts(struct adv_parts *all, uint32_t thread)
 {
 	struct adv_plan plan = {.verdict = ADV_VERDICT_ON};
-	uint32_t each = all->threads;
+	uint32_t first = all->begin + thread, each = all->threads;
+	unsigned parity = 0;
 
-	for (uint32_t i = first; i < all->count; i += each)
+	for (uint32_t i = first; i < all->end; i += each)
 		begin_run(all->part[i]);
 	while (plan.verdict == ADV_VERDICT_ON) {
-		adv_barrier_meet(&all->barrier);
-		plan = adv_part_plan(all, all->part[first]->parity);
-		for (uint32_t i = first; i < all->count; i += each) {
+		meet(all, thread, parity);
+		plan = adv_part_plan(all, parity);
+		parity ^= 1;
+		for (uint32_t i = first; i < all->end; i += each) {
 			begin_step(all->part[i]);
 			if (plan.verdict == ADV_VERDICT_END)
 				adv_part_finish(all->part[i], &plan);
-			if (plan.verdict != ADV_VERDICT_ON)
-				continue;
-			adv_part_advance(all->part[i], &plan);
-			adv_part_publish(all->part[i], all->part[i]->parity);
+			if (plan.verdict == ADV_VERDICT_ON)
+				adv_part_advance(all->part[i], &plan);
+			adv_part_publish(all->part[i], parity);
 		}
 	}
-	adv_barrier_meet(&all->barrier);
+	meet(all, thread, parity);
 	/* What the parts have sent in the last events arrives in a later run. */
-	for (uint32_t i = first; i < all->count; i += each)
-		adv_part_receive(all->part[i], all->part[i]->parity);
+	for (uint32_t i = first; i < all->end; i += each)
+		adv_part_receive(all->part[i], parity);
 	/* The caller's thread goes on when all others wait for the next run. */
 	adv_barrier_meet(&all->barrier);
 	return plan;
@@ -62,7 +74,7 @@ static void *thread_main(void *user)
 		adv_barrier_meet(&p->all->barrier);
 		if (p->all->quit)
 			return NULL;
-		run_parts(p->all, p->index);
+		run_parts(p->all, p->index - p->all->begin);
 	}
 }
 
@@ -76,7 +88,7 @@ void adv_parts_join(struct adv_parts *all)
 		adv_barrier_arrive(&all->barrier);
 	adv_barrier_meet(&all->barrier);
 	for (uint32_t i = 1; i < all->started; i++)
-		pthread_join(all->part[i]->thread, NULL);
+		pthread_join(all->part[all->begin + i]->thread, NULL);
 	all->started = 0;
 	all->quit = false;
 }
@@ -92,9 +104,11 @@ static bool start_threads(struct adv_parts *all)
 	adv_barrier_init(&all->barrier, all->threads);
 	sigfillset(&every);
 	pthread_sigmask(SIG_SETMASK, &every, &before);
-	for (all->started = 1; good && all->started < all->threads; all->started += good)
-		good = pthread_create(&all->part[all->started]->thread, NULL, thread_main,
-				      all->part[all->started]) == 0;
+	for (all->started = 1; good && all->started < all->threads; all->started += good) {
+		struct adv_part *p = all->part[all->begin + all->started];
+
+		good = pthread_create(&p->thread, NULL, thread_main, p) == 0;
+	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!good)
 		adv_parts_join(all);
@@ -159,6 +173,15 @@ static uint64_t latest(const struct adv_parts *all)
 	return at;
 }
 
+/* Fetches from the other ranks what an event reads. */
+static void gather_before(struct adv_fabric *f, enum adv_due kind)
+{
+	if (kind == ADV_DUE_CHECK)
+		adv_ranks_gather(f->parts, ADV_GATHER_WAITS);
+	if (kind == ADV_DUE_SAMPLE && f->watch)
+		adv_ranks_gather(f->parts, ADV_GATHER_SAMPLE);
+}
+
 /* Processes the next event of the whole fabric, if it is due at `limit`. */
 static void process_global(struct adv_fabric *f, uint64_t limit)
 {
@@ -166,14 +189,40 @@ static void process_global(struct adv_fabric *f, uint64_t limit)
 
 	if (!adv_calendar_take(f->calendar, limit, &e))
 		return;
+	if (f->parts->ranks)
+		gather_before(f, e.what >> ADV_DUE_SHIFT);
 	for (uint32_t i = 0; i < f->parts->count; i++)
 		f->parts->part[i]->fabric.now = e.at;
 	f->parts->global = true;
+	f->parts->global_level = 0;
 	adv_fabric_process(f, &e);
 	f->parts->global = false;
+	if (f->parts->ranks)
+		adv_parts_tell_all(f->parts, e.at);
 	for (uint32_t i = 0; i < f->parts->count; i++)
 		f->no_memory |= f->parts->part[i]->fabric.no_memory;
 	refresh_parts(f->parts);
+}
+
+/* Lets the other ranks run too. */
+static void command_run(const struct adv_fabric *f, uint64_t until, uint64_t events)
+{
+	struct adv_rank_command c = {.what = ADV_RANKS_RUN,
+				     .watch = f->watch != NULL,
+				     .count_received = f->count_received,
+				     .until = until,
+				     .events = events,
+				     .sample = f->sample};
+
+	adv_ranks_command(f->parts, &c);
+}
+
+/* Other ranks do not learn that this one has no memory, so all end. */
+static enum adv_fabric_stop no_memory(const struct adv_parts *all)
+{
+	if (all->ranks)
+		adv_ranks_fail(all, "no memory");
+	return ADV_FABRIC_NO_MEMORY;
 }
 
 enum adv_fabric_stop adv_parts_run(struct adv_fabric *f, uint64_t until, uint64_t events)
@@ -183,8 +232,10 @@ enum adv_fabric_stop adv_parts_run(struct adv_fabric *f, uint64_t until, uint64_
 
 	if (events == 0)
 		return ADV_FABRIC_EVENTS;
+	if (all->ranks && !adv_part_follows(f))
+		command_run(f, until, events);
 	if (!start_threads(all))
-		return ADV_FABRIC_NO_MEMORY;
+		return no_memory(all);
 	refresh_parts(all);
 	for (;;) {
 		uint64_t done = adv_parts_events(f) - begin, next = adv_calendar_next(f->calendar);
@@ -203,7 +254,7 @@ enum adv_fabric_stop adv_parts_run(struct adv_fabric *f, uint64_t until, uint64_
 		if (next <= last)
 			process_global(f, plan.at);
 		if (f->no_memory)
-			return ADV_FABRIC_NO_MEMORY;
+			return no_memory(all);
 		if (adv_fabric_new_deadlock(f))
 			return ADV_FABRIC_DEADLOCK;
 		if (next > last)

@@ -6,23 +6,97 @@
 
 #include "fabric/part.h"
 
-void adv_part_note(struct adv_fabric *f, const struct adv_fabric_event *event)
+/* Adds a report. Without memory the run stops. */
+static void add_report(struct adv_part *p, const struct adv_part_report *report)
 {
-	struct adv_part *p = f->part;
-
 	if (p->reports == p->report_room) {
 		uint32_t room = p->report_room ? 2 * p->report_room : 1024;
-		struct adv_part_report *report = realloc(p->report, room * sizeof(*report));
+		struct adv_part_report *larger = realloc(p->report, room * sizeof(*larger));
 
-		if (!report) {
-			f->no_memory = true;
+		if (!larger) {
+			p->fabric.no_memory = true;
 			return;
 		}
-		p->report = report;
+		p->report = larger;
 		p->report_room = room;
 	}
-	p->report[p->reports++] = (struct adv_part_report){*event, p->level};
+	p->report[p->reports++] = *report;
 }
+
+void adv_part_note(struct adv_fabric *f, const struct adv_fabric_event *event)
+{
+	const struct adv_parts *all = f->part->all;
+
+	add_report(f->part, &(struct adv_part_report){*event, all->global ? all->global_level
+									  : f->part->level});
+}
+
+/* ---- reports of other ranks ---- */
+
+/* True if a report can be told. */
+static bool is_good_report(const struct adv_fabric *f, const struct adv_part_report *report)
+{
+	const struct adv_fabric_event *e = &report->event;
+	const struct adv_topology *t = f->config.topology;
+
+	if (e->priority >= ADV_PRIORITIES)
+		return false;
+	switch (e->kind) {
+	case ADV_FABRIC_SWITCH:
+		return e->what <= ADV_SWITCH_UP && e->node < t->switches &&
+		       e->port < t->ports[t->hosts + e->node];
+	case ADV_FABRIC_HOST_PAUSED:
+		return e->node < t->hosts;
+	case ADV_FABRIC_TRANSFER:
+		return e->value < f->jobs;
+	case ADV_FABRIC_SAMPLE:
+		break;
+	}
+	return false;
+}
+
+bool adv_ranks_read_reports(struct adv_parts *all, uint32_t from, unsigned what,
+			    struct adv_mail_reader r)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = adv_rank_first(all, from); r.left && i < adv_rank_first(all, from + 1);
+	     i++) {
+		const uint8_t *at;
+
+		if (!adv_mail_take(&r, &count, sizeof(count)))
+			return false;
+		at = adv_mail_take_many(&r, count, sizeof(struct adv_part_report));
+		for (uint32_t k = 0; at && k < count; k++) {
+			struct adv_part_report report;
+
+			memcpy(&report, at + (size_t)k * sizeof(report), sizeof(report));
+			if (!is_good_report(all->whole, &report))
+				return false;
+			add_report(all->part[i], &report);
+		}
+		if (!at)
+			return false;
+	}
+	return r.left == 0;
+}
+
+/* Sends the reports of this rank to rank 0, which receives those of the others. */
+static void exchange_reports(struct adv_parts *all)
+{
+	for (uint32_t i = all->begin; all->ranks->of->rank != 0 && i < all->end; i++) {
+		struct adv_part *p = all->part[i];
+
+		adv_mail_add(adv_ranks_mail(all, 0), &p->reports, sizeof(p->reports));
+		adv_mail_add(adv_ranks_mail(all, 0), p->report, p->reports * sizeof(*p->report));
+		p->reports = 0;
+	}
+	adv_ranks_exchange(all);
+	if (all->ranks->of->rank == 0)
+		adv_ranks_read(all, adv_ranks_read_reports, 0);
+}
+
+/* ---- tell ---- */
 
 static bool is_before(const struct adv_part_report *a, const struct adv_part_report *b)
 {
@@ -53,6 +127,10 @@ void adv_parts_tell_all(struct adv_parts *all, uint64_t to)
 	uint64_t now = f->now;
 	struct adv_part *p;
 
+	if (all->ranks && f->watch)
+		exchange_reports(all);
+	if (adv_part_follows(f))
+		return;
 	all->telling = true;
 	while ((p = first_part(all, told, to)) != NULL) {
 		const struct adv_fabric_event *e = &p->report[told[p->index]++].event;

@@ -330,8 +330,9 @@ static bool shm_flush(struct adv_link *link)
 
 static void retire_peer(struct shm_link *l, struct shm_peer *p)
 {
+	/* Behind a hole in the memory, the writer is up to two memories ahead of the reader. */
 	if (!p->leaving)
-		p->last = p->reader.tail + p->reader.size;
+		p->last = p->reader.tail + 2 * (uint64_t)p->reader.size;
 	p->leaving = true;
 	l->any_leaves = true;
 	if (l->of_slot[p->slot] == p)
@@ -415,7 +416,7 @@ static unsigned receive_ring(struct shm_link *l, struct shm_peer *p, unsigned bu
 	return packets;
 }
 
-/* Frees leaving peers whose memory is empty. Also frees those from which one memory full was read,
+/* Frees leaving peers whose memory is empty. Also frees those whose tail has moved by two memories,
  * because a process may still write to the memory. */
 static void free_leaving(struct shm_link *l)
 {

@@ -173,6 +173,8 @@ RUNTIME = [
      "\t\tadv_ring_sleep(&l->peer[i]->reader, sleeping);"),
     ("shm-attach", "memory attached while the owner sleeps does not announce the sleep", SHM,
      "\tadv_ring_sleep(&p->reader, l->sleeping);\n", ""),
+    ("shm-heritage", "packets of an exited peer behind a hole in the memory are lost", SHM,
+     "2 * (uint64_t)p->reader.size", "p->reader.size"),
     ("shm-first", "only the first of several readers of a batch is woken", SHM,
      "\t\tif (!p->written)\n", "\t\tif (!p->written || i > 0)\n"),
     ("shm-overtakes", "packets through memory overtake packets sent by UDP", SHM,

@@ -252,6 +252,9 @@ void adv_ranks_exchange(struct adv_parts *all);
 void adv_ranks_read(struct adv_parts *all, adv_ranks_read_fn *read, unsigned what);
 /* Sends the states and outboxes of a parity to the other ranks, and receives theirs. */
 void adv_ranks_step(struct adv_parts *all, unsigned parity);
+/* Writes what adv_ranks_step() sends to rank `to`. */
+void adv_ranks_write_step(const struct adv_parts *all, uint32_t to, unsigned parity,
+			  struct adv_mail *m);
 /* Reads what adv_ranks_step() has sent; `what`: the parity. */
 adv_ranks_read_fn adv_ranks_read_step;
 /* What rank 0 tells the others. */
@@ -283,6 +286,8 @@ enum adv_gather {
 
 /* Sends results of this rank's parts, and receives those of others. */
 void adv_ranks_gather(struct adv_parts *all, enum adv_gather what);
+/* Writes what adv_ranks_gather() sends. */
+void adv_ranks_write_results(struct adv_parts *all, enum adv_gather what, struct adv_mail *m);
 /* Reads what adv_ranks_gather() has sent; `what`: enum adv_gather. */
 adv_ranks_read_fn adv_ranks_read_results;
 

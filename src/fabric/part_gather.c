@@ -59,7 +59,7 @@ static void add_job(const struct adv_fabric *f, uint32_t job, struct adv_mail *m
 	adv_mail_add(m, &v, sizeof(v));
 }
 
-static void write_results(struct adv_parts *all, enum adv_gather what, struct adv_mail *m)
+void adv_ranks_write_results(struct adv_parts *all, enum adv_gather what, struct adv_mail *m)
 {
 	struct adv_fabric *f = all->whole;
 	const struct adv_topology *t = f->config.topology;
@@ -138,7 +138,7 @@ void adv_ranks_gather(struct adv_parts *all, enum adv_gather what)
 	/* All receivers get the same. */
 	first = adv_ranks_mail(all, rank == 0 ? receivers - 1 : 0);
 	if (rank != 0 || receivers > 1)
-		write_results(all, what, first);
+		adv_ranks_write_results(all, what, first);
 	for (uint32_t r = 0; r < receivers; r++) {
 		struct adv_mail *m = adv_ranks_mail(all, r);
 

@@ -274,18 +274,21 @@ bool adv_ranks_read_step(struct adv_parts *all, uint32_t from, unsigned parity,
 	return good && r.left == 0;
 }
 
+void adv_ranks_write_step(const struct adv_parts *all, uint32_t to, unsigned parity,
+			  struct adv_mail *m)
+{
+	for (uint32_t i = all->begin; i < all->end; i++) {
+		add_state(m, all->part[i], parity);
+		for (uint32_t k = adv_rank_first(all, to); k < adv_rank_first(all, to + 1); k++)
+			add_box(m, &all->part[i]->out[parity][k]);
+	}
+}
+
 void adv_ranks_step(struct adv_parts *all, unsigned parity)
 {
-	for (uint32_t r = 0; r < all->ranks->of->count; r++) {
-		struct adv_mail *m = adv_ranks_mail(all, r);
-
-		for (uint32_t i = all->begin; r != all->ranks->of->rank && i < all->end; i++) {
-			add_state(m, all->part[i], parity);
-			for (uint32_t k = adv_rank_first(all, r); k < adv_rank_first(all, r + 1);
-			     k++)
-				add_box(m, &all->part[i]->out[parity][k]);
-		}
-	}
+	for (uint32_t r = 0; r < all->ranks->of->count; r++)
+		if (r != all->ranks->of->rank)
+			adv_ranks_write_step(all, r, parity, adv_ranks_mail(all, r));
 	adv_ranks_exchange(all);
 	adv_ranks_read(all, adv_ranks_read_step, parity);
 }

@@ -105,7 +105,7 @@ CONTROLS = [
     ("adaptive-longest", "the longest queue is chosen", SWITCH,
      "queue[priority].bytes <\n\t\t    s->port[port[best]]", "queue[priority].bytes >\n\t\t    s->port[port[best]]"),
     ("failure-flying", "frames on a cable arrive although it fails", FAILURE,
-     "\t\tlose_all(f, &w->flying);\n", ""),
+     "\t\tlose_all(adv_part_of(f, w->to.node), &w->flying);\n", ""),
     ("failure-sending", "a frame whose sending began in a failure arrives", FAILURE,
      "w->cut = !works || w->sending;", "w->cut = !works;"),
     ("failure-overlap", "a cable works when the first of two failures ends", FAILURE,

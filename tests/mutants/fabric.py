@@ -7,6 +7,7 @@ AFTER = "src/fabric/after.c"
 CONNECTION = "src/fabric/connection.c"
 DEADLOCK = "src/fabric/deadlock.c"
 EGRESS = "src/fabric/egress.c"
+FAILURE = "src/fabric/failure.c"
 EXTERNAL = "src/fabric/external.c"
 FABRIC_C = "src/fabric/fabric.c"
 FABRIC_INTERNAL = "src/fabric/fabric_internal.h"
@@ -14,6 +15,7 @@ HOST = "src/fabric/host.c"
 PACE = "src/fabric/pace.c"
 PART_CROSS = "src/fabric/part_cross.c"
 PART_DIVIDE = "src/fabric/part_divide.c"
+PART_RANK = "src/fabric/part_rank.c"
 PART_RUN = "src/fabric/part_run.c"
 PART_STEP = "src/fabric/part_step.c"
 PART_WATCH = "src/fabric/part_watch.c"
@@ -35,6 +37,7 @@ SCENARIO_COLLECTIVES = "src/fabric/scenario_collectives.c"
 SCENARIO_FLOWS = "src/fabric/scenario_flows.c"
 SLOW = "src/fabric/slow.c"
 SWITCH = "src/fabric/switch.c"
+SWITCH_COPY = "src/fabric/switch_copy.c"
 TIMER = "src/fabric/switch_timer.c"
 TOPOLOGY = "src/fabric/topology.c"
 TOPOLOGY_MAKE = "src/fabric/topology_make.c"
@@ -277,9 +280,27 @@ FABRIC = [
     ("part-order", "reports of parts are told in the order of the parts", PART_WATCH,
      "is_before(&p->report[told[i]]", "false && is_before(&p->report[told[i]]"),
     ("part-late-reports", "while reports are told, transfers can be added in the past", CONNECTION,
-     "\treturn f->parts && f->parts->telling;\n", "\treturn f->parts && f->parts->quit;\n"),
+     "f->parts && (f->parts->telling || ", "f->parts && (f->parts->quit || "),
     ("part-added", "what is added between runs, and is due at once, waits for a later run", PART_RUN,
      "all->part[i]->done_to > f->now", "all->part[i]->done_to > f->now + 1"),
+    # ---- ranks ----
+    ("rank-failure", "another rank does not learn why a transfer failed", PART_RANK,
+     "\t\tf->job[x->job].state.status = x->status;\n", ""),
+    ("rank-lost", "frames lost in parts of other ranks do not count", PART_RANK, "\tf->lost = h.lost;\n", ""),
+    ("rank-pause", "fields that a pause frame does not have are checked", PART_RANK,
+     "if (p.kind == ADV_PACKET_PAUSE)", "if (p.kind == ADV_PACKET_PAUSE && p.priority < ADV_PRIORITIES)"),
+    ("rank-payload", "a frame may have payload beyond the memory", PART_RANK,
+     "p.payload_len <= ADV_FABRIC_MESSAGE_MAX - c->offset;", "p.payload_len <= ADV_FABRIC_MESSAGE_MAX;"),
+    ("rank-wire", "a frame may be put on a wire of another rank", PART_RANK,
+     "to->all->of_node[f->wire[c->wire].to.node] != to->index", "to->index >= to->all->count"),
+    ("rank-waits", "the search for a deadlock does not see the queues of other ranks", PART_RUN,
+     "\t\tadv_ranks_gather(f->parts, ADV_GATHER_WAITS);\n", "\t\tf->cycle_length += 0;\n"),
+    ("rank-peaks", "the longest queues at other ranks are those since the beginning", SWITCH_COPY,
+     "\t\tif (what.take_peaks)\n", "\t\tif (what.take_peaks && !m)\n"),
+    ("rank-cable", "a cable that fails changes switches of other ranks", FAILURE,
+     "\tif (!adv_part_has_node(f, w->from.node))\n\t\treturn;\n", ""),
+    ("rank-order", "reports of a failing cable are told in the order of the parts", FAILURE,
+     "f->parts->global_level = wire % 2;", "f->parts->global_level = 0;"),
     # ---- the plan of real equipment ----
     ("dcb-percent", "the shares are not 100 % together", PLAN_DCB, "for (; sum && left > 0; left--)", "for (; sum && left > 1; left--)"),
     ("dcb-maps", "the scenario's map of DSCPs is not read", PLAN_DCB,

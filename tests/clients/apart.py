@@ -26,6 +26,7 @@ ON_ONE_HOST = {
     "nvme/invalidate": "the capture is one of the target",
     "perftest/one-copy": "payload is read within a machine",
     "perftest/no-one-copy": "payload is read within a machine",
+    "perftest/send-bw-ud": "nothing slows the sender down, and the receive ring has 560 places",
     "pingpong/ipv6": "the program names the index of ::1",
     "rsocket/two-hosts": "the case has hosts of its own",
     "rsocket/refused": "no server runs",

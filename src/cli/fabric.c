@@ -87,7 +87,7 @@ static error_t parse_cable(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!c->what)
-			argp_error(state, "expected CABLE and up, down or loss=PERCENT%%");
+			argp_error(state, "expected CABLE and up, down or rules such as loss=1%%");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -96,8 +96,10 @@ static error_t parse_cable(int key, char *arg, struct argp_state *state)
 
 static const struct argp cable_argp = {NULL,
 				       parse_cable,
-				       "CABLE up|down|loss=PERCENT%",
+				       "CABLE up|down|RULES",
 				       "Change a cable of the running fabric, in both directions. "
+				       "RULES are loss=PERCENT%, corrupt=PERCENT% and delay=TIME, "
+				       "between semicolons, in place of all earlier ones. "
 				       "A cable is h3, that of a host, or "
 				       "s1:4, that at a port of a switch. Routes stay as they are.",
 				       NULL,
@@ -186,7 +188,8 @@ static const struct adv_command commands[] = {
 	{"up", "Start the emulator with a scenario", adv_fabric_up_main},
 	{"status", "Show queues, pauses, marks, drops and programs", adv_fabric_status_main},
 	{"top", "Show the same, live", adv_fabric_top_main},
-	{"cable", "Take a cable down or up, or let it lose frames", adv_fabric_cable_main},
+	{"cable", "Take a cable down or up; let it lose, damage or delay frames",
+	 adv_fabric_cable_main},
 	{"capture", "Capture the frames at a port or at a host", adv_fabric_capture_main},
 	{"down", "End the emulator", adv_fabric_down_main},
 	{"rsh", "Run a command on a host, for launchers", adv_fabric_rsh_main},

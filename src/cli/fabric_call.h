@@ -22,7 +22,8 @@ bool adv_fabric_call(const char *who, struct adv_port_message *m, int send_fd,
 int adv_fabric_begin(const char *who, struct adv_port_message *m, int send_fd,
 		     int fd[ADV_FABRIC_CALL_FDS]);
 
-/* Changes a cable of the fabric: `what` is up, down, loss=PERCENT% or drop=PERCENT%. On failure
+/* Changes a cable of the fabric: `what` is up, down, or rules: loss=PERCENT%
+ * or drop=PERCENT%, corrupt=PERCENT%, delay=TIME. On failure
  * prints an error that begins with `who`, and returns false. */
 bool adv_fabric_change_cable(const char *who, const char *cable, const char *what);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/units.h"
 #include "cli/fabric_call.h"
 #include "cli/json.h"
 
@@ -96,6 +97,26 @@ static void print_switches(struct json_object *o)
 	}
 }
 
+/* Prints what disturbs cables, if anything does. */
+static void print_cables(struct json_object *o)
+{
+	struct json_object *cables = member(o, "cables");
+
+	for (size_t i = 0; i < json_object_array_length(cables); i++) {
+		struct json_object *c = json_object_array_get_idx(cables, i);
+		char delay[ADV_UNITS_TEXT];
+
+		printf("cable %s to %s: drops %.4g %%, damages %.4g %%, delays by %s; %" PRIu64
+		       " FCS errors\n",
+		       json_object_get_string(member(c, "cable")),
+		       json_object_get_string(member(c, "to")),
+		       (double)number(c, "drop_per_million") * 1e-4,
+		       (double)number(c, "corrupt_per_million") * 1e-4,
+		       adv_units_print(ADV_UNIT_TIME, number(c, "delay_ps"), delay),
+		       number(c, "fcs_errors"));
+	}
+}
+
 /* Fetches the state. NULL: failed, with a message. */
 static struct json_object *fetch_state(const char *who)
 {
@@ -130,6 +151,7 @@ int adv_fabric_status_main(int argc, char **argv)
 	print_time(o);
 	print_hosts(o);
 	print_switches(o);
+	print_cables(o);
 	json_object_put(o);
 	return 0;
 }

@@ -53,7 +53,7 @@ static const struct argp_option argp_options[] = {
 	 0},
 	{"link", 'l', "CABLE", 0,
 	 "Select a cable of the emulated fabric, such as h3 or s1:4, as adverb fabric cable does; "
-	 "PLAN is down, or drop=PERCENT%",
+	 "PLAN is down, or of drop=PERCENT%, corrupt=PERCENT% and delay=TIME",
 	 0},
 	{"json", 'j', NULL, 0, "Write JSON (show only)", 0},
 	{0},

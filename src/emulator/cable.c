@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Changes of cables while the fabric runs. A cable is named by one of its ends: "h3", the cable of
- * a host, or "s1:4", the cable at port 4 of a switch. */
+/* Changes of cables while the fabric runs: what disturbs them. A cable is named by one of its ends:
+ * "h3", the cable of a host, or "s1:4", the cable at port 4 of a switch. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,37 +88,82 @@ int adv_emulator_find_cable(const struct adv_emulator *e, struct adv_port_messag
 	return *cable == UINT32_MAX ? ENOENT : 0;
 }
 
-/* Reads "up", "down", "loss=0.1%", or "drop=0.1%" as in fault plans, as a probability in
- * millionths. */
-static bool read_change(const char *text, uint32_t *per_million)
+/* Reads a probability in millionths. */
+static bool read_ratio(const char *text, size_t len, uint32_t *per_million)
 {
 	char why[ADV_UNITS_WHY];
 	uint64_t ratio;
 
-	*per_million = strcmp(text, "down") == 0 ? MILLION : 0;
-	if (strcmp(text, "down") == 0 || strcmp(text, "up") == 0)
-		return true;
-	if ((strncmp(text, "loss=", 5) != 0 && strncmp(text, "drop=", 5) != 0) ||
-	    !adv_units_parse(ADV_UNIT_RATIO, text + 5, strlen(text + 5), &ratio, why) ||
-	    ratio > ADV_RATIO_ONE)
+	if (!adv_units_parse(ADV_UNIT_RATIO, text, len, &ratio, why) || ratio > ADV_RATIO_ONE)
 		return false;
 	*per_million = (uint32_t)(ratio / (ADV_RATIO_ONE / MILLION));
 	return true;
 }
 
+static bool read_delay(const char *text, size_t len, uint64_t *delay)
+{
+	char why[ADV_UNITS_WHY];
+
+	return adv_units_parse(ADV_UNIT_TIME, text, len, delay, why) &&
+	       *delay <= ADV_FABRIC_TROUBLE_DELAY;
+}
+
+/* Reads a rule such as "drop=0.1%" (or "loss="), "corrupt=0.1%" or "delay=2us". */
+static bool read_rule(const char *text, size_t len, struct adv_fabric_trouble *t)
+{
+	const char *value = memchr(text, '=', len);
+	size_t name = value ? (size_t)(value - text) : 0;
+
+	if (!value)
+		return false;
+	value++;
+	len -= name + 1;
+	if (name == 4 && (memcmp(text, "loss", 4) == 0 || memcmp(text, "drop", 4) == 0))
+		return read_ratio(value, len, &t->lose);
+	if (name == 7 && memcmp(text, "corrupt", 7) == 0)
+		return read_ratio(value, len, &t->corrupt);
+	if (name == 5 && memcmp(text, "delay", 5) == 0)
+		return read_delay(value, len, &t->delay);
+	return false;
+}
+
+/* Reads "up", "down", or rules between semicolons, as fault plans have them. */
+static bool read_change(const char *text, struct adv_fabric_trouble *t)
+{
+	*t = (struct adv_fabric_trouble){.lose = strcmp(text, "down") == 0 ? MILLION : 0};
+	if (strcmp(text, "down") == 0 || strcmp(text, "up") == 0)
+		return true;
+	for (;;) {
+		size_t len;
+
+		text += strspn(text, " ");
+		len = strcspn(text, "; ");
+		if (!read_rule(text, len, t))
+			return false;
+		text += len;
+		text += strspn(text, " ");
+		if (!*text)
+			return true;
+		if (*text++ != ';')
+			return false;
+	}
+}
+
 int adv_emulator_change_cable(struct adv_emulator *e, struct adv_port_message *m)
 {
-	uint32_t cable, per_million;
+	struct adv_fabric_trouble trouble;
+	uint32_t cable;
 	const char *rest;
 	unsigned side;
 
 	cable = named_cable(e, m, &rest, &side);
 	if (cable == UINT32_MAX)
 		return ENOENT;
-	if (*rest != ' ' || !read_change(rest + 1, &per_million)) {
-		snprintf(m->text, sizeof(m->text), "expected up, down or loss=PERCENT%%");
+	if (*rest != ' ' || !read_change(rest + 1, &trouble)) {
+		snprintf(m->text, sizeof(m->text),
+			 "expected up, down, or rules such as drop=1%%; corrupt=0.1%%; delay=5us");
 		return EINVAL;
 	}
-	adv_fabric_lose(e->config.fabric, cable, per_million);
+	adv_fabric_disturb(e->config.fabric, cable, &trouble);
 	return 0;
 }

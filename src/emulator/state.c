@@ -2,6 +2,7 @@
 /* The state of the emulator as JSON, for `adverb fabric status` and `top`. */
 #include <errno.h>
 #include <json-c/json.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -109,6 +110,44 @@ static struct json_object *show_switch(const struct adv_emulator *e, uint32_t in
 	return o;
 }
 
+/* Writes the name of an end of a cable, as cable.c reads it. */
+static void name_end(const struct adv_topology *t, const struct adv_link_end *end, char name[32])
+{
+	if (end->node < t->hosts)
+		snprintf(name, 32, "h%u", end->node);
+	else
+		snprintf(name, 32, "s%u:%u", end->node - t->hosts, end->port);
+}
+
+/* Lists the cables that are or were disturbed. */
+static struct json_object *show_cables(const struct adv_emulator *e)
+{
+	const struct adv_topology *t = e->config.topology;
+	struct json_object *list = json_object_new_array();
+
+	for (uint32_t i = 0; i < t->links; i++) {
+		struct adv_fabric_trouble trouble = adv_fabric_trouble_of(e->config.fabric, i);
+		uint64_t errors = adv_fabric_fcs_errors(e->config.fabric, i, 0) +
+				  adv_fabric_fcs_errors(e->config.fabric, i, 1);
+		struct json_object *o;
+		char name[32];
+
+		if (!trouble.lose && !trouble.corrupt && !trouble.delay && !errors)
+			continue;
+		o = json_object_new_object();
+		name_end(t, &t->link[i].end[0], name);
+		json_object_object_add(o, "cable", json_object_new_string(name));
+		name_end(t, &t->link[i].end[1], name);
+		json_object_object_add(o, "to", json_object_new_string(name));
+		put(o, "drop_per_million", trouble.lose);
+		put(o, "corrupt_per_million", trouble.corrupt);
+		put(o, "delay_ps", trouble.delay);
+		put(o, "fcs_errors", errors);
+		json_object_array_add(list, o);
+	}
+	return list;
+}
+
 static struct json_object *show_all(const struct adv_emulator *e)
 {
 	const struct adv_topology *t = e->config.topology;
@@ -126,6 +165,7 @@ static struct json_object *show_all(const struct adv_emulator *e)
 		json_object_array_add(switches, show_switch(e, i));
 	json_object_object_add(o, "hosts", hosts);
 	json_object_object_add(o, "switches", switches);
+	json_object_object_add(o, "cables", show_cables(e));
 	put(o, "deadlock", adv_fabric_deadlock(e->config.fabric, NULL, 0));
 	return o;
 }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -265,29 +264,6 @@ int adv_fabric_sample(struct adv_fabric *f, uint64_t interval)
 	f->sample = interval;
 	adv_fabric_at(f, f->now + interval, ADV_DUE_SAMPLE, 0);
 	return f->no_memory ? ENOMEM : 0;
-}
-
-/* ---- losses ---- */
-
-/* Makes a random number generator for each wire, so that the frames of one wire have no influence
- * on the losses of another. */
-static void make_wire_rngs(struct adv_fabric *f)
-{
-	f->wire_rng = calloc(f->wires, sizeof(*f->wire_rng));
-	f->no_memory |= !f->wire_rng;
-	for (uint32_t i = 0; f->wire_rng && i < f->wires; i++)
-		adv_rng_seed(&f->wire_rng[i], f->config.seed ^ (i + 1) * 0xd1b54a32d192ed03u);
-}
-
-void adv_fabric_lose(struct adv_fabric *f, uint32_t link, uint32_t per_million)
-{
-	assert(link < f->config.topology->links);
-	if (!f->wire_rng)
-		make_wire_rngs(f);
-	if (!f->wire_rng)
-		return;
-	f->wire[2 * link].lose_per_million = per_million;
-	f->wire[2 * link + 1].lose_per_million = per_million;
 }
 
 /* ---- the loop ---- */

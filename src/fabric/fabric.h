@@ -177,6 +177,25 @@ uint32_t adv_fabric_rate_limit(const struct adv_fabric *f, uint32_t connection);
  * memory the next run stops with ADV_FABRIC_NO_MEMORY. */
 void adv_fabric_lose(struct adv_fabric *f, uint32_t link, uint32_t per_million);
 
+/* What disturbs a cable, in both directions. */
+struct adv_fabric_trouble {
+	uint32_t lose;	  /* millionths of the frames: do not arrive */
+	uint32_t corrupt; /* millionths: arrive with a wrong FCS, and are dropped and counted there
+			   */
+	uint64_t delay;	  /* ps beside that of the cable, at most ADV_FABRIC_TROUBLE_DELAY */
+};
+
+#define ADV_FABRIC_TROUBLE_DELAY 1000000000000ull
+
+/* Disturbs a cable from now on, in place of what has disturbed it before: all 0: nothing. Frames
+ * never overtake each other. The fabric is not in parts. Without memory the next run stops with
+ * ADV_FABRIC_NO_MEMORY. */
+void adv_fabric_disturb(struct adv_fabric *f, uint32_t link,
+			const struct adv_fabric_trouble *trouble);
+struct adv_fabric_trouble adv_fabric_trouble_of(const struct adv_fabric *f, uint32_t link);
+/* Returns the frames that arrived with a wrong FCS at end `end` (0 or 1) of a cable. */
+uint64_t adv_fabric_fcs_errors(const struct adv_fabric *f, uint32_t link, unsigned end);
+
 /*
  * A cable fails at `from` and works again at `to`, ps; ADV_CALENDAR_NEVER: it never does. Frames on
  * the cable are lost, and so are those that are sent on it meanwhile. Pauses that were sent over it

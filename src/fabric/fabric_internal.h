@@ -33,11 +33,12 @@ struct adv_wire {
 	struct adv_link_end from;
 	struct adv_link_end to;
 	uint32_t ps_per_byte;
-	uint32_t lose_per_million;
-	uint64_t delay;
-	bool cut; /* the frame that is being sent, or the next one, is lost: the cable has failed
-		   */
-	bool crosses;			  /* the ends are in different parts */
+	uint32_t lose_per_million;    /* frames that do not arrive, or arrive damaged */
+	uint32_t corrupt_per_million; /* of these: frames that arrive damaged */
+	uint64_t delay, not_before;   /* no frame arrives earlier: the delay became shorter */
+	uint64_t fcs_errors;	      /* frames that arrived damaged */
+	bool cut;     /* the frame being sent, or the next one, is lost: the cable failed */
+	bool crosses; /* the ends are in different parts */
 	bool seen_leaving, seen_arriving; /* such frames are shown to a tap (external.h) */
 	struct adv_packet *sending;
 	struct adv_packet_list flying; /* frames sent and not received yet, by packet->at */
@@ -64,11 +65,10 @@ struct adv_fabric_host {
 	uint8_t to_tell;   /* priorities whose state the next pause frame carries */
 	uint8_t told;	   /* priorities that the host has paused */
 	uint8_t stormy;	   /* priorities that the host pauses in a storm */
-	uint8_t held;	/* priorities whose packets stay in the engine: the priority is paused, or
-			   enough   packets are queued in `egress` */
-	uint8_t used;	/* priorities of the host's queue pairs */
-	bool repeating; /* an ADV_DUE_REPEAT is due */
-	bool attached;	/* sends and receives frames from outside */
+	uint8_t held;	   /* priorities, paused or enough queued: packets stay in the engine */
+	uint8_t used;	   /* priorities of the host's queue pairs */
+	bool repeating;	   /* an ADV_DUE_REPEAT is due */
+	bool attached;	   /* sends and receives frames from outside */
 	uint8_t external_queued[ADV_PRIORITIES]; /* frames of programs in `egress` */
 	uint32_t cq_room;
 	uint32_t cq_used;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "fabric/part.h"
+#include "fabric/trouble.h"
 
 /* ---- wires ---- */
 
@@ -21,6 +22,8 @@ static void finish_sending(struct adv_fabric *f, uint32_t wire)
 		adv_fabric_cut(f, wire, p);
 	} else {
 		p->at = f->now + w->delay;
+		if (p->at < w->not_before)
+			p->at = w->not_before;
 		if (w->crosses) {
 			adv_part_cross(f, wire, p);
 		} else {
@@ -48,12 +51,8 @@ static void deliver_frame(struct adv_fabric *f, uint32_t wire)
 			w->flying.head->next); /* whose time is read at the next arrival */
 		adv_fabric_at(f, w->flying.head->at, ADV_DUE_ARRIVE, wire);
 	}
-	if (w->lose_per_million &&
-	    adv_rng_below(&f->wire_rng[wire], 1000000) < w->lose_per_million) {
-		f->lost += p->kind == ADV_PACKET_DATA;
-		adv_packet_give_back(&f->pool, p);
+	if (w->lose_per_million && adv_fabric_loses(f, wire, p))
 		return;
-	}
 	if (w->seen_arriving && p->kind != ADV_PACKET_LOST)
 		adv_fabric_show(f, wire, false, p);
 	if (p->kind == ADV_PACKET_LOST) {

@@ -395,6 +395,17 @@ def cable(lab):
         raise Failure("frames pass a cable that is down")
     lab.run([lab.adverb, "fault", "set", "--link", "s0:2", "drop=1%"], adverb=False)
     client.expect(0, 60)
+    lab.run([lab.adverb, "fault", "set", "--link", "s0:2", "corrupt=3%; delay=100us"], adverb=False)
+    base = ["ib_send_lat", "-F", "-n", "200", "-u", "8"]
+    _, client = lab.pair(base, [*base, address(2)], server_prefix=fabric.on(2), client_prefix=fabric.on(0))
+    # 100 us of virtual time are 10 ms of the clock.
+    typical = float(re.search(r"^ *2 +200 +(?:[\d.]+ +){2}([\d.]+)", client, re.M).group(1))
+    disturbed, = fabric.state()["cables"]
+    if typical < 1e4 or disturbed["fcs_errors"] < 1 or disturbed["delay_ps"] != 1e8:
+        raise Failure(f"{typical} us, {disturbed}")
+    text = lab.run([lab.adverb, "fabric", "status"], adverb=False)
+    if "damages 3 %, delays by 100us" not in text.replace("100 us", "100us"):
+        raise Failure(text)
     lab.run([lab.adverb, "fault", "clear", "--link", "s0:2"], adverb=False)
     change("h0", "up")
     for name, what, text in (("s0:3", "up", "no such cable"), ("h4", "up", "no such cable"),

@@ -454,10 +454,17 @@ duration = 1ms
 RANKS = 8
 
 
+def start_fio(lab, fabric, server, client):
+    """Starts fio's RDMA engine, which writes 2 MiB from a host to another one. Returns the client."""
+    base = [need_tool("fio"), "--name=rdma", "--ioengine=rdma", "--bs=64k", "--size=2m", "--iodepth=4", "--port=9000"]
+    lab.start_server([*base, "--rw=read"], "waiting for connection", prefix=fabric.on(server))
+    return lab.start([*base, "--rw=write", "--verb=write", f"--hostname={address(server)}"], prefix=fabric.on(client))
+
+
 @case("fabric-long", "fat-tree", seconds=300)
 def fat_tree(lab):
-    """On a fat tree of 16 hosts, at the same time: MPI with a rank on each of 8 hosts, perftest, rping
-    and an rsockets copy."""
+    """On a fat tree of 16 hosts, at the same time: MPI with a rank on each of 8 hosts, perftest, rping,
+    an rsockets copy and fio."""
     fabric = Fabric(lab, FAT_TREE, "1/500")
     source, target = lab.dir / "source", lab.dir / "target"
     source.write_bytes(os.urandom(1 << 20))
@@ -474,12 +481,15 @@ def fat_tree(lab):
     clients = write_to(lab, fabric, [(8, 9)], {}, ["-n", "200"])
     receiver = lab.start_server([need_tool("rcopy")], "waiting", prefix=fabric.on(10))
     copy = lab.start([need_tool("rcopy"), source, f"{address(10)}:{target}"], prefix=fabric.on(11))
+    fio = start_fio(lab, fabric, 13, 12)
     ping = ["rping", "-C", "5", "-v", "-a", address(14)]
     _, client = cm_pair(lab, [*ping, "-s"], [*ping, "-c"], server_prefix=fabric.on(14),
                         client_prefix=fabric.on(15))
     demand(client, r"^ping data: rdma-ping-\d+: [A-z]", 5)
     clients[0].expect(0, 120)
     copy.expect(0, 120)
+    fio.expect(0, 120)
+    demand(fio.output(), r"WRITE: bw=.* io=2048KiB", 1)
     # mpirun may warn that a child has begun its program before mpirun moved it to a process group
     mpi.wait(120)
     demand(mpi.output(), rf"time for 20 loops = .* \({RANKS} processes, 100000 bytes\)", 1)

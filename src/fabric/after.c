@@ -72,15 +72,24 @@ static void check_arrivals(struct adv_fabric *f, struct adv_fabric_peer *p)
 	}
 }
 
+struct adv_fabric_peer *adv_fabric_peer_of(const struct adv_fabric *f,
+					   const struct adv_fabric_host *h, uint32_t qpn)
+{
+	const struct adv_qp *qp = adv_engine_find_qp(h->engine, qpn);
+	uint32_t index = qp ? (uint32_t)(uintptr_t)adv_qp_user(qp) : UINT32_MAX;
+
+	return index < f->peers ? &f->peer[index] : NULL;
+}
+
 void adv_fabric_arrive(struct adv_fabric *f, const struct adv_fabric_host *h,
 		       const struct adv_packet *packet)
 {
 	const uint8_t *qpn = packet->header + BTH_QPN;
-	uint32_t n = ((uint32_t)qpn[0] << 16 | (uint32_t)qpn[1] << 8 | qpn[2]) - ADV_FABRIC_QPNS;
-	uint32_t index = n < h->peer_of_room ? h->peer_of[n] : UINT32_MAX;
+	struct adv_fabric_peer *p =
+		adv_fabric_peer_of(f, h, (uint32_t)qpn[0] << 16 | (uint32_t)qpn[1] << 8 | qpn[2]);
 
-	if (index < f->peers && f->peer[index].awaited)
-		check_arrivals(f, &f->peer[index]);
+	if (p && p->awaited)
+		check_arrivals(f, p);
 }
 
 void adv_fabric_arriving(struct adv_fabric *f, uint32_t connection, uint32_t job)

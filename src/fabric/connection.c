@@ -44,7 +44,9 @@ static int reserve_completions(struct adv_fabric_host *h, uint32_t completions)
 	return err;
 }
 
-static struct adv_qp *make_qp(struct adv_fabric_host *h, uint32_t send, uint32_t recv)
+/* Makes a queue pair of connection `index`. */
+static struct adv_qp *make_qp(struct adv_fabric_host *h, uint32_t send, uint32_t recv,
+			      uint32_t index)
 {
 	struct adv_qp_config c = {
 		.type = IBV_QPT_RC,
@@ -56,6 +58,7 @@ static struct adv_qp *make_qp(struct adv_fabric_host *h, uint32_t send, uint32_t
 			.max_send_sge = 1,
 			.max_recv_sge = 1},
 		.sq_sig_all = true,
+		.user = (void *)(uintptr_t)index,
 	};
 	struct adv_qp *qp;
 	int err = reserve_completions(h, send + recv);
@@ -132,26 +135,6 @@ static int post_receive(struct adv_fabric *f, uint32_t index)
 	return adv_qp_post_recv(p->qp[1], f->now / ADV_PS_PER_NS, &wr, &bad);
 }
 
-/* Records the connection that the queue pair belongs to. */
-static int record_peer(struct adv_fabric_host *h, const struct adv_qp *qp, uint32_t index)
-{
-	uint32_t n = adv_qp_num(qp) - ADV_FABRIC_QPNS;
-
-	if (n >= h->peer_of_room) {
-		uint32_t room = n < 8 ? 16 : 2 * n;
-		uint32_t *peer_of = realloc(h->peer_of, room * sizeof(*peer_of));
-
-		if (!peer_of)
-			return ENOMEM;
-		memset(peer_of + h->peer_of_room, 0xff,
-		       (room - h->peer_of_room) * sizeof(*peer_of));
-		h->peer_of = peer_of;
-		h->peer_of_room = room;
-	}
-	h->peer_of[n] = index;
-	return 0;
-}
-
 static int open_peer(struct adv_fabric *f, struct adv_fabric_peer *p, uint32_t index)
 {
 	struct adv_fabric_connection *c = &p->config;
@@ -163,15 +146,11 @@ static int open_peer(struct adv_fabric *f, struct adv_fabric_peer *p, uint32_t i
 		used |= (uint8_t)(1u << f->config.ack_priority);
 	f->host[c->initiator].used |= used;
 	f->host[c->target].used |= used;
-	p->qp[0] = make_qp(&f->host[c->initiator], c->depth, 0);
-	p->qp[1] = p->qp[0] ? make_qp(&f->host[c->target], 1, receives) : NULL;
+	p->qp[0] = make_qp(&f->host[c->initiator], c->depth, 0, index);
+	p->qp[1] = p->qp[0] ? make_qp(&f->host[c->target], 1, receives, index) : NULL;
 	if (!p->qp[1])
 		return errno;
-	err = record_peer(&f->host[c->initiator], p->qp[0], index);
-	if (!err)
-		err = record_peer(&f->host[c->target], p->qp[1], index);
-	if (!err)
-		err = bring_up(f, p->qp[0], p->qp[1], c->target, c);
+	err = bring_up(f, p->qp[0], p->qp[1], c->target, c);
 	if (!err)
 		err = bring_up(f, p->qp[1], p->qp[0], c->initiator, c);
 	for (uint32_t i = 0; !err && i < receives; i++)
@@ -264,18 +243,16 @@ uint64_t adv_fabric_received(const struct adv_fabric *f, uint32_t connection)
 void adv_fabric_count(struct adv_fabric *f, const struct adv_fabric_host *h,
 		      const struct adv_packet *p)
 {
+	struct adv_fabric_peer *peer;
 	struct adv_headers headers;
-	uint32_t n, index = UINT32_MAX;
 
 	if (!adv_headers_decode(p->header, p->header_len, &headers))
 		return;
-	n = headers.bth.dest_qpn - ADV_FABRIC_QPNS;
-	if (n < h->peer_of_room)
-		index = h->peer_of[n];
-	if (index >= f->peers || headers.bth.psn != f->peer[index].next_psn)
+	peer = adv_fabric_peer_of(f, h, headers.bth.dest_qpn);
+	if (!peer || headers.bth.psn != peer->next_psn)
 		return;
-	f->peer[index].next_psn = (headers.bth.psn + 1) & ADV_PSN_MASK;
-	f->peer[index].received += p->payload_len;
+	peer->next_psn = (headers.bth.psn + 1) & ADV_PSN_MASK;
+	peer->received += p->payload_len;
 }
 
 /* ---- transfers ---- */

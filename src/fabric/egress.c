@@ -37,7 +37,7 @@ void adv_egress_push(struct adv_egress *e, struct adv_packet *p)
 uint64_t adv_egress_take_peak(struct adv_egress *e, unsigned priority)
 {
 	struct adv_egress_queue *q = &e->queue[priority];
-	uint64_t peak = q->peak;
+	uint32_t peak = q->peak;
 
 	q->peak = q->bytes;
 	return peak;
@@ -109,7 +109,7 @@ static void resume_priority(struct adv_egress *e, unsigned priority, uint64_t at
 {
 	struct adv_egress_queue *q = &e->queue[priority];
 
-	q->paused_before += at - q->paused_since;
+	q->paused_for += at;
 	q->paused_until = 0;
 	e->paused &= (uint8_t) ~(1u << priority);
 }
@@ -128,7 +128,7 @@ void adv_egress_pause(struct adv_egress *e, uint64_t now, const struct adv_packe
 			continue;
 		}
 		if (!q->paused_until) {
-			q->paused_since = now;
+			q->paused_for -= now;
 			q->pauses++;
 			e->paused |= (uint8_t)(1u << p);
 		}
@@ -164,5 +164,5 @@ uint64_t adv_egress_paused_for(const struct adv_egress *e, unsigned priority, ui
 {
 	const struct adv_egress_queue *q = &e->queue[priority];
 
-	return q->paused_before + (q->paused_until ? now - q->paused_since : 0);
+	return q->paused_for + (q->paused_until ? now : 0);
 }

@@ -7,19 +7,20 @@
 
 #include "fabric/packet.h"
 
+/* What a frame needs comes first. 32 bits hold the size of a switch's buffer. */
 struct adv_egress_queue {
 	struct adv_packet_list packets;
-	uint64_t bytes;	 /* size of the queued frames */
+	uint32_t bytes;	 /* size of the queued frames */
 	uint32_t count;	 /* queued frames */
 	int32_t deficit; /* bytes on the wire that the queue may still send in this turn */
+	uint32_t most;	 /* longest queue, bytes */
+	uint32_t peak;	 /* longest queue since adv_egress_take_peak(), bytes */
 	uint64_t sent;	 /* frames */
 	uint64_t sent_bytes;
-	uint64_t most;		/* longest queue, bytes */
-	uint64_t peak;		/* longest queue since adv_egress_take_peak(), bytes */
-	uint64_t paused_until;	/* end of the pause, ps; 0: not paused */
-	uint64_t paused_since;	/* begin of the current pause, ps */
-	uint64_t paused_before; /* duration of all past pauses, ps */
-	uint64_t pauses;	/* number of pauses */
+	uint64_t paused_until; /* end of the pause, ps; 0: not paused */
+	uint64_t paused_for;   /* duration of all past pauses, ps; while a pause lasts, less the
+				  time at which it began (modulo 2^64) */
+	uint64_t pauses;       /* number of pauses */
 };
 
 struct adv_egress {

@@ -73,8 +73,6 @@ struct adv_fabric_host {
 	uint32_t cq_room;
 	uint32_t cq_used;
 	uint32_t qps;
-	uint32_t *peer_of; /* connection by QP number - ADV_FABRIC_QPNS */
-	uint32_t peer_of_room;
 	struct adv_fabric_input *input; /* NULL: the host is as fast as the wire */
 	struct adv_fabric_host_counters counters;
 	struct adv_fabric_external_counters external;
@@ -276,8 +274,10 @@ int adv_fabric_wait(struct adv_fabric *f, uint32_t job, const uint32_t *after, u
 void adv_fabric_release(struct adv_fabric *f, uint32_t job, enum ibv_wc_status status);
 /* Notes a job that was added to a connection. */
 void adv_fabric_arriving(struct adv_fabric *f, uint32_t connection, uint32_t job);
-/* Called after the engine of `h` has received the frame: releases the jobs that waited for the
- * transfers that have arrived with it. */
+/* Returns the connection of the host's queue pair with this number; NULL: none. */
+struct adv_fabric_peer *adv_fabric_peer_of(const struct adv_fabric *f,
+					   const struct adv_fabric_host *h, uint32_t qpn);
+/* The engine of `h` has received the frame: releases the jobs that waited for what it ends. */
 void adv_fabric_arrive(struct adv_fabric *f, const struct adv_fabric_host *h,
 		       const struct adv_packet *packet);
 

@@ -17,7 +17,7 @@
 
 /* Room of a new host for completions. Most hosts have few queue pairs, and large networks many
  * hosts; connection.c makes more. */
-#define COMPLETIONS 16
+#define COMPLETIONS 8
 
 /* Returns the host with this address: the inverse of adv_fabric_gid(). */
 static uint32_t host_of(const struct adv_gid *g)
@@ -89,7 +89,6 @@ void adv_fabric_host_close(struct adv_fabric *f, struct adv_fabric_host *h)
 	if (h->engine)
 		adv_engine_destroy(h->engine);
 	free(h->input);
-	free(h->peer_of);
 }
 
 /* ---- pauses and timers ---- */

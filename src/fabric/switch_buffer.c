@@ -77,7 +77,7 @@ static bool admit_frame(struct adv_switch *s, uint64_t now, const struct adv_pac
 		return take_shared(s, class, in, p->bytes, limit) || take_headroom(s, now, p, in);
 	}
 	*why = ADV_DROP_QUEUE;
-	if (egress->queue[p->priority].bytes + p->bytes > limit)
+	if ((uint64_t)egress->queue[p->priority].bytes + p->bytes > limit)
 		return false;
 	*why = ADV_DROP_BUFFER;
 	return take_shared(s, class, in, p->bytes, UINT64_MAX);

@@ -7,7 +7,7 @@
 
 /* ---- egress ---- */
 
-enum { BYTES, SENT, SENT_BYTES, MOST, PEAK, UNTIL, SINCE, BEFORE, PAUSES, VALUES };
+enum { BYTES, SENT, SENT_BYTES, MOST, PEAK, UNTIL, PAUSED_FOR, PAUSES, VALUES };
 
 static bool is_used(const struct adv_egress_queue *q)
 {
@@ -23,9 +23,8 @@ void adv_egress_write(struct adv_egress *e, struct adv_copy what, struct adv_mai
 	adv_mail_add(m, head, sizeof(head));
 	for (unsigned p = 0; p < ADV_PRIORITIES; p++) {
 		const struct adv_egress_queue *q = &e->queue[p];
-		uint64_t v[VALUES] = {q->bytes,	       q->sent,		 q->sent_bytes,
-				      q->most,	       q->peak,		 q->paused_until,
-				      q->paused_since, q->paused_before, q->pauses};
+		uint64_t v[VALUES] = {q->bytes, q->sent,	 q->sent_bytes, q->most,
+				      q->peak,	q->paused_until, q->paused_for, q->pauses};
 
 		if (!(head[3] & (1u << p)))
 			continue;
@@ -50,14 +49,13 @@ bool adv_egress_read(struct adv_egress *e, struct adv_mail_reader *r)
 
 		if (head[3] & (1u << p) && !adv_mail_take(r, v, sizeof(v)))
 			return false;
-		q->bytes = v[BYTES];
+		q->bytes = (uint32_t)v[BYTES];
 		q->sent = v[SENT];
 		q->sent_bytes = v[SENT_BYTES];
-		q->most = v[MOST];
-		q->peak = v[PEAK];
+		q->most = (uint32_t)v[MOST];
+		q->peak = (uint32_t)v[PEAK];
 		q->paused_until = v[UNTIL];
-		q->paused_since = v[SINCE];
-		q->paused_before = v[BEFORE];
+		q->paused_for = v[PAUSED_FOR];
 		q->pauses = v[PAUSES];
 	}
 	return true;

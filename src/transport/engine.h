@@ -176,6 +176,8 @@ uint32_t adv_engine_srqns_left(const struct adv_engine *e);
 
 /* True if the number is in the engine's ranges, used or free. */
 bool adv_engine_has_qpn(const struct adv_engine *e, uint32_t qpn);
+/* Returns the QP with this number; NULL: none. */
+struct adv_qp *adv_engine_find_qp(const struct adv_engine *e, uint32_t qpn);
 
 /* An entry of the GID table. `mtu`: largest path MTU of the GID's interface, bytes (256 to
  * 4096). */

@@ -60,8 +60,9 @@ struct adv_qpn_range {
 	uint32_t count;
 	uint32_t next;	 /* next number that was never used */
 	uint32_t fresh;	 /* count of numbers that were never used */
-	uint32_t *freed; /* ring with room for `count` released numbers, in the order of their
-			    release */
+	uint32_t *freed; /* ring of released numbers, in the order of their release, with room for
+			    all that are not `fresh` */
+	uint32_t freed_room;
 	uint32_t freed_head;
 	uint32_t freed_count;
 	struct adv_qp **qp;

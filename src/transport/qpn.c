@@ -18,12 +18,10 @@ int adv_engine_add_qpns(struct adv_engine *e, uint32_t first, uint32_t count)
 		return ENOMEM;
 	r = &e->range[e->ranges];
 	r->qp = calloc(count, sizeof(*r->qp));
-	r->freed = calloc(count, sizeof(*r->freed));
-	if (!r->qp || !r->freed) {
-		free(r->qp);
-		free(r->freed);
+	if (!r->qp)
 		return ENOMEM;
-	}
+	r->freed = NULL;
+	r->freed_room = 0;
 	r->srq = NULL;
 	r->srqs = r->srq_next = 0;
 	r->first = first;
@@ -68,6 +66,11 @@ bool adv_engine_has_qpn(const struct adv_engine *e, uint32_t qpn)
 	return adv_qp_number_range_of(e, qpn) != NULL;
 }
 
+struct adv_qp *adv_engine_find_qp(const struct adv_engine *e, uint32_t qpn)
+{
+	return adv_qp_number_find(e, qpn);
+}
+
 /* Returns a range with numbers that were never used. If there is none, returns the range with the
  * most resting numbers, so that each number rests as long as possible. */
 static struct adv_qpn_range *range_to_take_from(struct adv_engine *e)
@@ -85,6 +88,25 @@ static struct adv_qpn_range *range_to_take_from(struct adv_engine *e)
 	return best;
 }
 
+/* Makes room for the release of one more number. Returns 0 or ENOMEM. */
+static int make_room(struct adv_qpn_range *r)
+{
+	uint32_t room = r->freed_room ? 2 * r->freed_room : 8;
+	uint32_t *freed;
+
+	if (r->count - r->fresh < r->freed_room)
+		return 0;
+	/* Numbers that were never used are taken first, so no released number was taken yet. */
+	assert(r->freed_head == 0);
+	room = room < r->count ? room : r->count;
+	freed = realloc(r->freed, room * sizeof(*freed));
+	if (!freed)
+		return ENOMEM;
+	r->freed = freed;
+	r->freed_room = room;
+	return 0;
+}
+
 int adv_qp_number_take(struct adv_engine *e, struct adv_qp *qp)
 {
 	struct adv_qpn_range *r = range_to_take_from(e);
@@ -93,12 +115,14 @@ int adv_qp_number_take(struct adv_engine *e, struct adv_qp *qp)
 	if (!r)
 		return ENOMEM;
 	if (r->fresh) {
+		if (make_room(r))
+			return ENOMEM;
 		index = r->next;
 		r->next = (r->next + 1) % r->count;
 		r->fresh--;
 	} else {
 		index = r->freed[r->freed_head];
-		r->freed_head = (r->freed_head + 1) % r->count;
+		r->freed_head = (r->freed_head + 1) % r->freed_room;
 		r->freed_count--;
 	}
 	assert(!r->qp[index]);
@@ -112,5 +136,5 @@ void adv_qp_number_release(struct adv_engine *e, uint32_t qpn)
 	struct adv_qpn_range *r = adv_qp_number_range_of(e, qpn);
 
 	r->qp[qpn - r->first] = NULL;
-	r->freed[(r->freed_head + r->freed_count++) % r->count] = qpn - r->first;
+	r->freed[(r->freed_head + r->freed_count++) % r->freed_room] = qpn - r->first;
 }

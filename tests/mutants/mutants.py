@@ -44,6 +44,7 @@ OWNER = "src/transport/owner.c"
 PAGING = "src/transport/paging.c"
 PAYLOAD = "src/transport/payload.c"
 QP = "src/transport/qp.c"
+QPN = "src/transport/qpn.c"
 QP_COMPLETE = "src/transport/qp_complete.c"
 QP_STATE = "src/transport/qp_state.h"
 QP_MODIFY = "src/transport/qp_modify.c"
@@ -225,6 +226,11 @@ MUTANTS = [
      "\treq->rd_end[req->rd_tail & (req->rd_room - 1)] = req->far_end;\n", ""),
     ("cut-short", "a duplicate request for part of a READ ends the responses in progress", RESPONDER,
      "if (res->pending && offset + in->h->reth.length < res->end)", "if (res->pending && !qp)"),
+    ("number-room", "released QP numbers have room for one less than were in use", QPN,
+     "if (r->count - r->fresh < r->freed_room)", "if (r->count - r->fresh <= r->freed_room && r->freed_room)"),
+    ("number-rest", "the number that was released last is used first", QPN,
+     "\t\tindex = r->freed[r->freed_head];\n\t\tr->freed_head = (r->freed_head + 1) % r->freed_room;\n\t\tr->freed_count--;\n",
+     "\t\tindex = r->freed[(r->freed_head + --r->freed_count) % r->freed_room];\n"),
     ("part-bound", "a duplicate READ may request more bytes than the original", RESPONDER,
      "h->reth.length < rest &&", "h->reth.length &&"),
     ("impatient", "UC waits for a stopped process for 100 ms only", UNRELIABLE,

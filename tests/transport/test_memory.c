@@ -102,7 +102,7 @@ static void test_objects(void **state)
 
 	/* Allocations: the engine, its QP numbers, and the heap of timers, which is doubled for the
 	 * timers of all credits. */
-	assert_int_equal(failures_of(make_engine, &e), 3 + 4);
+	assert_int_equal(failures_of(make_engine, &e), 2 + 4);
 	assert_int_equal(failures_of(set_gids, e), 1);
 	assert_int_equal(failures_of(make_pd, e), 1);
 	c.pd = adv_pd_create(e);

@@ -143,6 +143,40 @@ static void test_qp_numbers(void **state)
 	adv_engine_destroy(e);
 }
 
+/* Numbers are reused in the order of their release, also if others were taken for the first time
+ * in between. */
+static void test_numbers_rest(void **state)
+{
+	enum { COUNT = 50, EARLY = 9 };
+	struct adv_engine_config c = {.seed = {1}, .qpn_first = 0x100, .qpn_count = COUNT};
+	struct adv_engine *e = adv_engine_create(&c);
+	struct adv_pd *pd = adv_pd_create(e);
+	struct adv_cq *cq = adv_cq_create(e, 1, NULL);
+	struct adv_qp_config q = {.type = IBV_QPT_UD, .pd = pd, .send_cq = cq, .recv_cq = cq};
+	struct adv_qp *early[EARLY], *qp[COUNT];
+	uint32_t released[COUNT];
+
+	for (unsigned i = 0; i < EARLY; i++)
+		early[i] = adv_qp_create(e, &q);
+	for (unsigned i = 0; i < EARLY; i++) {
+		released[i] = adv_qp_num(early[EARLY - 1 - i]);
+		adv_qp_destroy(early[EARLY - 1 - i]);
+	}
+	for (unsigned i = EARLY; i < COUNT; i++)
+		qp[i] = adv_qp_create(e, &q);
+	for (unsigned i = EARLY; i < COUNT; i++) {
+		released[i] = adv_qp_num(qp[i]);
+		adv_qp_destroy(qp[i]);
+	}
+	for (unsigned i = 0; i < 2 * COUNT; i++) {
+		qp[0] = adv_qp_create(e, &q);
+		assert_non_null(qp[0]);
+		assert_int_equal(adv_qp_num(qp[0]), released[i % COUNT]);
+		adv_qp_destroy(qp[0]);
+	}
+	adv_engine_destroy(e);
+}
+
 /* ---- posting by state ---- */
 
 static void test_post_by_state(void **state)
@@ -578,6 +612,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_create),
 		cmocka_unit_test(test_qp_numbers),
+		cmocka_unit_test(test_numbers_rest),
 		cmocka_unit_test(test_post_by_state),
 		cmocka_unit_test(test_reuse_after_reset),
 		cmocka_unit_test(test_uc_sqe),

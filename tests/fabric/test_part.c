@@ -216,6 +216,44 @@ static void test_deadlock(void **state)
 	assert_same(&two, &one);
 }
 
+/* The last transfer of one part and a computation of the other end at the same time, and a storm
+ * begins between them. The run ends with the computation, whose event is the last one. Returns the
+ * duration that the computation must have, ps. */
+static uint64_t run_to_one_time(uint32_t threads, uint64_t computes, uint64_t storm,
+				struct outcome *o)
+{
+	const struct adv_fabric_transfer_state *c;
+	uint32_t job, before;
+	uint64_t takes;
+	struct net n;
+
+	open_tree(&n);
+	job = net_write(&n, 0, 1, 26, 20000);
+	before = net_write(&n, 15, 14, 26, 1000);
+	assert_int_equal(adv_fabric_compute_after(n.f, computes, &before, 1), 2);
+	assert_int_equal(adv_fabric_storm(n.f, 2, 1 << 3, storm, storm + US), 0);
+	divide(&n, threads);
+	*o = outcome_of(&n, adv_fabric_run(n.f, MS));
+	c = adv_fabric_get_transfer(n.f, 2);
+	takes = adv_fabric_get_transfer(n.f, job)->end - c->start;
+	o->word[5] = c->end;
+	net_close(&n);
+	return takes;
+}
+
+static void test_end_at_one_time(void **state)
+{
+	struct outcome one, two;
+	uint64_t computes = run_to_one_time(1, 1, MS, &one), end = one.word[1];
+
+	run_to_one_time(1, computes, end, &one);
+	run_to_one_time(2, computes, end, &two);
+	assert_int_equal(one.word[0], ADV_FABRIC_DONE);
+	assert_int_equal(one.word[1], end);
+	assert_int_equal(one.word[5], end);
+	assert_same(&two, &one);
+}
+
 /* ---- transfers that are added later ---- */
 
 static struct net *added_to;
@@ -341,10 +379,15 @@ static void test_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_threads),	   cmocka_unit_test(test_pieces),
-		cmocka_unit_test(test_end),	   cmocka_unit_test(test_failure),
-		cmocka_unit_test(test_deadlock),   cmocka_unit_test(test_one_switch),
-		cmocka_unit_test(test_waits_join), cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_end),
+		cmocka_unit_test(test_failure),
+		cmocka_unit_test(test_deadlock),
+		cmocka_unit_test(test_one_switch),
+		cmocka_unit_test(test_waits_join),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_end_at_one_time),
 		cmocka_unit_test(test_added),
 	};
 

@@ -282,8 +282,8 @@ static void log_modified(const struct ibv_qp *qp, enum ibv_qp_state from,
 		  adv_gid_text(&dgid, peer), attr->ah_attr.grh.sgid_index, 128 << attr->path_mtu);
 }
 
-/* Finds the neighbour to which the attributes lead, and acquires the device's lock. 0, or errno
- * without the lock. */
+/* Finds the neighbour to which the attributes lead, acquires the device's lock and prepares the
+ * device for the change. 0, or errno without the lock. */
 static int enter_with_neighbour(struct adv_device *d, const struct ibv_qp_attr *attr, int mask,
 				struct adv_next_hop *n)
 {
@@ -294,6 +294,10 @@ static int enter_with_neighbour(struct adv_device *d, const struct ibv_qp_attr *
 			return err;
 		if (!adv_ibv_enter_device(d))
 			return ADV_EFOREIGN;
+		/* Both may read a change of the GID table, or release the lock for a moment. */
+		if (mask & IBV_QP_STATE)
+			adv_device_catch_up(d);
+		adv_device_send_acks(d);
 		if (!(mask & IBV_QP_AV) || adv_device_next_hop_holds(d, &attr->ah_attr, n))
 			return 0;
 		adv_device_unlock(d);
@@ -311,9 +315,6 @@ static int modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 		return refuse_modify(ibqp, from, attr, mask, err);
 	mask = qp_mask_of_type(ibqp->qp_type, mask);
 	from = adv_qp_state(qp->qp);
-	if (mask & IBV_QP_STATE)
-		adv_device_catch_up(qp->device);
-	adv_device_send_acks(qp->device);
 	err = adv_qp_modify(qp->qp, adv_device_time(qp->device), attr, mask);
 	if (!err && mask & IBV_QP_AV)
 		adv_qp_set_next_hop(qp->qp, next.mac);

@@ -46,6 +46,21 @@ bool adv_address_in_table(const struct adv_engine *e, const struct adv_gid *gid)
 	return false;
 }
 
+bool adv_address_is_dest(const struct adv_engine *e, const struct adv_rx_meta *meta)
+{
+	const bool v1 = adv_rx_is_v1(meta);
+	bool found = false;
+
+	for (unsigned i = 0; i < e->gid_count; i++) {
+		if (!adv_gid_equal(&e->gids[i].gid, &meta->dgid))
+			continue;
+		if (e->gids[i].v1 == v1)
+			return true;
+		found = true;
+	}
+	return found && !v1 && adv_address_is_here(e, &meta->sgid);
+}
+
 bool adv_address_is_here(const struct adv_engine *e, const struct adv_gid *gid)
 {
 	return (adv_gid_is_ipv4(gid) && gid->raw[12] == 127) || adv_address_in_table(e, gid);

@@ -11,6 +11,9 @@
 
 /* True for an address of the GID table. */
 bool adv_address_in_table(const struct adv_engine *e, const struct adv_gid *gid);
+/* True if the GID table has the packet's destination, with the packet's version of RoCE. Within
+ * this machine, packets of both versions take the same ways. */
+bool adv_address_is_dest(const struct adv_engine *e, const struct adv_rx_meta *meta);
 /* True for an address of the GID table, and for 127.0.0.0/8. */
 bool adv_address_is_here(const struct adv_engine *e, const struct adv_gid *gid);
 /* Returns false if the packet is from this machine, but another process than that of src_qpn sent

@@ -34,11 +34,12 @@ static void refuse_pkey(struct adv_qp *qp, uint64_t now, const struct adv_bth *b
 		 limited ? "and both are limited members" : "of another partition");
 }
 
-/* True if the destination of a UD packet is an address of the GID table or a multicast group. A
- * packet to a group must have the multicast QPN, and no other packet may have it. */
+/* True if the destination of a UD packet is an address of the GID table, with the packet's version
+ * of RoCE, or a multicast group. A packet to a group must have the multicast QPN, and no other
+ * packet may have it. */
 static bool is_our_address(const struct adv_engine *e, const struct adv_incoming *in)
 {
-	return in->h->bth.dest_qpn == ADV_QPN_MULTICAST || adv_address_in_table(e, &in->meta->dgid);
+	return in->h->bth.dest_qpn == ADV_QPN_MULTICAST || adv_address_is_dest(e, in->meta);
 }
 
 /* True if the packet has the addresses and the protocol of the QP's path. RoCE v1 is used on the

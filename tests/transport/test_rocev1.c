@@ -114,36 +114,42 @@ static struct end *open_ud(struct node *node)
 	return end;
 }
 
+/* Sends a datagram of 100 bytes from A to B between the GIDs of this index. */
+static void send_datagram(struct bed *bed, struct end *a, struct end *b, unsigned index)
+{
+	struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
+	struct adv_ah ah = {.path = {.sport = 0}};
+	struct wr wr;
+
+	attr.grh.sgid_index = (uint8_t)index;
+	attr.grh.hop_limit = 33;
+	attr.grh.traffic_class = 0x60;
+	memcpy(attr.grh.dgid.raw, bed->net->node[1].gid[index].raw, 16);
+	assert_int_equal(adv_path_from_attr(bed->net->node[0].e, &attr, 0, 0, &ah.path), 0);
+	ah.pd = bed->net->node[0].pd;
+	end_recv(b, 1, bed->rb, 0, 200);
+	wr_make(&wr, IBV_WR_SEND, 1, 0);
+	wr_sge(&wr, bed->ra, 0, 100);
+	wr.w.wr.ud.ah = &ah.ibv;
+	wr.w.wr.ud.remote_qpn = adv_qp_num(b->qp);
+	wr.w.wr.ud.remote_qkey = QKEY;
+	assert_int_equal(end_send(a, &wr), 0);
+	net_run(bed->net, MS);
+}
+
 /* The 40 bytes before a datagram are the GRH of the frame, also between IPv4 addresses. */
 static void test_grh(void **state)
 {
 	static const uint8_t head[8] = {0x66, 0x05, 0x43, 0x21, 0, 12 + 8 + 100 + 4, 0x1b, 33};
 
 	for (unsigned ipv4 = 0; ipv4 < 2; ipv4++) {
-		struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
-		struct adv_ah ah = {.path = {.sport = 0}};
 		struct bed bed;
 		struct end *a, *b;
-		struct wr wr;
 
 		bed_open(&bed, true, true, false);
 		a = open_ud(&bed.net->node[0]);
 		b = open_ud(&bed.net->node[1]);
-		attr.grh.sgid_index = (uint8_t)ipv4;
-		attr.grh.hop_limit = 33;
-		attr.grh.traffic_class = 0x60;
-		memcpy(attr.grh.dgid.raw, bed.net->node[1].gid[ipv4].raw, 16);
-		assert_int_equal(adv_path_from_attr(bed.net->node[0].e, &attr, 0, 0, &ah.path), 0);
-		assert_true(ah.path.v1);
-		ah.pd = bed.net->node[0].pd;
-		end_recv(b, 1, bed.rb, 0, 200);
-		wr_make(&wr, IBV_WR_SEND, 1, 0);
-		wr_sge(&wr, bed.ra, 0, 100);
-		wr.w.wr.ud.ah = &ah.ibv;
-		wr.w.wr.ud.remote_qpn = adv_qp_num(b->qp);
-		wr.w.wr.ud.remote_qkey = QKEY;
-		assert_int_equal(end_send(a, &wr), 0);
-		net_run(bed.net, MS);
+		send_datagram(&bed, a, b, ipv4);
 		expect_recv(b, 0, 1, IBV_WC_SUCCESS);
 		assert_int_equal(b->recvs[0].wc.byte_len, 140);
 		assert_int_equal(b->recvs[0].wc.sl, 0);
@@ -157,12 +163,34 @@ static void test_grh(void **state)
 	}
 }
 
+/* A datagram is accepted if the table has its destination with its version. Within the machine no
+ * packet is a frame, whatever the version of the path. */
+static void test_datagram_versions(void **state)
+{
+	for (unsigned i = 0; i < 6; i++) {
+		const bool v1 = i & 1, frames = i & 2, here = i & 4;
+		const bool arrives = here || v1 == frames;
+		struct bed bed;
+		struct end *a, *b;
+
+		bed_open(&bed, v1, frames, here);
+		a = open_ud(&bed.net->node[0]);
+		b = open_ud(&bed.net->node[1]);
+		send_datagram(&bed, a, b, 1);
+		assert_int_equal(b->recv_count, arrives);
+		assert_int_equal(refused(&bed), !arrives);
+		net_run(bed.net, SEC);
+		net_close(bed.net);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_within_the_machine),
 		cmocka_unit_test(test_grh),
+		cmocka_unit_test(test_datagram_versions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -586,6 +586,7 @@ void adv_port_abandon(struct adv_link *link)
 
 	adv_sys_close(l->sock);
 	adv_sys_close(l->room);
+	l->sock = l->room = -1; /* later descriptors have these numbers */
 }
 
 void adv_port_set_inner(struct adv_link *link, struct adv_link *inner)

@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The addresses of the hosts of an emulated fabric. Programs on them: tests/clients, group fabric.
  */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "link/port.h"
+#include "link/port_clock.h"
+#include "link/ring.h"
+#include "netns.h"
 
 static const struct adv_port_place place = {.hosts = 300, .network = 0x0a1f00f0};
 
@@ -54,13 +63,142 @@ static void test_foreign(void **state)
 		}
 }
 
+/* ---- a port whose emulator is a thread of the test ---- */
+
+struct emulator {
+	int listener;
+	int sock;	/* to the port */
+	int room;	/* the emulator's end */
+	uint64_t limit; /* until when it has promised to run, ns */
+};
+
+static int memory_of(size_t len)
+{
+	int fd = memfd_create("port", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)len), 0);
+	return fd;
+}
+
+static void emulator_open(struct emulator *em)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	int n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "%s-%u", ADV_PORT_NAME,
+			 (unsigned)geteuid());
+	socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+
+	em->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(em->listener, (struct sockaddr *)&a, len), 0);
+	assert_int_equal(listen(em->listener, 1), 0);
+}
+
+/* Writes the memory of the clock. */
+static int make_time(uint64_t limit)
+{
+	struct adv_port_time time = {.promised = limit};
+	int fd = memory_of(sizeof(time));
+
+	assert_int_equal(write(fd, &time, sizeof(time)), sizeof(time));
+	return fd;
+}
+
+/* Gives one process a port. */
+static void *serve_one(void *argument)
+{
+	struct emulator *em = argument;
+	struct adv_port_message m;
+	int room[2], fd[ADV_PORT_FDS];
+
+	em->sock = accept(em->listener, NULL, NULL);
+	assert_int_equal(adv_port_receive(em->sock, &m, NULL, 0, true), 0);
+	assert_int_equal(m.type, ADV_PORT_ATTACH);
+	m.place = (struct adv_port_place){.hosts = 2,
+					  .numerator = 1,
+					  .denominator = 1,
+					  .tx_size = ADV_RING_SIZE_MIN,
+					  .rx_size = ADV_RING_SIZE_MIN};
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, room), 0);
+	em->room = room[1];
+	fd[ADV_PORT_MEMORY] = memory_of(adv_port_memory_len(&m.place));
+	fd[ADV_PORT_ROOM] = room[0];
+	fd[ADV_PORT_TIME] = make_time(em->limit);
+	assert_int_equal(adv_port_send(em->sock, &m, fd, ADV_PORT_FDS), 0);
+	for (unsigned i = 0; i < ADV_PORT_FDS; i++)
+		close(fd[i]);
+	return NULL;
+}
+
+static void destroy_nothing(struct adv_link *link)
+{
+	(void)link;
+}
+
+/* Returns a socket whose peer has closed its end. */
+static int ended_socket(void)
+{
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	close(pair[1]);
+	return pair[0];
+}
+
+/* Returns the lowest free descriptor. */
+static int next_descriptor(void)
+{
+	int fd = dup(STDERR_FILENO);
+
+	close(fd);
+	return fd;
+}
+
+#define S 1000000000ull
+
+/* In a child of fork(), another descriptor gets the number of the port's socket. Its end is not
+ * that of the emulator, whose clock stays as slow as a late emulator's. */
+static void test_abandoned(void **state)
+{
+	static const struct adv_link_ops inner_ops = {.destroy = destroy_nothing};
+	struct adv_link inner = {.ops = &inner_ops}, *port;
+	struct emulator em = {.limit = S};
+	uint64_t first;
+	pthread_t server;
+	int number, other;
+
+	emulator_open(&em);
+	number = next_descriptor(); /* the server waits until the port has it */
+	assert_int_equal(pthread_create(&server, NULL, serve_one, &em), 0);
+	port = adv_port_create(&inner, 1, 1);
+	assert_non_null(port);
+	assert_int_equal(pthread_join(server, NULL), 0);
+	adv_port_abandon(port);
+	assert_int_equal(fcntl(number, F_GETFD), -1);
+	other = ended_socket();
+	if (other != number)
+		assert_int_equal(dup2(other, number), number);
+	first = adv_port_now(port, 2 * S);
+	assert_in_range(adv_port_now(port, 3 * S) - first, 1, 2 * S / ADV_PORT_CLOCK_CREEP);
+	port->ops->destroy(port);
+	assert_true(fcntl(number, F_GETFD) >= 0);
+	close(number);
+	if (other != number)
+		close(other);
+	close(em.room);
+	close(em.sock);
+	close(em.listener);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_link_local),
 		cmocka_unit_test(test_foreign),
+		cmocka_unit_test(test_abandoned),
 	};
 
+	if (!netns_enter())
+		return NETNS_SKIP;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,10 +2,13 @@
 """Bugs of RoCE v1, in the format of mutants.py."""
 
 NEIGHBOUR = "src/host/device_neighbour.c"
+PORT = "src/link/port.c"
+QP = "src/verbs/qp.c"
 RAW = "src/link/raw.c"
 RAW_FILTER = "src/link/raw_filter.c"
 RAW_RX = "src/link/raw_rx.c"
 RAW_TX = "src/link/raw_tx.c"
+ADDRESS = "src/transport/address.c"
 ENGINE_RX = "src/transport/engine_rx.c"
 DATAGRAM = "src/transport/datagram.c"
 
@@ -14,6 +17,12 @@ ROCEV1 = [
      "adv_rx_is_v1(meta) == (qp->path.v1 && !qp->peer_is_here)", "true"),
     ("v1-forged", "a frame that claims to be of this machine is taken", ENGINE_RX,
      "(qp->path.v1 && !qp->peer_is_here)", "qp->path.v1"),
+    ("v1-datagram", "a datagram is taken in either version of RoCE", ADDRESS,
+     "if (e->gids[i].v1 == v1)", "if (true)"),
+    ("v1-datagram-here", "a datagram within the machine needs the version of its GID", ADDRESS,
+     "return found && !v1 && adv_address_is_here(e, &meta->sgid);", "return false;"),
+    ("v1-datagram-forged", "a datagram from afar is taken in RoCE v2 for a GID of RoCE v1", ADDRESS,
+     "return found && !v1 && adv_address_is_here(e, &meta->sgid);", "return found && !v1;"),
     ("v1-grh", "a datagram of RoCE v1 has the 40 bytes of RoCE v2", DATAGRAM,
      "if (adv_rx_is_v1(in->meta))\n\t\tadv_grh_of_v1", "if (false)\n\t\tadv_grh_of_v1"),
     ("raw-icrc", "a frame with a wrong ICRC is taken", RAW_RX, "adv_frame_icrc(&f) != f.icrc", "false"),
@@ -42,6 +51,10 @@ ROCEV1 = [
      " && adv_gid_equal(&now.sgid, &n->sgid)", ""),
     ("next-hop-version", "a neighbour found for the other version is used", NEIGHBOUR,
      "return now.type == n->type && ", "return "),
+    ("next-hop-early", "a queue pair takes its neighbour before the last change of the table", QP,
+     "\t\tif (mask & IBV_QP_STATE)\n\t\t\tadv_device_catch_up(d);\n", ""),
+    ("port-abandoned", "a child of fork() takes another descriptor for the emulator", PORT,
+     "\tl->sock = l->room = -1; /* later descriptors have these numbers */\n", ""),
     ("raw-refused", "a frame that the interface's queue refuses waits for the socket", RAW_TX,
      "errno == EAGAIN)", "errno == EAGAIN || errno == ENOBUFS)"),
 ]

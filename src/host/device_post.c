@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Posts work requests: holds small send requests, or receives after them (host/progress.h). */
+#include "base/clock.h"
 #include "host/device_internal.h"
 #include "transport/fast_recv.h"
 #include "transport/qp_state.h"
@@ -28,20 +29,28 @@ static inline bool may_hold(struct adv_device *d, const struct adv_qp *qp,
 	       d->held + 1 < HOLD_MOST && !d->link_full && !d->cut;
 }
 
+/* True if a post has lingered until `until`, or on an emulated host until `end` of the machine's
+ * clock: the device's clock hardly runs while the emulator is late. */
+static bool has_lingered(const struct adv_device *d, uint64_t until, uint64_t end)
+{
+	return d->now >= until || (d->port && adv_clock_ns() >= end);
+}
+
 /* Sends, receives until a WRITE of the peer arrives or the progress machine ends it, and releases
  * the lock. */
 static __attribute__((noinline)) void linger_and_unlock(struct adv_device *d)
 {
 	const struct adv_engine_counters *counters = adv_engine_counters(d->engine);
-	uint64_t writes = counters->rx_write_requests, before, until;
+	uint64_t writes = counters->rx_write_requests, before, until, end;
 	bool written = false;
 
 	before = adv_device_now(d);
 	adv_device_perform(d, adv_progress_linger_begins(&d->progress, before, &until));
+	end = d->port && until ? adv_clock_ns() + (until - before) : 0;
 	while (until) {
 		(void)adv_device_progress(d, false);
 		written = counters->rx_write_requests != writes;
-		if (written || d->now >= until)
+		if (written || has_lingered(d, until, end))
 			break;
 		before = d->now;
 		adv_lock_give_way(&d->lock);

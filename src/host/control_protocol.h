@@ -14,7 +14,7 @@
 #include "wire/slot.h"
 
 #define ADV_CONTROL_MAGIC   0x41445643u /* "ADVC" */
-#define ADV_CONTROL_VERSION 10
+#define ADV_CONTROL_VERSION 11
 #define ADV_CONTROL_NAME    "adverbd" /* abstract; a user's own: "adverbd-<uid>" */
 /* Suffixes of the name of a user's own adverbd. ESTATE: a socket has this name as long as a process
  * holds the sockets of port 4791 for a later adverbd. STARTING: the client that starts such an

@@ -48,7 +48,7 @@ int adv_shm_pair_make(uint32_t size);
 int adv_shm_attach(struct adv_link *link, uint16_t slot, const struct adv_shm_pair *pair);
 
 /* Drops the pair of a peer that has exited, after the packets that the peer wrote are received: at
- * most as many as fit into the memory once. */
+ * most as many as fit into the memory twice. */
 void adv_shm_detach(struct adv_link *link, uint16_t slot);
 
 /* True if the slot has a pair. */

@@ -53,7 +53,7 @@ MAY_SKIP = re.compile(r": already without privilege"
                       r"|: metrics/[\w-]+: (promtool|prometheus|prometheus-node-exporter) is not installed"
                       r"|: this iperf3 waits before its first read,"
                       # some kernels lack the queueing discipline tbf, and VLAN devices
-                      r"|: udp_wire/test_full_socket:|: raw/test_vlan_priority:")
+                      r"|: udp_wire/test_full_socket:|: raw/test_(vlan_priority|full_socket|refused_by_queue):")
 # Suites with real processes, sockets and clocks, which a shared machine may stop for seconds. If a test of
 # these fails without a sanitizer's report and then passes alone, it counts as passed, is called
 # "unstable", and its output is printed. Every other test runs once.

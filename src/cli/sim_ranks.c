@@ -169,6 +169,6 @@ bool adv_sim_ranks_agree(struct adv_sim_ranks *r, bool good, const char *why)
 	if (!good && adv_sim_ranks_lead(r))
 		fprintf(stderr, "adverb sim: %s\n", why);
 	else if (!good && first)
-		fprintf(stderr, "adverb sim: rank %u: %s\n", r->of.rank, why);
+		r->of.fail(r->of.user, why); /* the others may be at another exchange */
 	return all;
 }

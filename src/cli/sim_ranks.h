@@ -27,8 +27,8 @@ bool adv_sim_ranks_lead(const struct adv_sim_ranks *r);
 /* As adv_cli_read_file(), but rank 0 reads the file for all. */
 char *adv_sim_ranks_read_file(struct adv_sim_ranks *r, const char *name, size_t most, size_t *len);
 
-/* Returns true if `good` is true at all ranks. Otherwise prints `why`, the error of this rank, or
- * only that of rank 0 if that has one: ranks that read the same have the same error. */
+/* Returns true if `good` is true at all ranks. Otherwise prints `why`, the error of rank 0: ranks
+ * that read the same have the same error. An error that rank 0 does not have ends all ranks. */
 bool adv_sim_ranks_agree(struct adv_sim_ranks *r, bool good, const char *why);
 
 #endif

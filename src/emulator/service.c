@@ -61,6 +61,9 @@ static void serve_attach(struct adv_emulator *e, struct emulator_program *p,
 	m->error = (uint32_t)adv_emulator_attach(e, p, fd);
 	if (!m->error)
 		m->error = (uint32_t)adv_emulator_claim(e, p, m->first, m->count);
+	if (!m->error) /* before the program looks at its clock */
+		adv_emulator_time_look(&e->time, adv_fabric_next(e->config.fabric), adv_clock_ns(),
+				       true);
 	m->place = e->place;
 	m->place.host = p->host;
 	answer(p, m, fd, m->error ? 0 : ADV_PORT_FDS);

@@ -62,7 +62,7 @@ void adv_emulator_time_look(struct emulator_time *t, uint64_t next, uint64_t now
 		due = adv_pace_virtual(&t->pace, t->promise);
 	if (due <= adv_pace_virtual(&t->pace, now))
 		slipped = adv_pace_reached(&t->pace, due, now);
-	if (!programs && t->promise == UINT64_MAX)
+	if (!programs && !slipped && t->promise == UINT64_MAX)
 		return;
 	if (programs && !slipped && t->promise != UINT64_MAX && t->promise > now + RENEWED)
 		return;

@@ -233,13 +233,14 @@ def rank_pid(mpirun, rank):
     """Returns the process of a rank, when it simulates."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
-        children = pathlib.Path(f"/proc/{mpirun.pid}/task/{mpirun.pid}/children").read_text().split()
-        for pid in children:
+        for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
+                stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
                 environment = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
             except OSError:
                 continue
-            if f"OMPI_COMM_WORLD_RANK={rank}".encode() in environment:
+            parent = int(stat.rsplit(")", 1)[1].split()[1])
+            if parent == mpirun.pid and f"OMPI_COMM_WORLD_RANK={rank}".encode() in environment:
                 let_compute(int(pid), 2)
                 return int(pid)
         time.sleep(0.05)

@@ -84,6 +84,18 @@ static void test_stopped(void **state)
 			 late + 5 * MS - time_of.pace.slipped);
 }
 
+/* What is given up without programs is known to a program that comes later, before it sends. */
+static void test_late_without_programs(void **state)
+{
+	uint64_t event = 1 * MS;
+	uint64_t late = S + event * FACTOR + 500 * MS;
+
+	adv_emulator_time_look(&time_of, event * ADV_PS_PER_NS, S, false);
+	adv_emulator_time_look(&time_of, event * ADV_PS_PER_NS, late, false);
+	assert_int_equal(time_of.pace.slipped, 500 * MS);
+	assert_int_equal(adv_port_clock_at(&device, late), late - 500 * MS);
+}
+
 /* A late event: virtual time goes on from the event, and the devices' clock with it. */
 static void test_late_event(void **state)
 {
@@ -127,6 +139,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_idle, start, stop),
 		cmocka_unit_test_setup_teardown(test_in_time, start, stop),
 		cmocka_unit_test_setup_teardown(test_stopped, start, stop),
+		cmocka_unit_test_setup_teardown(test_late_without_programs, start, stop),
 		cmocka_unit_test_setup_teardown(test_late_event, start, stop),
 		cmocka_unit_test_setup_teardown(test_leaves, start, stop),
 		cmocka_unit_test_setup_teardown(test_sealed, start, stop),

@@ -20,7 +20,7 @@ ROCEV1 = [
     ("v1-datagram", "a datagram is taken in either version of RoCE", ADDRESS,
      "if (e->gids[i].v1 == v1)", "if (true)"),
     ("v1-datagram-here", "a datagram within the machine needs the version of its GID", ADDRESS,
-     "return found && !v1 && adv_address_is_here(e, &meta->sgid);", "return false;"),
+     "return found && !v1 && adv_address_is_here(e, &meta->sgid);", "return found && !v1 && false;"),
     ("v1-datagram-forged", "a datagram from afar is taken in RoCE v2 for a GID of RoCE v1", ADDRESS,
      "return found && !v1 && adv_address_is_here(e, &meta->sgid);", "return found && !v1;"),
     ("v1-grh", "a datagram of RoCE v1 has the 40 bytes of RoCE v2", DATAGRAM,
@@ -52,7 +52,10 @@ ROCEV1 = [
     ("next-hop-version", "a neighbour found for the other version is used", NEIGHBOUR,
      "return now.type == n->type && ", "return "),
     ("next-hop-early", "a queue pair takes its neighbour before the last change of the table", QP,
-     "\t\tif (mask & IBV_QP_STATE)\n\t\t\tadv_device_catch_up(d);\n", ""),
+     "adv_device_catch_up(d);\n\t\tadv_device_send_acks(d);\n"
+     "\t\tif (!(mask & IBV_QP_AV) || adv_device_next_hop_holds(d, &attr->ah_attr, n))\n\t\t\treturn 0;",
+     "n->type += 0;\n\t\tif (!(mask & IBV_QP_AV) || adv_device_next_hop_holds(d, &attr->ah_attr, n)) {\n"
+     "\t\t\tadv_device_catch_up(d);\n\t\t\tadv_device_send_acks(d);\n\t\t\treturn 0;\n\t\t}"),
     ("port-abandoned", "a child of fork() takes another descriptor for the emulator", PORT,
      "\tl->sock = l->room = -1; /* later descriptors have these numbers */\n", ""),
     ("raw-refused", "a frame that the interface's queue refuses waits for the socket", RAW_TX,

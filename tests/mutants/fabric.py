@@ -3,6 +3,7 @@
 
 BUFFER = "src/fabric/switch_buffer.c"
 CALENDAR = "src/fabric/calendar.c"
+TROUBLE = "src/fabric/trouble.c"
 AFTER = "src/fabric/after.c"
 CONNECTION = "src/fabric/connection.c"
 DEADLOCK = "src/fabric/deadlock.c"
@@ -123,8 +124,9 @@ FABRIC = [
      "+ 2 * cable.delay +", "+ cable.delay +"),
     ("headroom-no-begun", "headroom forgets the frame that the peer has just begun", FABRIC_C,
      "return 2 * frame + (time", "return frame + (time"),
-    ("lose-one-way", "a cable loses frames one way", FABRIC_C,
-     "\tf->wire[2 * link + 1].lose_per_million = per_million;\n", ""),
+    ("lose-one-way", "a cable loses frames one way", TROUBLE,
+     "wire < 2 * link + 2; wire++) {\n\t\tf->wire[wire].lose_per_million = per_million;",
+     "wire < 2 * link + 1; wire++) {\n\t\tf->wire[wire].lose_per_million = per_million;"),
     ("order-of-events", "what is to happen at one time happens in any order", CALENDAR,
      "(a->at == b->at && a->what < b->what)",
      "(a->at == b->at && a->what > b->what)"),

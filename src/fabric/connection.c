@@ -237,7 +237,9 @@ uint64_t adv_fabric_received(const struct adv_fabric *f, uint32_t connection)
 {
 	const struct adv_fabric_peer *p = &f->peer[connection];
 
-	return f->config.engine.selective ? adv_qp_accepted(p->qp[1]) : p->received;
+	return f->config.engine.selective && adv_part_has_node(f, p->config.target)
+		       ? adv_qp_accepted(p->qp[1])
+		       : p->received;
 }
 
 void adv_fabric_count(struct adv_fabric *f, const struct adv_fabric_host *h,

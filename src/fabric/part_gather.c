@@ -19,11 +19,20 @@ static bool owns_job(const struct adv_parts *all, uint32_t rank, uint32_t job)
 }
 
 /* True if the rank simulates the host that receives the data of a connection. */
+/* True if the rank knows adv_fabric_received() of a connection. */
 static bool owns_receiver(const struct adv_parts *all, uint32_t rank, uint32_t connection)
 {
 	const struct adv_fabric_connection *c = &all->whole->peer[connection].config;
+	bool at_initiator = c->operation == ADV_FABRIC_READ && !all->whole->config.engine.selective;
 
-	return owns_node(all, rank, c->operation == ADV_FABRIC_READ ? c->initiator : c->target);
+	return owns_node(all, rank, at_initiator ? c->initiator : c->target);
+}
+
+static void add_received(const struct adv_fabric *f, uint32_t connection, struct adv_mail *m)
+{
+	uint64_t received = adv_fabric_received(f, connection);
+
+	adv_mail_add(m, &received, sizeof(received));
 }
 
 static struct adv_copy copy_of(enum adv_gather what)
@@ -76,7 +85,7 @@ void adv_ranks_write_results(struct adv_parts *all, enum adv_gather what, struct
 			add_job(f, j, m);
 	for (uint32_t c = 0; what == ADV_GATHER_RESULTS && c < f->peers; c++)
 		if (owns_receiver(all, rank, c))
-			adv_mail_add(m, &f->peer[c].received, sizeof(f->peer[c].received));
+			add_received(f, c, m);
 }
 
 /* ---- read ---- */

@@ -132,6 +132,25 @@ bytes = 100kB
 [run]
 duration = 60us
 """,
+    # The receivers count what has arrived, also out of order; the page shows that.
+    "selective": TREE + """
+[priority 3]
+lossless = no
+[host]
+congestion-control = none
+retransmission = selective
+bdp-window = yes
+loss-window = no
+[flow]
+from = all
+to = random
+load = 0.7
+sizes = websearch
+count = 4
+[run]
+duration = 100us
+sample = 10us
+""",
     "deadlock": RING + "".join(f"""
 [flow]
 from = {host}
@@ -182,7 +201,7 @@ def check_same_bytes(folder):
     for name, text in SCENARIOS.items():
         path = folder / f"{name}.ini"
         path.write_text(text)
-        page = name == "incast"
+        page = name in ("incast", "selective")
         one = outputs(path, folder / name, 1, 1, page)
         assert all(one) and len(one) == 8 + ("sample" in text) + 2 * page, (name, len(one))
         for what, (ranks, threads) in COUNTS.items():

@@ -99,9 +99,7 @@ struct adv_fabric_peer {
 	uint64_t received_messages; /* messages that the target has, if `awaited` */
 	uint64_t arrived_messages;  /* messages before those of `arriving` */
 	uint32_t next_psn;	    /* PSN of the next packet in order */
-	/* Payload bytes received in order; with selective repeat only if another rank has counted
-	 * them, see adv_fabric_received() */
-	uint64_t received;
+	uint64_t received;	    /* payload bytes, see adv_fabric_received() */
 	bool failed;
 	bool awaited; /* jobs wait for arrivals of this connection */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The addresses of the hosts of an emulated fabric. Programs on them: tests/clients, group fabric.
  */
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -109,7 +110,10 @@ static void *serve_one(void *argument)
 	struct emulator *em = argument;
 	struct adv_port_message m;
 	int room[2], fd[ADV_PORT_FDS];
+	struct pollfd called = {.fd = em->listener, .events = POLLIN};
 
+	/* accept(2) takes the lowest free descriptor before it waits: the port has that one. */
+	assert_int_equal(poll(&called, 1, -1), 1);
 	em->sock = accept(em->listener, NULL, NULL);
 	assert_int_equal(adv_port_receive(em->sock, &m, NULL, 0, true), 0);
 	assert_int_equal(m.type, ADV_PORT_ATTACH);

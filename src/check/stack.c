@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unwind.h>
 
+#include "base/fnv.h"
+
 #define HIDDEN 4
 #define TAKEN  (ADV_CHECK_FRAMES + 8) /* frames with the hidden ones */
 #define SETS   16
@@ -165,9 +167,9 @@ __attribute__((noinline)) void adv_check_stack_take(struct adv_check_stack *s)
 
 uint64_t adv_check_stack_hash(const struct adv_check_stack *s)
 {
-	uint64_t hash = 0xcbf29ce484222325u;
+	uint64_t hash = ADV_FNV_BASIS;
 
 	for (unsigned i = 0; i < s->count; i++)
-		hash = (hash ^ s->frame[i]) * 0x100000001b3u;
+		hash = adv_fnv_add(hash, s->frame[i]);
 	return hash ^ hash >> 32;
 }

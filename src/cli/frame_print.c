@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/mac.h"
 #include "cli/json.h"
 #include "wire/packet.h"
 
@@ -16,13 +17,6 @@ static void print_hex(FILE *f, const uint8_t *p, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		fprintf(f, "%02x", p[i]);
-}
-
-static const char *format_mac(const uint8_t mac[6], char text[18])
-{
-	snprintf(text, 18, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
-		 mac[5]);
-	return text;
 }
 
 static const char *address(const struct adv_frame_text *t, const uint8_t *addr,
@@ -71,8 +65,8 @@ static void print_addresses(const struct adv_frame_text *t, FILE *f, enum adv_fr
 	char opcode[OPCODE_TEXT];
 
 	if (layer == ADV_LAYER_ETHERNET) {
-		fprintf(f, " dmac=%s smac=%s", format_mac(t->frame.dmac, dmac),
-			format_mac(t->frame.smac, smac));
+		fprintf(f, " dmac=%s smac=%s", adv_mac_print(t->frame.dmac, dmac),
+			adv_mac_print(t->frame.smac, smac));
 	} else if (layer == ADV_LAYER_NETWORK) {
 		fprintf(f, " src=%s dst=%s", address(t, t->frame.saddr, src),
 			address(t, t->frame.daddr, dst));
@@ -220,8 +214,8 @@ static void add_addresses(const struct adv_frame_text *t, struct json_object *to
 {
 	char mac[18], ip[INET6_ADDRSTRLEN];
 
-	adv_json_add_text(to, "dmac", format_mac(t->frame.dmac, mac));
-	adv_json_add_text(to, "smac", format_mac(t->frame.smac, mac));
+	adv_json_add_text(to, "dmac", adv_mac_print(t->frame.dmac, mac));
+	adv_json_add_text(to, "smac", adv_mac_print(t->frame.smac, mac));
 	adv_json_add_text(to, "src", address(t, t->frame.saddr, ip));
 	adv_json_add_text(to, "dst", address(t, t->frame.daddr, ip));
 }

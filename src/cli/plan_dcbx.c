@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/mac.h"
 #include "cli/frame_pcap.h"
 #include "cli/plan.h"
 #include "fabric/plan_dcbx.h"
@@ -45,14 +46,12 @@ static bool was_seen(struct comparison *c, const uint8_t mac[6])
 
 static void compare_port(struct comparison *c, const struct adv_dcbx *port)
 {
-	const uint8_t *m = port->mac;
-	char mac[18];
+	char mac[ADV_MAC_TEXT];
 	unsigned n;
 
-	if (was_seen(c, m))
+	if (was_seen(c, port->mac))
 		return;
-	snprintf(mac, sizeof(mac), "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4],
-		 m[5]);
+	adv_mac_print(port->mac, mac);
 	if (c->ports) {
 		struct json_object *o = adv_json_object();
 

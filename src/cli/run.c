@@ -77,9 +77,8 @@ static const struct argp_option argp_options[] = {
 	 "see " ADV_DOC_DIR "/rocev1.md",
 	 0},
 	{"host", KEY_HOST, "NAME", 0,
-	 "Run the program on a host of the emulated fabric, such as h3, or on the next free one of "
-	 "a "
-	 "pattern: 'h[0-7]'; see " ADV_DOC_DIR "/emulation.md",
+	 "Run the program on a host of the emulated fabric, such as h3, or on the next free host "
+	 "that a pattern such as 'h[0-7]' matches; see " ADV_DOC_DIR "/emulation.md",
 	 0},
 	{"no-sysfs", KEY_NO_SYSFS, NULL, 0,
 	 "Do not preload the library that shows adverb0 in /sys/class/infiniband and "

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fnv.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/json.h"
@@ -282,9 +283,7 @@ static int run_case(void *user, const char *const *set, unsigned count, FILE *ou
 /* Adds bytes to a hash (FNV-1a), with a value behind them that separates them from others. */
 static uint64_t add_to_hash(uint64_t hash, const char *bytes, size_t len)
 {
-	for (size_t i = 0; i <= len; i++)
-		hash = (hash ^ (i < len ? (uint8_t)bytes[i] : 0x100u)) * 0x100000001b3ull;
-	return hash;
+	return adv_fnv_add(adv_fnv_add_bytes(hash, bytes, len), 0x100);
 }
 
 /* Computes the hash of everything that a run depends on, except the values of the sweep. False: a
@@ -293,7 +292,7 @@ static bool hash_input(const struct options *o, uint64_t *hash)
 {
 	const char *const files[] = {o->file, o->topology, o->trace};
 
-	*hash = 0xcbf29ce484222325ull;
+	*hash = ADV_FNV_BASIS;
 	for (unsigned i = 0; i < 3; i++) {
 		size_t len = 0;
 		char *text = files[i] ? adv_cli_read_file("adverb sim", files[i], OTHER_MAX, &len)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fnv.h"
 #include "base/version.h"
 #include "cli/command.h"
 #include "cli/module.h"
@@ -15,17 +16,6 @@ static const struct adv_module mpi_module = {ADV_SIM_MPI_MODULE, ADV_SIM_MPI_SYM
 bool adv_sim_ranks_lead(const struct adv_sim_ranks *r)
 {
 	return r->of.rank == 0;
-}
-
-/* Sends out[] to all ranks. */
-static void exchange(struct adv_sim_ranks *r)
-{
-	for (uint32_t i = 0; i < r->of.count; i++)
-		if (r->out[i].failed)
-			r->of.fail(r->of.user, "no memory");
-	r->of.exchange(r->of.user, r->out, r->in);
-	for (uint32_t i = 0; i < r->of.count; i++)
-		adv_mail_clear(&r->out[i]);
 }
 
 /* Adds a value for all other ranks. */
@@ -47,15 +37,11 @@ struct hello {
 
 static struct hello make_hello(int argc, char *const *argv)
 {
-	struct hello h = {.layout = adv_ranks_layout(), .arguments = 0xcbf29ce484222325ull};
+	struct hello h = {.layout = adv_ranks_layout(), .arguments = ADV_FNV_BASIS};
 
 	strncpy(h.version, ADV_VERSION, sizeof(h.version) - 1);
 	for (int i = 1; i < argc; i++)
-		for (const char *c = argv[i];; c++) {
-			h.arguments = (h.arguments ^ (uint8_t)*c) * 0x100000001b3ull;
-			if (!*c)
-				break;
-		}
+		h.arguments = adv_fnv_add_bytes(h.arguments, argv[i], strlen(argv[i]) + 1);
 	return h;
 }
 
@@ -65,7 +51,7 @@ static void compare_hellos(struct adv_sim_ranks *r, int argc, char *const *argv)
 	struct adv_mail_reader reader;
 
 	add_for_all(r, &mine, sizeof(mine));
-	exchange(r);
+	adv_ranks_swap(&r->of, r->out, r->in);
 	if (r->of.rank == 0)
 		return;
 	reader = adv_mail_read(&r->in[0]);
@@ -141,7 +127,7 @@ char *adv_sim_ranks_read_file(struct adv_sim_ranks *r, const char *name, size_t 
 		if (good)
 			add_for_all(r, text, *len);
 	}
-	exchange(r);
+	adv_ranks_swap(&r->of, r->out, r->in);
 	return adv_sim_ranks_lead(r) ? text : receive_text(r, len);
 }
 
@@ -154,7 +140,7 @@ bool adv_sim_ranks_agree(struct adv_sim_ranks *r, bool good, const char *why)
 
 	if (r->mpi) {
 		add_for_all(r, &mine, sizeof(mine));
-		exchange(r);
+		adv_ranks_swap(&r->of, r->out, r->in);
 	}
 	for (uint32_t i = 0; i < r->of.count; i++) {
 		struct adv_mail_reader reader = adv_mail_read(&r->in[i]);

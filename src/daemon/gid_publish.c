@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/fnv.h"
 #include "base/log.h"
 #include "daemon/sealed.h"
 #include "daemon/snapshot.h"
@@ -21,7 +22,7 @@ struct adv_gid_page *adv_gid_publish_create(int *fd)
  * one boot. */
 static uint64_t guid_seed(void)
 {
-	uint64_t hash = 0xcbf29ce484222325u;
+	uint64_t hash = ADV_FNV_BASIS;
 	char id[64] = "";
 	struct stat st;
 	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
@@ -31,10 +32,9 @@ static uint64_t guid_seed(void)
 			id[0] = 0;
 		fclose(f);
 	}
-	for (const char *p = id; *p; p++)
-		hash = (hash ^ (uint8_t)*p) * 0x100000001b3u;
+	hash = adv_fnv_add_bytes(hash, id, strlen(id));
 	if (stat("/proc/self/ns/net", &st) == 0)
-		hash = (hash ^ st.st_ino) * 0x100000001b3u;
+		hash = adv_fnv_add(hash, st.st_ino);
 	return hash;
 }
 

@@ -28,8 +28,8 @@ uint64_t adv_ucma_streams_due(const struct adv_ucma *u);
 /* True while connections without an id end. */
 bool adv_ucma_streams_ending(const struct adv_ucma *u);
 
-/* Gives a new id a stream: id->stream. crc, markers: what the client wants of its connections, and
- * of those that it accepts (enum adv_mpa_crc; a bool). EINVAL: a value is unknown. */
+/* Gives a new id a stream: id->stream. crc (enum adv_mpa_crc), markers (a bool): the client's
+ * options for connections that it opens or accepts. EINVAL: a value is unknown. */
 int adv_ucma_stream_create(struct adv_ucma *u, struct adv_ucma_id *id, uint32_t crc,
 			   uint32_t markers);
 /* Closes the id's stream, before the id is freed: refuses an unanswered request, and ends a

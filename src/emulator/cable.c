@@ -46,6 +46,15 @@ static bool read_end(const struct adv_topology *t, const char **text, struct adv
 	return port < t->ports[end->node];
 }
 
+void adv_emulator_name_end(const struct adv_topology *t, const struct adv_link_end *end,
+			   char name[EMULATOR_END_NAME])
+{
+	if (end->node < t->hosts)
+		snprintf(name, EMULATOR_END_NAME, "h%u", end->node);
+	else
+		snprintf(name, EMULATOR_END_NAME, "s%u:%u", end->node - t->hosts, end->port);
+}
+
 /* Returns the cable at *end, and sets which of its ends that is. UINT32_MAX: none. */
 static uint32_t cable_at(const struct adv_topology *t, const struct adv_link_end *end,
 			 unsigned *side)

@@ -130,7 +130,7 @@ struct adv_emulator {
 	struct adv_list placed; /* struct emulator_placed */
 	uint32_t placed_count;
 	uint32_t programs;		  /* connections */
-	uint32_t attached;		  /* those that send frames */
+	uint32_t attached;		  /* programs that have rings */
 	struct emulator_program *written; /* programs with new frames in their ring */
 	struct emulator_frame *unused;
 	struct emulator_frame *lent; /* the frame of the last pull */
@@ -184,6 +184,12 @@ int adv_emulator_place(struct adv_emulator *e, pid_t pid, struct adv_port_messag
 void adv_emulator_unplace(struct adv_emulator *e, struct emulator_placed *p);
 
 /* ---- cable.c ---- */
+
+#define EMULATOR_END_NAME 32
+
+/* Writes the name of an end of a cable: "h3", a host, or "s1:4", a port of a switch. */
+void adv_emulator_name_end(const struct adv_topology *t, const struct adv_link_end *end,
+			   char name[EMULATOR_END_NAME]);
 
 /* Changes the cable that m->text names, such as "s1:4 down". 0, or errno with the reason in
  * m->text. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Names of hosts, and who is on them. A tool that enters a host becomes the program there: it keeps
- * its process id over execve(2). A host is free if no such process runs. A pattern gets the host
- * with the fewest of them, the first of several.
+ * Names of hosts, and which processes are on them. `adverb run --host` enters a host and then
+ * becomes the program, by execve(2), which keeps its process id. A host is free if no such process
+ * runs there. A pattern selects the host with the fewest such processes; of several, the first.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,7 +17,6 @@
 #include "emulator/emulator_internal.h"
 
 #define PLACED_MOST 8192
-#define HOST_NAME   32
 
 /* ---- names ---- */
 
@@ -40,12 +39,13 @@ static uint32_t host_named(const struct adv_emulator *e, const char *text)
 	return *end || n >= e->place.hosts ? UINT32_MAX : (uint32_t)n;
 }
 
-/* True if a pattern matches the name of a host. */
-static bool matches_host(const char *pattern, uint32_t host)
+/* True if a pattern matches the name of a host, or of a port. */
+static bool matches(const struct adv_topology *t, const char *pattern,
+		    const struct adv_link_end *end)
 {
-	char name[HOST_NAME];
+	char name[EMULATOR_END_NAME];
 
-	snprintf(name, sizeof(name), "h%u", host);
+	adv_emulator_name_end(t, end, name);
 	return fnmatch(pattern, name, 0) == 0;
 }
 
@@ -53,17 +53,13 @@ static bool matches_host(const char *pattern, uint32_t host)
  */
 static void match_ports(const struct adv_topology *t, const char *pattern, bool *matched)
 {
-	char name[HOST_NAME];
-
 	for (uint32_t i = 0; i < t->links; i++)
 		for (unsigned k = 0; k < 2; k++) {
 			const struct adv_link_end *host = &t->link[i].end[k];
 			const struct adv_link_end *port = &t->link[i].end[1 - k];
 
-			if (host->node >= t->hosts || port->node < t->hosts)
-				continue;
-			snprintf(name, sizeof(name), "s%u:%u", port->node - t->hosts, port->port);
-			if (fnmatch(pattern, name, 0) == 0)
+			if (host->node < t->hosts && port->node >= t->hosts &&
+			    matches(t, pattern, port))
 				matched[host->node] = true;
 		}
 }
@@ -71,12 +67,13 @@ static void match_ports(const struct adv_topology *t, const char *pattern, bool 
 /* Returns the host with the fewest placed processes that a pattern matches. UINT32_MAX: none. */
 static uint32_t least_placed(const struct adv_emulator *e, const char *pattern)
 {
+	const struct adv_topology *t = e->config.topology;
 	bool matched[ADV_EMULATOR_HOSTS] = {false};
 	uint32_t best = UINT32_MAX;
 
-	match_ports(e->config.topology, pattern, matched);
+	match_ports(t, pattern, matched);
 	for (uint32_t i = 0; i < e->place.hosts; i++) {
-		if (!matched[i] && !matches_host(pattern, i))
+		if (!matched[i] && !matches(t, pattern, &(struct adv_link_end){.node = i}))
 			continue;
 		if (best == UINT32_MAX || e->host[i].placed < e->host[best].placed)
 			best = i;

@@ -110,15 +110,6 @@ static struct json_object *show_switch(const struct adv_emulator *e, uint32_t in
 	return o;
 }
 
-/* Writes the name of an end of a cable, as cable.c reads it. */
-static void name_end(const struct adv_topology *t, const struct adv_link_end *end, char name[32])
-{
-	if (end->node < t->hosts)
-		snprintf(name, 32, "h%u", end->node);
-	else
-		snprintf(name, 32, "s%u:%u", end->node - t->hosts, end->port);
-}
-
 /* Lists the cables that are or were disturbed. */
 static struct json_object *show_cables(const struct adv_emulator *e)
 {
@@ -130,14 +121,14 @@ static struct json_object *show_cables(const struct adv_emulator *e)
 		uint64_t errors = adv_fabric_fcs_errors(e->config.fabric, i, 0) +
 				  adv_fabric_fcs_errors(e->config.fabric, i, 1);
 		struct json_object *o;
-		char name[32];
+		char name[EMULATOR_END_NAME];
 
 		if (!trouble.lose && !trouble.corrupt && !trouble.delay && !errors)
 			continue;
 		o = json_object_new_object();
-		name_end(t, &t->link[i].end[0], name);
+		adv_emulator_name_end(t, &t->link[i].end[0], name);
 		json_object_object_add(o, "cable", json_object_new_string(name));
-		name_end(t, &t->link[i].end[1], name);
+		adv_emulator_name_end(t, &t->link[i].end[1], name);
 		json_object_object_add(o, "to", json_object_new_string(name));
 		put(o, "drop_per_million", trouble.lose);
 		put(o, "corrupt_per_million", trouble.corrupt);

@@ -173,9 +173,9 @@ static bool grow_peers(struct adv_fabric *f)
 	return true;
 }
 
-/* True while the watcher gets the reports of parts, which have simulated later events already. And
- * other ranks do not learn what is added. */
-static bool is_telling(const struct adv_fabric *f)
+/* True if nothing can be added: while the watcher gets the reports of parts, which have simulated
+ * later events already; and always if there are ranks, since the others do not learn of it. */
+static bool is_closed(const struct adv_fabric *f)
 {
 	return f->parts && (f->parts->telling || f->parts->ranks);
 }
@@ -185,7 +185,7 @@ int64_t adv_fabric_connect(struct adv_fabric *f, const struct adv_fabric_connect
 	struct adv_fabric_peer *p;
 	int err;
 
-	if (!is_good(f, c) || f->peers == ADV_DUE_INDEX || is_telling(f)) {
+	if (!is_good(f, c) || f->peers == ADV_DUE_INDEX || is_closed(f)) {
 		errno = EINVAL;
 		return -1;
 	}
@@ -302,7 +302,7 @@ static int64_t add_job(struct adv_fabric *f, uint32_t connection, uint64_t bytes
 	struct adv_fabric_peer *p;
 	int err = 0;
 
-	if (connection >= f->peers || bytes == 0 || f->jobs == ADV_DUE_INDEX || is_telling(f))
+	if (connection >= f->peers || bytes == 0 || f->jobs == ADV_DUE_INDEX || is_closed(f))
 		err = EINVAL;
 	else if (f->peer[connection].failed)
 		err = ENOTCONN;
@@ -384,7 +384,7 @@ int64_t adv_fabric_compute_after(struct adv_fabric *f, uint64_t time, const uint
 {
 	uint8_t part = count && after[0] < f->jobs ? adv_part_of_waiters(f, after[0]) : 0;
 
-	if (!can_wait(f, part, after, count) || f->jobs == ADV_DUE_INDEX || is_telling(f) ||
+	if (!can_wait(f, part, after, count) || f->jobs == ADV_DUE_INDEX || is_closed(f) ||
 	    time > ADV_CALENDAR_NEVER / 2) {
 		errno = EINVAL;
 		return -1;

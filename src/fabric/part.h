@@ -271,7 +271,7 @@ struct adv_rank_command {
 void adv_ranks_command(struct adv_parts *all, const struct adv_rank_command *c);
 /* Of the others: receives it. */
 void adv_ranks_receive_command(struct adv_parts *all, struct adv_rank_command *c);
-/* Makes this process rank of->rank of those that simulate the parts. False: no memory. */
+/* From now on this process simulates the parts of rank of->rank. False: no memory. */
 bool adv_ranks_open(struct adv_parts *all, const struct adv_ranks *of);
 /* Ends the other ranks' adv_fabric_follow(), if this is rank 0, and frees the memory. */
 void adv_ranks_close(struct adv_parts *all);

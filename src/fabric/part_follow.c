@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What rank 0 tells the other ranks to do, and how they do it. */
+#include "base/fnv.h"
 #include "fabric/part.h"
 
 uint64_t adv_ranks_layout(void)
@@ -13,12 +14,8 @@ uint64_t adv_ranks_layout(void)
 				      sizeof(struct adv_engine_counters),
 				      sizeof(struct adv_fabric_host_counters),
 				      sizeof(struct adv_rank_command)};
-	const uint8_t *bytes = (const uint8_t *)of;
-	uint64_t hash = 0xcbf29ce484222325ull;
 
-	for (size_t i = 0; i < sizeof(of); i++)
-		hash = (hash ^ bytes[i]) * 0x100000001b3ull;
-	return hash;
+	return adv_fnv_add_bytes(ADV_FNV_BASIS, of, sizeof(of));
 }
 
 void adv_fabric_gather(struct adv_fabric *f)

@@ -18,7 +18,6 @@ static bool owns_job(const struct adv_parts *all, uint32_t rank, uint32_t job)
 	return adv_part_rank(all, all->whole->job[job].part) == rank;
 }
 
-/* True if the rank simulates the host that receives the data of a connection. */
 /* True if the rank knows adv_fabric_received() of a connection. */
 static bool owns_receiver(const struct adv_parts *all, uint32_t rank, uint32_t connection)
 {

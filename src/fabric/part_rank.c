@@ -62,16 +62,19 @@ struct adv_mail *adv_ranks_mail(struct adv_parts *all, uint32_t rank)
 	return &all->ranks->out[rank];
 }
 
+void adv_ranks_swap(const struct adv_ranks *of, struct adv_mail *out, struct adv_mail *in)
+{
+	for (uint32_t r = 0; r < of->count; r++)
+		if (out[r].failed)
+			of->fail(of->user, "no memory");
+	of->exchange(of->user, out, in);
+	for (uint32_t r = 0; r < of->count; r++)
+		adv_mail_clear(&out[r]);
+}
+
 void adv_ranks_exchange(struct adv_parts *all)
 {
-	const struct adv_ranks *of = all->ranks->of;
-
-	for (uint32_t r = 0; r < of->count; r++)
-		if (all->ranks->out[r].failed)
-			adv_ranks_fail(all, "no memory");
-	of->exchange(of->user, all->ranks->out, all->ranks->in);
-	for (uint32_t r = 0; r < of->count; r++)
-		adv_mail_clear(&all->ranks->out[r]);
+	adv_ranks_swap(all->ranks->of, all->ranks->out, all->ranks->in);
 }
 
 void adv_ranks_read(struct adv_parts *all, adv_ranks_read_fn *read, unsigned what)

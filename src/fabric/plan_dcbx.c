@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mac.h"
 #include "wire/headers.h"
 
 void adv_plan_dcbx(const struct adv_plan_dcb *plan, struct adv_dcbx *d)
@@ -35,16 +36,15 @@ void adv_plan_dcbx(const struct adv_plan_dcb *plan, struct adv_dcbx *d)
 							  .protocol = ADV_ROCE_UDP_PORT};
 }
 
-struct comparison {
-	const struct adv_plan_dcb *plan;
-	const struct adv_dcbx *port;
+/* Sentences for the caller. */
+struct findings {
 	adv_plan_differs_fn *fn;
 	void *user;
-	unsigned differences;
+	unsigned remedies; /* sentences that need one */
 };
 
-__attribute__((format(printf, 2, 3))) static void differs(struct comparison *c, const char *format,
-							  ...)
+__attribute__((format(printf, 3, 4))) static void state(struct findings *f, bool needs_remedy,
+							const char *format, ...)
 {
 	char text[400];
 	va_list ap;
@@ -52,41 +52,49 @@ __attribute__((format(printf, 2, 3))) static void differs(struct comparison *c, 
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
-	c->differences++;
-	c->fn(c->user, text);
+	f->remedies += needs_remedy;
+	f->fn(f->user, text);
 }
+
+struct comparison {
+	const struct adv_plan_dcb *plan;
+	const struct adv_dcbx *port;
+	struct findings findings;
+};
 
 static void compare_pfc(struct comparison *c)
 {
 	unsigned lossless = (unsigned)__builtin_popcount(c->plan->lossless);
 
 	if (!c->port->pfc.present) {
-		differs(c, "The port advertises no PFC. If it has none, its neighbour's pauses do "
-			   "not stop it, and frames are dropped.");
+		state(&c->findings, true,
+		      "The port advertises no PFC. If it has none, its neighbour's pauses do "
+		      "not stop it, and frames are dropped.");
 		return;
 	}
 	for (unsigned p = 0; p < ADV_PRIORITIES; p++) {
 		bool wanted = c->plan->lossless & (1u << p), has = c->port->pfc.enabled & (1u << p);
 
 		if (wanted && !has)
-			differs(c,
-				"Priority %u has no PFC: its frames are dropped when a buffer "
-				"is full.",
-				p);
+			state(&c->findings, true,
+			      "Priority %u has no PFC: its frames are dropped when a buffer "
+			      "is full.",
+			      p);
 		else if (has && !wanted)
-			differs(c,
-				"Priority %u has PFC, which the scenario does not have: it takes "
-				"headroom, and its pauses can spread.",
-				p);
+			state(&c->findings, true,
+			      "Priority %u has PFC, which the scenario does not have: it takes "
+			      "headroom, and its pauses can spread.",
+			      p);
 	}
 	if (c->port->pfc.classes && c->port->pfc.classes < lossless)
-		differs(c,
-			"The port can have PFC for %u traffic class%s only; the scenario has %u "
-			"lossless priorities.",
-			c->port->pfc.classes, c->port->pfc.classes == 1 ? "" : "es", lossless);
+		state(&c->findings, true,
+		      "The port can have PFC for %u traffic class%s only; the scenario has %u "
+		      "lossless priorities.",
+		      c->port->pfc.classes, c->port->pfc.classes == 1 ? "" : "es", lossless);
 	if (c->port->pfc.willing)
-		differs(c, "The port is willing to change its PFC: it takes what its neighbour "
-			   "advertises. Set it to 'willing off', or trust the neighbour.");
+		state(&c->findings, true,
+		      "The port is willing to change its PFC: it takes what its neighbour "
+		      "advertises. Set it to 'willing off', or trust the neighbour.");
 }
 
 /* Two priorities of the scenario must not share a traffic class if one of them is lossless. */
@@ -97,10 +105,10 @@ static void compare_classes(struct comparison *c, const struct adv_dcbx_ets *e)
 			if (e->class_of[p] == e->class_of[q] && (c->plan->used & (1u << p)) &&
 			    (c->plan->used & (1u << q)) &&
 			    (c->plan->lossless >> p & 1) != (c->plan->lossless >> q & 1))
-				differs(c,
-					"Priorities %u and %u share traffic class %u, and one of "
-					"them is lossless: a pause of it stops both.",
-					p, q, e->class_of[p]);
+				state(&c->findings, true,
+				      "Priorities %u and %u share traffic class %u, and one of "
+				      "them is lossless: a pause of it stops both.",
+				      p, q, e->class_of[p]);
 }
 
 static void compare_shares(struct comparison *c, const struct adv_dcbx_ets *e)
@@ -112,21 +120,21 @@ static void compare_shares(struct comparison *c, const struct adv_dcbx_ets *e)
 		if (!used || class >= ADV_DCBX_CLASSES)
 			continue;
 		if (strict && e->algorithm[class] != ADV_DCBX_STRICT)
-			differs(c,
-				"Priority %u is served by shares, not strictly first as in the "
-				"scenario.",
-				p);
+			state(&c->findings, true,
+			      "Priority %u is served by shares, not strictly first as in the "
+			      "scenario.",
+			      p);
 		else if (!strict && e->algorithm[class] == ADV_DCBX_STRICT)
-			differs(c,
-				"Priority %u is strict: it can starve the others. The scenario "
-				"gives it %u %%.",
-				p, c->plan->percent[p]);
+			state(&c->findings, true,
+			      "Priority %u is strict: it can starve the others. The scenario "
+			      "gives it %u %%.",
+			      p, c->plan->percent[p]);
 		else if (!strict && e->algorithm[class] == ADV_DCBX_ETS &&
 			 e->percent[class] < c->plan->percent[p])
-			differs(c,
-				"Priority %u has %u %% of the link at least; the scenario gives "
-				"it %u %%.",
-				p, e->percent[class], c->plan->percent[p]);
+			state(&c->findings, true,
+			      "Priority %u has %u %% of the link at least; the scenario gives "
+			      "it %u %%.",
+			      p, e->percent[class], c->plan->percent[p]);
 	}
 }
 
@@ -135,14 +143,15 @@ static void compare_ets(struct comparison *c)
 	const struct adv_dcbx_ets *e = &c->port->configuration;
 
 	if (!e->present) {
-		differs(c, "The port advertises no ETS: its shares are not known.");
+		state(&c->findings, true, "The port advertises no ETS: its shares are not known.");
 		return;
 	}
 	compare_classes(c, e);
 	compare_shares(c, e);
 	if (e->willing)
-		differs(c, "The port is willing to change its ETS: it takes what its neighbour "
-			   "recommends.");
+		state(&c->findings, true,
+		      "The port is willing to change its ETS: it takes what its neighbour "
+		      "recommends.");
 }
 
 static void compare_apps(struct comparison *c)
@@ -152,68 +161,39 @@ static void compare_apps(struct comparison *c)
 
 		if (a->selector == ADV_DCBX_DSCP && a->protocol < 64 &&
 		    a->priority != c->plan->priority_of_dscp[a->protocol])
-			differs(c, "DSCP %u has priority %u; the scenario gives it %u.",
-				a->protocol, a->priority, c->plan->priority_of_dscp[a->protocol]);
+			state(&c->findings, true,
+			      "DSCP %u has priority %u; the scenario gives it %u.", a->protocol,
+			      a->priority, c->plan->priority_of_dscp[a->protocol]);
 		if (a->selector == ADV_DCBX_UDP && a->protocol == ADV_ROCE_UDP_PORT &&
 		    !(c->plan->lossless & (1u << a->priority)))
-			differs(c,
-				"RoCE v2 (UDP port %u) has priority %u, which is not lossless in "
-				"the scenario.",
-				ADV_ROCE_UDP_PORT, a->priority);
+			state(&c->findings, true,
+			      "RoCE v2 (UDP port %u) has priority %u, which is not lossless in "
+			      "the scenario.",
+			      ADV_ROCE_UDP_PORT, a->priority);
 	}
 }
 
 unsigned adv_plan_dcbx_compare(const struct adv_plan_dcb *plan, const struct adv_dcbx *port,
 			       adv_plan_differs_fn *fn, void *user)
 {
-	struct comparison c = {plan, port, fn, user, 0};
+	struct comparison c = {plan, port, {fn, user, 0}};
 	bool some = port->pfc.present || port->configuration.present || port->apps;
 
 	if (!some && port->old) {
-		differs(&c, "The port speaks an older DCBX (CEE or Cisco's), which is not read: "
-			    "set it to IEEE.");
+		state(&c.findings, true,
+		      "The port speaks an older DCBX (CEE or Cisco's), which is not read: "
+		      "set it to IEEE.");
 	} else if (!some) {
-		differs(&c, "The port speaks LLDP without DCBX.");
+		state(&c.findings, true, "The port speaks LLDP without DCBX.");
 	} else {
 		compare_pfc(&c);
 		compare_ets(&c);
 		compare_apps(&c);
 	}
-	return c.differences;
+	return c.findings.remedies;
 }
 
 /* ---- both ends of a cable ---- */
-
-#define MAC_TEXT 18
-
-/* The statements about a cable. */
-struct cable {
-	adv_plan_differs_fn *fn;
-	void *user;
-	unsigned remedies; /* statements that need one */
-};
-
-__attribute__((format(printf, 3, 4))) static void state(struct cable *c, bool needs_remedy,
-							const char *format, ...)
-{
-	char text[400];
-	va_list ap;
-
-	va_start(ap, format);
-	vsnprintf(text, sizeof(text), format, ap);
-	va_end(ap);
-	c->remedies += needs_remedy;
-	c->fn(c->user, text);
-}
-
-static const char *mac_of(const struct adv_dcbx *d, char text[MAC_TEXT])
-{
-	const uint8_t *m = d->mac;
-
-	snprintf(text, MAC_TEXT, "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4],
-		 m[5]);
-	return text;
-}
 
 /* Writes priorities such as "3, 4". */
 static const char *priorities(uint8_t mask, char text[32])
@@ -228,26 +208,26 @@ static const char *priorities(uint8_t mask, char text[32])
 }
 
 /* Both ends should have one PFC. The end that is willing takes that of the other. */
-static void state_pfc(struct cable *c, const struct adv_dcbx *one, const struct adv_dcbx *other)
+static void state_pfc(struct findings *f, const struct adv_dcbx *one, const struct adv_dcbx *other)
 {
 	const uint8_t differing = one->pfc.enabled ^ other->pfc.enabled;
 	const struct adv_dcbx *taker = one->pfc.willing ? one : other;
 	const struct adv_dcbx *giver = one->pfc.willing ? other : one;
-	char mac[MAC_TEXT], list[32];
+	char mac[ADV_MAC_TEXT], list[32];
 
 	if (!one->pfc.present || !other->pfc.present || !differing)
 		return;
 	if (one->pfc.willing && other->pfc.willing)
-		state(c, true,
+		state(f, true,
 		      "Both ends are willing and their PFC differs (priorities %s): the MAC "
 		      "addresses decide which end takes the other's. Set one to 'willing off'.",
 		      priorities(differing, list));
 	else if (one->pfc.willing || other->pfc.willing)
-		state(c, false,
+		state(f, false,
 		      "Port %s is willing: it takes the PFC of the other end, priorities %s.",
-		      mac_of(taker, mac), priorities(giver->pfc.enabled, list));
+		      adv_mac_print(taker->mac, mac), priorities(giver->pfc.enabled, list));
 	else
-		state(c, true,
+		state(f, true,
 		      "Neither end is willing and their PFC differs: priorities %s have it at one "
 		      "end only. The other end does not stop, and their frames are dropped.",
 		      priorities(differing, list));
@@ -261,32 +241,33 @@ static bool same_shares(const struct adv_dcbx_ets *a, const struct adv_dcbx_ets 
 }
 
 /* The ends may differ in ETS. A willing end takes what the other recommends. */
-static void state_ets(struct cable *c, const struct adv_dcbx *taker, const struct adv_dcbx *giver)
+static void state_ets(struct findings *f, const struct adv_dcbx *taker,
+		      const struct adv_dcbx *giver)
 {
 	const struct adv_dcbx_ets *own = &taker->configuration;
-	char mac[MAC_TEXT];
+	char mac[ADV_MAC_TEXT];
 
 	if (!own->present || !own->willing)
 		return;
 	if (!giver->recommendation.present)
-		state(c, false,
+		state(f, false,
 		      "Port %s is willing to take ETS, but the other end recommends none: it keeps "
 		      "its own.",
-		      mac_of(taker, mac));
+		      adv_mac_print(taker->mac, mac));
 	else if (!same_shares(own, &giver->recommendation))
-		state(c, false,
+		state(f, false,
 		      "Port %s is willing: it takes the shares and classes that the other end "
 		      "recommends.",
-		      mac_of(taker, mac));
+		      adv_mac_print(taker->mac, mac));
 }
 
 unsigned adv_plan_dcbx_cable(const struct adv_dcbx *one, const struct adv_dcbx *other,
 			     adv_plan_differs_fn *fn, void *user)
 {
-	struct cable c = {.fn = fn, .user = user};
+	struct findings f = {.fn = fn, .user = user};
 
-	state_pfc(&c, one, other);
-	state_ets(&c, one, other);
-	state_ets(&c, other, one);
-	return c.remedies;
+	state_pfc(&f, one, other);
+	state_ets(&f, one, other);
+	state_ets(&f, other, one);
+	return f.remedies;
 }

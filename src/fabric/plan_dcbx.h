@@ -26,7 +26,7 @@ unsigned adv_plan_dcbx_compare(const struct adv_plan_dcb *plan, const struct adv
 /*
  * Says what the two ends of a cable make of each other's settings: which end takes what from the
  * other (IEEE 802.1Q clause 38: PFC is symmetric, ETS asymmetric), and what differs for good. Calls
- * fn for each sentence. Returns the number of those that need a remedy.
+ * fn for each sentence. Returns how many sentences need a remedy.
  */
 unsigned adv_plan_dcbx_cable(const struct adv_dcbx *one, const struct adv_dcbx *other,
 			     adv_plan_differs_fn *fn, void *user);

@@ -29,6 +29,10 @@ struct adv_ranks {
 	void *user;
 };
 
+/* Sends the mails of all ranks with of->exchange(), and empties out[]. Fails if a mail lacks
+ * values. */
+void adv_ranks_swap(const struct adv_ranks *of, struct adv_mail *out, struct adv_mail *in);
+
 /*
  * As adv_fabric_divide(), among ranks with `threads` threads each. The caller keeps `ranks` as long
  * as the fabric exists. All ranks call it for the same network, with the same transfers. If it

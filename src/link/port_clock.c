@@ -5,7 +5,7 @@ void adv_port_time_set(struct adv_port_time *t, uint64_t given_up, uint64_t prom
 {
 	uint64_t limit = promised == UINT64_MAX ? UINT64_MAX : promised - given_up;
 
-	/* Who reads the new promise also reads the new sum. */
+	/* A reader that finds the new promise also finds the new sum. */
 	atomic_store_explicit(&t->given_up, given_up, memory_order_relaxed);
 	atomic_store_explicit(&t->promised, limit, memory_order_release);
 }

@@ -4,33 +4,10 @@
 import re
 
 import cases_smb
+import samba_server
 from harness import Failure, Skip, case, need_tool
 
-PASSWORD = "secret"
-SAMBA = """
-[global]
-server role = standalone server
-smb ports = {port}
-interfaces = lo
-bind interfaces only = yes
-private dir = {folder}/private
-lock directory = {folder}/lock
-state directory = {folder}/state
-cache directory = {folder}/cache
-pid directory = {folder}/pid
-ncalrpc dir = {folder}/ncalrpc
-log file = {folder}/log
-passdb backend = tdbsam:{folder}/passdb.tdb
-load printers = no
-disable spoolss = yes
-server min protocol = SMB2
-kernel share modes = no
-kernel oplocks = no
-posix locking = no
-[share]
-path = {folder}/share
-read only = no
-"""
+OPTIONS = ("server min protocol = SMB2", "kernel share modes = no", "kernel oplocks = no", "posix locking = no")
 # Tests of a second or less each, of everything that passes the gateways. Not those of several connections in one
 # session (multichannel, replay), or of time.
 TESTS = ("acls", "charset", "compound", "compound_find", "connect", "create", "credits", "delete-on-close-perms", "deny",
@@ -39,23 +16,10 @@ TESTS = ("acls", "charset", "compound", "compound_find", "connect", "create", "c
          "winattr", "zero-data-ioctl")
 
 
-def start_samba(lab):
-    """Starts a server of a folder."""
-    smbd = need_tool("smbd")
-    folder = lab.dir / "samba"
-    for name in ("private", "lock", "state", "cache", "pid", "ncalrpc", "share"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-    (folder / "smb.conf").write_text(SAMBA.format(folder=folder, port=cases_smb.SERVER_PORT))
-    lab.system(f"printf '{PASSWORD}\\n{PASSWORD}\\n' | smbpasswd -c '{folder}/smb.conf' -a -s root")
-    # It has a process group of its own: at its end smbd signals the whole group.
-    server = lab.start([smbd, "--foreground", f"--configfile={folder}/smb.conf"], adverb=False)
-    lab.wait_listening(server, cases_smb.SERVER_PORT)
-    return server
-
-
 def torture(lab, port, name):
     """Runs the tests of a group; returns {test: how it ended}."""
-    process = lab.start([need_tool("smbtorture"), "//127.0.0.1/share", "-p", port, "-U", f"root%{PASSWORD}", "-m", "SMB3",
+    process = lab.start([need_tool("smbtorture"), "//127.0.0.1/share", "-p", port, "-U",
+                         f"root%{samba_server.PASSWORD}", "-m", "SMB3",
                          f"smb2.{name}", "--option=interfaces=lo", "--option=bind interfaces only=yes"], adverb=False)
     process.wait(120)
     found = re.findall(r"^(success|failure|error|skip): (\S+)", process.output(), re.M)
@@ -67,7 +31,7 @@ def smbtorture(lab):
     """No test fails through the gateways that passes directly."""
     if not lab.is_root:
         raise Skip("Samba needs root")
-    start_samba(lab)
+    samba_server.start(lab, cases_smb.SERVER_PORT, OPTIONS)
     gateway = cases_smb.start_gateway(lab)
     other = cases_smb.start_reverse(lab)
     passed, wrong = 0, []

@@ -116,3 +116,13 @@ void net_all_done(const struct net *n, uint32_t count)
 		assert_true(t->end != ADV_CALENDAR_NEVER && t->end >= t->start);
 	}
 }
+
+void net_open_deadlock(struct net *n)
+{
+	assert_int_equal(adv_topology_ring(&n->t, 4, 2, cable_of(2), cable_of(20)), 0);
+	assert_int_equal(adv_topology_ring_one_way(&n->t), 0);
+	net_open(n);
+	net_start(n);
+	for (uint32_t h = 0; h < 8; h++)
+		net_write(n, h, (h + 4) % 8, 26, UINT64_MAX);
+}

@@ -39,6 +39,9 @@ void net_close(struct net *n);
 
 uint32_t net_connect(struct net *n, uint32_t from, uint32_t to, enum adv_fabric_operation operation,
 		     uint8_t dscp);
+/* Makes a ring of four switches with one-way routes and eight hosts, and flows that block each
+ * other. Opens and starts it. */
+void net_open_deadlock(struct net *n);
 /* Adds a connection and a transfer that starts at once. Returns the transfer's number. */
 uint32_t net_write(struct net *n, uint32_t from, uint32_t to, uint8_t dscp, uint64_t bytes);
 /* Returns the drops for one reason at all switches. */

@@ -97,6 +97,15 @@ def compare(lab, mount, folder, name, size):
         raise Failure(f"{name}: written {wanted}, at the server {found}, read {back}")
 
 
+def compare_copies(lab, folder):
+    """Compares copy1 to copy12 in the server's folder with /tmp/source of the client."""
+    wanted = lab.guest.run("md5sum < /tmp/source").split()[0]
+    for number in range(1, 13):
+        found = lab.system(f"md5sum < '{folder}/copy{number}'").split()[0]
+        if found != wanted:
+            raise Failure(f"copy{number}: {found}, not {wanted}")
+
+
 def register(version):
     @case(f"nfs-{version}", "files")
     def files(lab):
@@ -157,11 +166,7 @@ def register(version):
             gateway.kill()
             gateway = start_gateway(lab)
             busy.expect(0, SECONDS)
-            wanted = lab.guest.run("md5sum < /tmp/source").split()[0]
-            for number in range(1, 13):
-                found = lab.system(f"md5sum < '{folder}/copy{number}'").split()[0]
-                if found != wanted:
-                    raise Failure(f"copy{number}: {found}, not {wanted}")
+            compare_copies(lab, folder)
         end(gateway)
         end_ganesha(server)
 

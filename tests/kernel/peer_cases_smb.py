@@ -3,59 +3,25 @@
 
 import contextlib
 import os
-import shutil
 
-from harness import Failure, Skip, case
-from peer_cases_nfs import compare, end, fio
+import samba_server
+from harness import Skip, case
+from peer_cases_nfs import compare, compare_copies, end, fio
+from samba_server import PASSWORD
 
 PORT, SERVER_PORT = 445, 4450
 MOUNT = "/tmp/smb"
 SECONDS = 300
-PASSWORD = "secret"
 SIZES = (0, 1, 777, 4096, 65537, (4 << 20) + 5, (40 << 20) + 3)
 # Without `sign`, the client does not consider how long a message may be that it receives without RDMA.
 SESSIONS = {"plain": "", "signed": "sign", "sealed": "seal,sign"}
 # The longest SEND, for kernels that send a page by several SENDs wrongly (see docs/kernel-peer.md).
 WHOLE_PAGES = "case $(uname -r) in 6.1.*) echo 4120 > /proc/fs/cifs/smbd_max_send_size;; esac"
 
-SAMBA = """
-[global]
-server role = standalone server
-smb ports = {port}
-interfaces = lo {address}
-bind interfaces only = yes
-private dir = {folder}/private
-lock directory = {folder}/lock
-state directory = {folder}/state
-cache directory = {folder}/cache
-pid directory = {folder}/pid
-ncalrpc dir = {folder}/ncalrpc
-log file = {folder}/log
-passdb backend = tdbsam:{folder}/passdb.tdb
-load printers = no
-disable spoolss = yes
-server min protocol = SMB3
-[share]
-path = {folder}/share
-read only = no
-"""
-
 
 def start_samba(lab):
     """Starts a server of a folder, and returns (the process, the folder)."""
-    if not shutil.which("smbd", path="/usr/sbin") or not shutil.which("smbpasswd"):
-        raise Skip("needs samba")
-    folder = lab.dir / "samba"
-    for name in ("private", "lock", "state", "cache", "pid", "ncalrpc", "share"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-    (folder / "smb.conf").write_text(SAMBA.format(
-        folder=folder, port=SERVER_PORT, address=lab.adverb_side.address["4"]))
-    lab.system(f"printf '{PASSWORD}\\n{PASSWORD}\\n' | smbpasswd -c '{folder}/smb.conf' -a -s root")
-    # It has a process group of its own: at its end smbd signals the whole group.
-    server = lab.start(["/usr/sbin/smbd", "--foreground", f"--configfile={folder}/smb.conf"],
-                       adverb=False)
-    lab.wait_listening(server, SERVER_PORT)
-    return server, folder / "share"
+    return samba_server.start(lab, SERVER_PORT, ["server min protocol = SMB3"], lab.adverb_side.address["4"])
 
 
 def start_gateway(lab):
@@ -139,11 +105,7 @@ def register(session, options):
                 gateway.kill()
                 gateway = start_gateway(lab)
             busy.expect(0, SECONDS)
-            wanted = lab.guest.run("md5sum < /tmp/source").split()[0]
-            for number in range(1, 13):
-                found = lab.system(f"md5sum < '{folder}/copy{number}'").split()[0]
-                if found != wanted:
-                    raise Failure(f"copy{number}: {found}, not {wanted}")
+            compare_copies(lab, folder)
         end(gateway)
         end_samba(server)
 

@@ -199,7 +199,9 @@ static void lost(void *user, int err)
 {
 	struct adv_reverse_session *s = user;
 
-	if (err)
+	if (err == ETIME)
+		fprintf(stderr, "%s: the client does not complete a message\n", s->peer);
+	else if (err)
 		fprintf(stderr, "%s: the connection is lost: %s\n", s->peer, strerror(err));
 	close_client(s);
 }

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 enum {
 	CREDITS = 128, /* receives */
@@ -13,7 +14,7 @@ enum {
 	 * wrong data by several SENDs of a page. */
 	SEND_SIZE = 4096 + ADV_SMBD_DATA_OFFSET,
 	SLOTS = 64, /* SENDs at the same time */
-	WORK_MAX = SLOTS + 2 * ADV_SMB_DIRECT_WORK_MAX,
+	WORK_MAX = SLOTS + 2 * ADV_SMB_DIRECT_READS_MAX,
 };
 
 /* A SEND: its memory is a copy of the head and of a part of a message. */
@@ -54,6 +55,8 @@ struct adv_smb_direct {
 	unsigned part;			    /* of `present` */
 	size_t part_offset;
 	uint64_t outs_since; /* the first one of all has been the first since then, ms */
+	unsigned reads;	     /* struct adv_smb_direct_reads that are posted */
+	uint64_t reads_since;
 
 	struct held held[CREDITS + 1];
 	unsigned held_first, held_count;
@@ -63,14 +66,6 @@ struct adv_smb_direct {
 	const char *reason;
 	bool closing;
 };
-
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 static void fail(struct adv_smb_direct *d, const char *reason)
 {
@@ -89,7 +84,7 @@ static bool has_outs(const struct adv_smb_direct *d)
 static void remove_out(struct adv_smb_direct *d, struct adv_smb_direct_out *out, bool ok)
 {
 	adv_list_del(&out->link);
-	d->outs_since = now_ms();
+	d->outs_since = adv_clock_ms();
 	out->done(out, ok);
 }
 
@@ -196,14 +191,28 @@ static void send_all(struct adv_smb_direct *d)
 void adv_smb_direct_send(struct adv_smb_direct *d, struct adv_smb_direct_out *out)
 {
 	if (!has_outs(d))
-		d->outs_since = now_ms();
+		d->outs_since = adv_clock_ms();
 	adv_list_add_tail(&d->waiting, &out->link);
 	send_all(d);
 }
 
-void adv_smb_direct_post(struct adv_smb_direct *d, struct adv_work *w)
+static void read_done(struct adv_work *w, bool ok)
 {
-	adv_endpoint_post(d->endpoint, w);
+	struct adv_smb_direct_reads *r = adv_container_of(w, struct adv_smb_direct_reads, work);
+
+	r->direct->reads--;
+	r->direct->reads_since = adv_clock_ms();
+	r->done(r, ok);
+}
+
+void adv_smb_direct_read(struct adv_smb_direct *d, struct adv_smb_direct_reads *r)
+{
+	if (d->reads++ == 0)
+		d->reads_since = adv_clock_ms();
+	r->direct = d;
+	r->work.done = read_done;
+	adv_endpoint_post(d->endpoint, &r->work);
+	update_timer(d);
 }
 
 /* --- receiving --- */
@@ -211,7 +220,7 @@ void adv_smb_direct_post(struct adv_smb_direct *d, struct adv_work *w)
 static void repost(struct adv_smb_direct *d, struct adv_receive *r)
 {
 	adv_endpoint_repost(d->endpoint, r);
-	adv_smbd_reposted(&d->core, now_ms());
+	adv_smbd_reposted(&d->core, adv_clock_ms());
 }
 
 /* Copies a fragment into its message. False: there is no memory for the message. */
@@ -222,7 +231,7 @@ static bool take(struct adv_smb_direct *d, const struct adv_smbd_fragment *f)
 	if (!d->message) {
 		d->message = d->config.ops->buffer(d->config.user, f->total);
 		d->message_length = f->total;
-		d->message_since = now_ms();
+		d->message_since = adv_clock_ms();
 	}
 	if (!d->message)
 		return false;
@@ -261,7 +270,7 @@ static void received(void *user, struct adv_receive *r)
 	struct adv_smb_direct *d = user;
 	struct adv_smbd_fragment f;
 
-	switch (adv_smbd_receive(&d->core, r->data, r->length, now_ms(), &f)) {
+	switch (adv_smbd_receive(&d->core, r->data, r->length, adv_clock_ms(), &f)) {
 	case ADV_SMBD_BROKEN:
 		fail(d, d->core.reason);
 		return;
@@ -285,22 +294,35 @@ static void received(void *user, struct adv_receive *r)
 
 /* --- time --- */
 
-/* Returns when the peer has to have taken or completed a message. */
-static uint64_t patience_end(const struct adv_smb_direct *d)
+/* Returns when the connection ends if the peer does nothing, and why. */
+static uint64_t patience_end(const struct adv_smb_direct *d, const char **why)
 {
+	const struct {
+		bool waiting;
+		uint64_t since;
+		const char *why;
+	} all[] = {
+		{has_outs(d), d->outs_since, "it takes no messages"},
+		{d->message, d->message_since, "it does not complete a message"},
+		{d->reads > 0, d->reads_since, "its memory cannot be read in time"},
+	};
 	uint64_t end = ADV_SMBD_NEVER;
 
-	if (has_outs(d))
-		end = d->outs_since + d->config.timeout_ms;
-	if (d->message && d->message_since + d->config.timeout_ms < end)
-		end = d->message_since + d->config.timeout_ms;
+	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (!all[i].waiting || all[i].since + d->config.timeout_ms >= end)
+			continue;
+		end = all[i].since + d->config.timeout_ms;
+		*why = all[i].why;
+	}
 	return end;
 }
 
 /* Starts the timer, unless it runs out earlier anyway. */
 static void update_timer(struct adv_smb_direct *d)
 {
-	uint64_t at = adv_smbd_deadline(&d->core), now = now_ms(), end = patience_end(d);
+	const char *why;
+	uint64_t at = adv_smbd_deadline(&d->core), now = adv_clock_ms(),
+		 end = patience_end(d, &why);
 
 	if (end < at)
 		at = end;
@@ -313,14 +335,15 @@ static void update_timer(struct adv_smb_direct *d)
 static void expired(struct adv_timer *t)
 {
 	struct adv_smb_direct *d = adv_container_of(t, struct adv_smb_direct, timer);
-	uint64_t now = now_ms();
+	uint64_t now = adv_clock_ms();
+	const char *why = NULL;
 
 	d->timer_at = ADV_SMBD_NEVER;
 	adv_smbd_expire(&d->core, now);
 	if (d->core.state == ADV_SMBD_FAILED)
 		fail(d, d->core.reason);
-	else if (now >= patience_end(d))
-		fail(d, d->message ? "it does not complete a message" : "it takes no messages");
+	else if (now >= patience_end(d, &why))
+		fail(d, why);
 	else
 		send_all(d);
 }
@@ -423,7 +446,7 @@ static struct adv_smb_direct *new_direct(struct adv_loop *l,
 		d->slot[i].data = d->memory + (size_t)i * SEND_SIZE;
 		adv_list_add_tail(&d->slots, &d->slot[i].link);
 	}
-	adv_smbd_init(&d->core, &core, now_ms());
+	adv_smbd_init(&d->core, &core, adv_clock_ms());
 	return d;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A connection of SMB Direct on verbs: messages each way, and RDMA READs and WRITEs. It ends the
- * connection of a peer that takes no messages, does not complete one, or is gone.
+ * connection of a peer that takes no messages, does not complete one, does not let its memory be
+ * read, or is gone.
  */
 #ifndef ADV_GATEWAY_SMB_DIRECT_H
 #define ADV_GATEWAY_SMB_DIRECT_H
@@ -39,12 +40,22 @@ struct adv_smb_direct_out {
 	void (*done)(struct adv_smb_direct_out *out, bool ok);
 };
 
+/* RDMA READs that are posted together. The memory belongs to the connection until `done`. */
+struct adv_smb_direct_reads {
+	struct adv_work work; /* first, count: at most ADV_SMB_DIRECT_READS_MAX */
+	struct adv_smb_direct *direct;
+	/* ok: all of them succeeded. */
+	void (*done)(struct adv_smb_direct_reads *reads, bool ok);
+};
+enum { ADV_SMB_DIRECT_READS_MAX = 256 };
+
 struct adv_smb_direct_config {
 	const struct adv_smb_direct_ops *ops;
 	void *user;
 	uint32_t longest; /* message that is received, bytes */
 	uint32_t read_write_size;
-	unsigned timeout_ms; /* in which the peer has to take or to complete a message */
+	/* In which the peer has to take or to complete a message, or to let its memory be read. */
+	unsigned timeout_ms;
 };
 
 /* Accepts a connection, or begins to connect. NULL and errno. */
@@ -66,8 +77,6 @@ uint32_t adv_smb_direct_read_write_size(const struct adv_smb_direct *d);
 
 /* Sends a message, of at most adv_smb_direct_longest(), after those before it. */
 void adv_smb_direct_send(struct adv_smb_direct *d, struct adv_smb_direct_out *out);
-/* Posts other work, of at most ADV_SMB_DIRECT_WORK_MAX requests. */
-enum { ADV_SMB_DIRECT_WORK_MAX = 256 };
-void adv_smb_direct_post(struct adv_smb_direct *d, struct adv_work *w);
+void adv_smb_direct_read(struct adv_smb_direct *d, struct adv_smb_direct_reads *reads);
 
 #endif

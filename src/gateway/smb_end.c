@@ -20,7 +20,6 @@ void adv_smb_reverse_end(struct adv_smb_reverse *s, const char *why)
 	if (s->closing)
 		return;
 	s->closing = true;
-	adv_timer_cancel(&s->incomplete);
 	if (why)
 		fprintf(stderr, "%s: %s\n", s->peer, why);
 	adv_smb_direct_close(s->direct);

@@ -15,7 +15,7 @@ struct adv_smb_request {
 	uint8_t *data; /* of all WRITEs */
 	size_t data_length;
 
-	struct adv_work work;
+	struct adv_smb_direct_reads reads;
 	struct ibv_send_wr *wr;
 	struct ibv_sge *sge;
 	struct adv_stream_out out;
@@ -68,9 +68,9 @@ static void forward(struct adv_smb_request *r)
 
 /* --- fetching --- */
 
-static void fetched(struct adv_work *w, bool ok)
+static void fetched(struct adv_smb_direct_reads *reads, bool ok)
 {
-	struct adv_smb_request *r = adv_container_of(w, struct adv_smb_request, work);
+	struct adv_smb_request *r = adv_container_of(reads, struct adv_smb_request, reads);
 
 	if (ok && !r->session->closing)
 		forward(r);
@@ -86,8 +86,8 @@ static uint8_t *add_reads(struct adv_smb_request *r, const struct adv_smb2_trans
 	for (unsigned i = 0; i < t->count && left > 0; i++) {
 		const struct adv_smbd_descriptor *d = &t->descriptors[i];
 		uint32_t n = d->length < left ? d->length : left;
-		struct ibv_send_wr *wr = &r->wr[r->work.count];
-		struct ibv_sge *sge = &r->sge[r->work.count];
+		struct ibv_send_wr *wr = &r->wr[r->reads.work.count];
+		struct ibv_sge *sge = &r->sge[r->reads.work.count];
 
 		if (n == 0)
 			continue;
@@ -98,7 +98,7 @@ static uint8_t *add_reads(struct adv_smb_request *r, const struct adv_smb2_trans
 		wr->opcode = IBV_WR_RDMA_READ;
 		wr->wr.rdma.remote_addr = d->offset;
 		wr->wr.rdma.rkey = d->token;
-		if (r->work.count++ > 0)
+		if (r->reads.work.count++ > 0)
 			wr[-1].next = wr;
 		to += n;
 		left -= n;
@@ -111,7 +111,8 @@ static void fetch(struct adv_smb_request *r)
 	unsigned most = 0;
 	uint8_t *to = r->data;
 
-	_Static_assert(ADV_SMB2_TRANSFERS_MAX * ADV_SMB2_DESCRIPTORS_MAX <= ADV_SMB_DIRECT_WORK_MAX,
+	_Static_assert(ADV_SMB2_TRANSFERS_MAX * ADV_SMB2_DESCRIPTORS_MAX <=
+			       ADV_SMB_DIRECT_READS_MAX,
 		       "the work of a message fits");
 	for (unsigned i = 0; i < r->plan.count; i++) {
 		if (r->plan.transfer[i]->command == ADV_SMB2_WRITE)
@@ -127,9 +128,9 @@ static void fetch(struct adv_smb_request *r)
 		if (r->plan.transfer[i]->command == ADV_SMB2_WRITE)
 			to = add_reads(r, r->plan.transfer[i], to);
 	}
-	r->work.first = r->wr;
-	r->work.done = fetched;
-	adv_smb_direct_post(r->session->direct, &r->work);
+	r->reads.work.first = r->wr;
+	r->reads.done = fetched;
+	adv_smb_direct_read(r->session->direct, &r->reads);
 }
 
 /* Gets memory for the data of a request, or has it wait. */

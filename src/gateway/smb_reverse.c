@@ -76,7 +76,6 @@ static void closed(void *user, const char *reason)
 			reason ? ": " : "", reason ? reason : "");
 	s->closing = true;
 	close_stream(s);
-	adv_timer_cancel(&s->incomplete);
 	adv_smb_reverse_free_calls(s);
 	adv_list_del(&s->link);
 	s->gateway->session_count--;
@@ -96,8 +95,6 @@ static uint8_t *buffer(void *user, size_t length)
 	uint8_t *b = s->buffers ? adv_nvme_buffers_get(s->buffers->calls, length) : NULL;
 
 	s->starved = b == NULL;
-	if (b)
-		adv_loop_start_timer(s->gateway->loop, &s->incomplete, s->gateway->timeout_ms);
 	return b;
 }
 
@@ -105,7 +102,6 @@ static void dropped(void *user, uint8_t *b, size_t size)
 {
 	struct adv_smb_reverse *s = user;
 
-	adv_timer_cancel(&s->incomplete);
 	adv_gateway_put_call(s->buffers, b, size);
 }
 
@@ -113,18 +109,10 @@ static void record(void *user, uint8_t *b, size_t size, size_t length)
 {
 	struct adv_smb_reverse *s = user;
 
-	adv_timer_cancel(&s->incomplete);
 	if (s->closing)
 		dropped(s, b, size);
 	else
 		adv_smb_reverse_call(s, b, size, length);
-}
-
-static void incomplete(struct adv_timer *t)
-{
-	struct adv_smb_reverse *s = adv_container_of(t, struct adv_smb_reverse, incomplete);
-
-	adv_smb_reverse_end(s, "it does not complete a message");
 }
 
 static void lost(void *user, int err)
@@ -132,7 +120,10 @@ static void lost(void *user, int err)
 	struct adv_smb_reverse *s = user;
 
 	close_stream(s);
-	adv_smb_reverse_end(s, err ? strerror(err) : NULL);
+	if (err == ETIME)
+		adv_smb_reverse_end(s, "it does not complete a message");
+	else
+		adv_smb_reverse_end(s, err ? strerror(err) : NULL);
 }
 
 static const struct adv_stream_ops stream_ops = {NULL,	  buffer, record,
@@ -173,7 +164,6 @@ static struct adv_smb_reverse *new_session(struct adv_gateway *g, struct adv_con
 		return NULL;
 	s->gateway = g;
 	adv_list_init(&s->calls);
-	adv_timer_init(&s->incomplete, incomplete);
 	adv_gateway_name_socket(s->peer, sizeof(s->peer), fd);
 	s->direct =
 		adv_smb_direct_connect(g->loop, c, (const struct sockaddr *)&g->server, &config);

@@ -15,10 +15,9 @@ struct adv_smb_reverse {
 	struct adv_smb_direct *direct;
 	struct adv_stream *stream; /* NULL: the client is gone */
 	bool closing;
-	bool starved;		     /* the stream waits for memory */
-	struct adv_timer incomplete; /* runs while an incomplete message has memory */
-	bool offload;		     /* the server has chosen a dialect with RDMA channels */
-	struct adv_list calls;	     /* struct adv_smb_reverse_call */
+	bool starved;	       /* the stream waits for memory */
+	bool offload;	       /* the server has chosen a dialect with RDMA channels */
+	struct adv_list calls; /* struct adv_smb_reverse_call */
 	unsigned call_count;
 	char peer[64];
 };

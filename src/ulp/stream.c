@@ -22,6 +22,8 @@ struct adv_stream {
 	bool connected, paused;
 	uint32_t events; /* that are watched */
 	struct adv_list out;
+	unsigned timeout_ms; /* in which a record with memory has to arrive; 0: no limit */
+	struct adv_timer incomplete;
 
 	uint8_t head[4];
 	unsigned head_length;
@@ -171,6 +173,8 @@ static bool has_memory(struct adv_stream *s)
 	if (s->head_length < sizeof(s->head) || s->record)
 		return true;
 	s->record = s->ops->buffer(s->user, s->size ? s->size : 1);
+	if (s->record && s->timeout_ms)
+		adv_loop_start_timer(s->loop, &s->incomplete, s->timeout_ms);
 	return s->record != NULL;
 }
 
@@ -180,9 +184,17 @@ static void hand_over(struct adv_stream *s)
 	uint8_t *record = s->record;
 	size_t length = s->length;
 
+	adv_timer_cancel(&s->incomplete);
 	s->record = NULL;
 	s->length = 0;
 	s->ops->record(s->user, record, s->size ? s->size : 1, length);
+}
+
+static void give_up(struct adv_timer *t)
+{
+	struct adv_stream *s = adv_container_of(t, struct adv_stream, incomplete);
+
+	s->ops->lost(s->user, ETIME);
 }
 
 /* Receives one piece. False: nothing more can be received now, or the stream may be closed. */
@@ -286,6 +298,7 @@ static struct adv_stream *new_stream(struct adv_loop *l, int fd, size_t limit,
 	s->watch.fd = fd;
 	s->events = EPOLLIN | EPOLLOUT;
 	adv_list_init(&s->out);
+	adv_timer_init(&s->incomplete, give_up);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
 	return s;
@@ -299,6 +312,7 @@ struct adv_stream *adv_stream_accepted(struct adv_loop *l, int fd, unsigned time
 	if (!s)
 		return NULL;
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof(timeout_ms));
+	s->timeout_ms = timeout_ms;
 	s->connected = true;
 	s->events = EPOLLIN;
 	if (adv_loop_watch(l, &s->watch, s->events) == 0)
@@ -332,6 +346,7 @@ struct adv_stream *adv_stream_connect(struct adv_loop *l, const struct sockaddr 
 void adv_stream_close(struct adv_stream *s)
 {
 	adv_loop_unwatch(s->loop, &s->watch);
+	adv_timer_cancel(&s->incomplete);
 	close(s->watch.fd);
 	if (s->record)
 		s->ops->dropped(s->user, s->record, s->size ? s->size : 1);

@@ -32,7 +32,8 @@ struct adv_stream_ops {
 	 */
 	void (*dropped)(void *user, uint8_t *buffer, size_t size);
 	/* The connection failed or ended; err: why, 0: the peer closed it, EMSGSIZE: a record is
-	 * too long, EPROTO: it is none. The user calls adv_stream_close(). */
+	 * too long, EPROTO: it is none, ETIME: it was not completed in time. The user calls
+	 * adv_stream_close(). */
 	void (*lost)(void *user, int err);
 	enum adv_stream_framing framing;
 };
@@ -53,8 +54,9 @@ struct adv_stream_out {
 struct adv_stream *adv_stream_connect(struct adv_loop *l, const struct sockaddr *to,
 				      bool privileged, size_t limit,
 				      const struct adv_stream_ops *ops, void *user);
-/* Makes a stream of an accepted connection. The peer has to acknowledge what is sent to it within
- * the timeout. The descriptor belongs to the stream. NULL and errno: it belongs to the caller. */
+/* Makes a stream of an accepted connection. Within the timeout, the peer has to acknowledge what is
+ * sent to it, and to complete a record after memory was found for it. The descriptor belongs to the
+ * stream. NULL and errno: it belongs to the caller. */
 struct adv_stream *adv_stream_accepted(struct adv_loop *l, int fd, unsigned timeout_ms,
 				       size_t limit, const struct adv_stream_ops *ops, void *user);
 /* Closes the connection. Calls `done` of the records that were not sent. */

@@ -2,9 +2,11 @@
 """NFS over RDMA through `adverb gateway nfs` to a small server over TCP: clients of ours with each kind of chunk, and
 hostile ones. ADVERB_GATEWAY names another program, such as one that is built with a sanitizer."""
 
+import contextlib
 import os
 import pathlib
 import socket
+import struct
 import time
 
 from harness import Failure, Skip, case
@@ -87,6 +89,36 @@ def reverse(lab):
     busy.expect(0, 60)
     if "connected to 127.0.0.1 port 20049 again" not in other.output():
         raise Failure(f"the connection was not made again:\n{other.describe()}")
+    end(other)
+    end(gateway)
+
+
+@case("nfs", "reverse-timeout")
+def reverse_timeout(lab):
+    """Clients over TCP announce calls that take all memory, and stay silent: the gateway disconnects them. Another client
+    waits, and stays connected."""
+    start_server(lab)
+    gateway = start_gateway(lab)
+    other = start_reverse(lab, "--timeout", "6s", "--buffers", "8MiB")
+    null = struct.pack(">11I", 1 << 31 | 40, 1, 0, 2, 100003, 3, 0, 0, 0, 0, 0)
+    with contextlib.ExitStack() as stack:
+        good, *silent = (stack.enter_context(socket.create_connection(("127.0.0.1", REVERSE_PORT), timeout=60))
+                         for _ in range(5))
+
+        def call():
+            good.sendall(null)
+            if len(good.recv(28, socket.MSG_WAITALL)) != 28:
+                raise Failure("no reply")
+        call()
+        for connection in silent:
+            connection.sendall(struct.pack(">I", 1 << 31 | (2 << 20) - 8192))
+        call()
+        for connection in silent:
+            if connection.recv(1):
+                raise Failure("a silent client gets a reply")
+        call()
+    if other.output().count("the client does not complete a message") != len(silent):
+        raise Failure(f"the silent clients were not disconnected:\n{other.describe()}")
     end(other)
     end(gateway)
 

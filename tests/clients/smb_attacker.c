@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "nvme/bytes.h"
+#include "smb2/requests.h"
 #include "smb_peer.h"
 
 enum {
@@ -22,6 +23,7 @@ enum {
 	FILLERS = 5,   /* messages of 1 MiB, more than TCP takes if the server does not read */
 	TINY = 100000, /* messages of a byte */
 	STUCK_MS = 2000,
+	PARTS = ADV_SMB2_DESCRIPTORS_MAX,
 };
 
 static struct smb_peer p;
@@ -223,6 +225,32 @@ static void duplicates(void)
 		peer_close(&p);
 }
 
+/* WRITEs whose data is in many parts of its memory, then messages that show that it is there. It is
+ * to run with a fault plan that delays what it answers to RDMA READs. */
+static void slow(void)
+{
+	static const struct timespec pause = {.tv_nsec = 100000000};
+	uint8_t empty[ADV_SMBD_DATA_OFFSET];
+	size_t length = 0, one = ADV_SMB2_IO_LEN + PARTS * ADV_SMBD_DESCRIPTOR_LEN;
+
+	connect_now();
+	for (unsigned i = 0; i < ADV_SMB2_TRANSFERS_MAX; i++) {
+		smb_rdma_io(&p, m + length, ADV_SMB2_WRITE, 0, LARGE, 0, PARTS);
+		if (i + 1 < ADV_SMB2_TRANSFERS_MAX)
+			adv_smb2_set_next(m + length, (uint32_t)one);
+		length += one;
+	}
+	if (!peer_send(&p, m, length))
+		wrong("the connection has ended too early");
+	adv_smbd_transfer_encode(&(struct adv_smbd_transfer){.credits_requested = 255}, empty);
+	for (unsigned i = 0; i < CREDITS / 2; i++) {
+		if (!peer_send_raw(&p, empty, ADV_SMBD_EMPTY_LEN))
+			break;
+		nanosleep(&pause, NULL);
+	}
+	expect_end();
+}
+
 /* Wrong SMB2 messages end the connection, or are answered. */
 static void garbage(void)
 {
@@ -310,6 +338,7 @@ static const struct {
 	{"silent", silent},
 	{"keys", keys},
 	{"duplicates", duplicates},
+	{"slow", slow},
 	{"garbage", garbage},
 	{"flood", flood},
 	{"tiny", tiny},

@@ -253,6 +253,57 @@ static void test_reset_without_memory(void **state)
 	assert_int_equal(w.starved, 1); /* the loop did not spin */
 }
 
+/* Replaces the stream by one of an accepted connection, with a time limit. */
+static void accept_stream(unsigned timeout_ms)
+{
+	struct sockaddr_in at;
+	socklen_t len = sizeof(at);
+
+	adv_stream_close(w.stream);
+	close(w.peer);
+	assert_int_equal(getsockname(w.listener, (struct sockaddr *)&at, &len), 0);
+	w.peer = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(connect(w.peer, (struct sockaddr *)&at, len), 0);
+	w.stream = adv_stream_accepted(w.loop, accept4(w.listener, NULL, NULL, SOCK_NONBLOCK),
+				       timeout_ms, LIMIT, &ops, NULL);
+	assert_non_null(w.stream);
+}
+
+/* A record that has memory must become complete in time. */
+static void test_incomplete(void **state)
+{
+	static const uint8_t in[] = {0x80, 0, 0, 9, 'a'};
+
+	accept_stream(1);
+	peer_writes(in, sizeof(in));
+	adv_loop_run(w.loop);
+	assert_true(w.is_lost);
+	assert_int_equal(w.err, ETIME);
+	assert_int_equal(w.records, 0);
+}
+
+static void stop(struct adv_timer *t)
+{
+	adv_loop_stop(w.loop);
+}
+
+/* The time limit is that of records: the peer may be silent between them, and within the 4 bytes
+ * before one, which take no memory. */
+static void test_silence(void **state)
+{
+	static const uint8_t in[] = {0x80, 0, 0, 1, 'a', 0x80, 0};
+	struct adv_timer end;
+
+	accept_stream(1);
+	w.wanted = 2;
+	peer_writes(in, sizeof(in));
+	adv_timer_init(&end, stop);
+	adv_loop_start_timer(w.loop, &end, 50);
+	adv_loop_run(w.loop);
+	assert_int_equal(w.records, 1);
+	assert_false(w.is_lost);
+}
+
 static void test_smb(void **state)
 {
 	static const uint8_t in[] = {0, 0, 0, 3, 'a', 'b', 'c', 0, 0, 0, 1, 'd'};
@@ -314,6 +365,8 @@ int main(void)
 		TEST(test_close_reports_the_rest),
 		TEST(test_no_memory),
 		TEST(test_reset_without_memory),
+		TEST(test_incomplete),
+		TEST(test_silence),
 		cmocka_unit_test_setup_teardown(test_smb, set_up_smb, tear_down),
 		cmocka_unit_test_setup_teardown(test_smb_send, set_up_smb, tear_down),
 		cmocka_unit_test_setup_teardown(test_smb_wrong, set_up_smb, tear_down),

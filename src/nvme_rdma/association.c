@@ -10,10 +10,10 @@
 
 #include "base/clock.h"
 #include "nvme_rdma/host_connection.h"
+#include "nvme_rdma/spin.h"
 
 enum { BATCH = 32, OPEN_MS = 30000, RUN_MS = 10000, SHUTDOWN_MS = 2000 };
 #define MS	 1000000u
-#define SPIN_NS	 20000u
 #define INTERNAL ADV_NVME_IDENTIFY_LEN /* bytes in front of the caller's memory */
 
 struct adv_nvme_association {
@@ -27,6 +27,8 @@ struct adv_nvme_association {
 	struct ibv_mr *mr;
 	struct adv_nvme_transfer internal;	 /* of the host's own steps */
 	struct adv_nvme_transfer *first, **last; /* ended, for the caller */
+	struct adv_nvme_spin spin;
+	uint64_t now; /* time of the last look for completions */
 	unsigned outstanding;
 	unsigned unacknowledged;
 	bool ready, failed, lost;
@@ -144,12 +146,26 @@ int adv_nvme_association_start(struct adv_nvme_association *a, uint16_t qid,
 	if (err)
 		return err;
 	err = bind_window(a, c, t, &bind);
-	if (!err)
-		err = adv_nvme_host_connection_send(c, &t->command, t->data, in_capsule,
-						    a->mr->lkey, t->window < 0 ? NULL : &bind);
-	if (err)
+	if (err) {
 		undo_start(c, t);
-	return err;
+		return err;
+	}
+	err = adv_nvme_host_connection_send(c, &t->command, t->data, in_capsule, a->mr->lkey,
+					    t->window < 0 ? NULL : &bind);
+	if (err)
+		lose(a, strerror(err));
+	return 0;
+}
+
+void adv_nvme_association_flush(struct adv_nvme_association *a)
+{
+	int err;
+
+	for (unsigned i = 0; i < a->connection_count && !a->lost; i++) {
+		err = adv_nvme_host_connection_flush(a->connections[i]);
+		if (err)
+			lose(a, strerror(err));
+	}
 }
 
 /* A response has come. Ends the command when the controller cannot use its key any more. */
@@ -202,12 +218,14 @@ static void invalidated(struct adv_nvme_association *a, struct adv_nvme_host_con
 		end_transfer(a, t);
 }
 
-/* Returns the number of completions handled. */
+/* Posts what is prepared, then polls. Returns the number of completions handled. */
 static int poll_completions(struct adv_nvme_association *a)
 {
 	struct ibv_wc wc[BATCH];
-	int n = ibv_poll_cq(a->device.cq, BATCH, wc);
+	int n;
 
+	adv_nvme_association_flush(a);
+	n = ibv_poll_cq(a->device.cq, BATCH, wc);
 	for (int i = 0; i < n && !a->lost; i++) {
 		unsigned qid = (unsigned)(wc[i].wr_id >> 8 & 0xffff);
 
@@ -266,8 +284,8 @@ static void send_step(struct adv_nvme_association *a)
 
 static void advance(struct adv_nvme_association *a)
 {
-	while (!a->lost && !a->failed) {
-		switch (adv_nvme_host_next(&a->host, adv_clock_ns())) {
+	for (uint64_t now = a->now; !a->lost && !a->failed; now = adv_clock_ns()) {
+		switch (adv_nvme_host_next(&a->host, now)) {
 		case ADV_NVME_HOST_WAIT:
 			return;
 		case ADV_NVME_HOST_OPEN:
@@ -312,22 +330,33 @@ static void sleep_until(struct adv_nvme_association *a, uint64_t end)
 	}
 }
 
+/* Sleeps, and learns from it how long to poll before the next sleep. busy: when a completion was
+ * last found. Returns the time. */
+static uint64_t sleep_and_learn(struct adv_nvme_association *a, uint64_t busy, uint64_t end)
+{
+	uint64_t now;
+
+	sleep_until(a, end);
+	now = adv_clock_ns();
+	adv_nvme_spin_slept(&a->spin, now - busy);
+	return now;
+}
+
 /* Makes progress until *done, a loss, a failure, or the end of the time. */
 static void wait_until(struct adv_nvme_association *a, const bool *done, int timeout_ms)
 {
-	uint64_t busy = adv_clock_ns(), end = busy + (uint64_t)timeout_ms * MS, now;
+	uint64_t busy = adv_clock_ns(), end = busy + (uint64_t)timeout_ms * MS;
 
-	for (;;) {
+	for (a->now = busy; a->now < end; a->now = adv_clock_ns()) {
 		advance(a);
-		if (a->first || *done || a->lost || a->failed)
-			return;
-		now = adv_clock_ns();
-		if (now >= end)
+		if (*done || a->lost || a->failed)
 			return;
 		if (poll_completions(a) > 0)
-			busy = now;
-		else if (now - busy > SPIN_NS)
-			sleep_until(a, end);
+			busy = a->now;
+		else if (!adv_nvme_spin_lasts(&a->spin, a->now - busy))
+			busy = sleep_and_learn(a, busy, end);
+		if (a->first)
+			return;
 	}
 }
 
@@ -345,6 +374,11 @@ struct adv_nvme_transfer *adv_nvme_association_next(struct adv_nvme_association 
 			a->last = &a->first;
 	}
 	return t;
+}
+
+uint64_t adv_nvme_association_now(const struct adv_nvme_association *a)
+{
+	return a->now;
 }
 
 bool adv_nvme_association_lost(const struct adv_nvme_association *a)
@@ -380,6 +414,7 @@ struct adv_nvme_association *adv_nvme_association_open(const struct adv_nvme_add
 	a->address = *address;
 	a->last = &a->first;
 	a->device.invalidate = invalidate;
+	adv_nvme_spin_init(&a->spin);
 	a->memory_len = INTERNAL + memory;
 	a->connections = calloc(config->io_queues + 1u, sizeof(a->connections[0]));
 	a->memory = mmap(NULL, a->memory_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,

@@ -47,10 +47,15 @@ const struct adv_nvme_host *adv_nvme_association_host(const struct adv_nvme_asso
 /* The memory for data. */
 uint8_t *adv_nvme_association_memory(struct adv_nvme_association *a);
 
-/* Starts a command on a queue (0: the admin queue). EAGAIN: the queue is full. ENOTCONN: the
- * connection is lost. Other errors: it cannot be posted. */
+/* Starts a command on a queue (0: the admin queue). It is sent at the next wait or flush at the
+ * latest, and together with others. If it cannot be sent, the connection is lost. EAGAIN: the queue
+ * is full. ENOTCONN: the connection is lost already. */
 int adv_nvme_association_start(struct adv_nvme_association *a, uint16_t qid,
 			       struct adv_nvme_transfer *t);
+/* Sends the commands that were started. */
+void adv_nvme_association_flush(struct adv_nvme_association *a);
+/* Returns the time of the last look for ended commands, adv_clock_ns(). */
+uint64_t adv_nvme_association_now(const struct adv_nvme_association *a);
 /* Returns a command that has ended; NULL: none ended within the time, or none is outstanding and
  * the connection is lost. After a loss, all outstanding commands return as lost. */
 struct adv_nvme_transfer *adv_nvme_association_next(struct adv_nvme_association *a, int timeout_ms);

@@ -54,13 +54,13 @@ static uint64_t percentile(const struct bench *b, double part)
 	return 0;
 }
 
-static int fill(void *arg, uint64_t *offset, uint32_t *length, uint8_t *data)
+static int fill(void *arg, uint64_t now, uint64_t *offset, uint32_t *length, uint8_t *data)
 {
 	struct bench *b = arg;
 	uint64_t block =
 		b->o->sequential ? b->next++ % b->blocks : adv_rng_below(&b->rng, b->blocks);
 
-	if (adv_clock_ns() >= b->end)
+	if (now >= b->end)
 		return -1;
 	*offset = block * b->run->block;
 	return adv_rng_below(&b->rng, 100) < b->o->writes ? ADV_NVME_WRITE : ADV_NVME_READ;
@@ -114,6 +114,7 @@ int adv_nvme_bench_main(int argc, char **argv)
 	argp_parse(&adv_nvme_bench_argp, argc, argv, 0, NULL, &o);
 	if (!adv_nvme_run_open(&run, &o))
 		return EXIT_FAILURE;
+	run.quick = true;
 	b.run = &run;
 	b.o = &o;
 	b.blocks = run.length / run.block;

@@ -209,6 +209,7 @@ static bool reopen(struct adv_nvme_run *run)
 	memcpy(adv_nvme_association_memory(again.a), adv_nvme_association_memory(run->a),
 	       memory_of(run));
 	again.reconnects = run->reconnects + 1;
+	again.quick = run->quick;
 	adv_nvme_run_close(run);
 	*run = again;
 	return true;
@@ -242,6 +243,7 @@ struct loop {
 	adv_nvme_fill_fn *fill;
 	void *arg;
 	unsigned busy;
+	uint64_t now;  /* when the last command was found to have ended */
 	bool finished; /* nothing is left to do */
 	bool lost;     /* the association */
 };
@@ -265,6 +267,8 @@ static bool send_command(struct loop *l, struct slot *s, unsigned index)
 		fprintf(stderr, "cannot send a command: %s\n", strerror(err));
 	else
 		l->busy++;
+	if (!run->quick)
+		adv_nvme_association_flush(run->a);
 	return err == 0;
 }
 
@@ -278,7 +282,7 @@ static bool start(struct loop *l, struct slot *s, unsigned index)
 	memset(t, 0, sizeof(*t));
 	t->data = adv_nvme_association_memory(run->a) + (size_t)index * run->block;
 	t->length = run->block;
-	opcode = l->fill(l->arg, &s->offset, &t->length, t->data);
+	opcode = l->fill(l->arg, l->now, &s->offset, &t->length, t->data);
 	if (opcode < 0) {
 		l->finished = true;
 		return true;
@@ -288,7 +292,7 @@ static bool start(struct loop *l, struct slot *s, unsigned index)
 	t->command.nsid = run->nsid;
 	adv_nvme_command_set_blocks(&t->command, (run->offset + s->offset) >> run->block_shift,
 				    t->length >> run->block_shift);
-	s->start = adv_clock_ns();
+	s->start = l->now;
 	return send_command(l, s, index);
 }
 
@@ -304,8 +308,7 @@ static bool finish(struct loop *l, struct adv_nvme_transfer *t, adv_nvme_done_fn
 	}
 	if (!report(&t->command, false, t->lost ? 0xffff : t->completion.status))
 		return false;
-	return done(l->arg, t->command.opcode, s->offset, t->length, t->data,
-		    adv_clock_ns() - s->start);
+	return done(l->arg, t->command.opcode, s->offset, t->length, t->data, l->now - s->start);
 }
 
 /* Reconnects, and sends the commands that were under way. False: prints the reason. */
@@ -333,6 +336,7 @@ static bool advance(struct loop *l, struct slot *slots, bool ok, adv_nvme_done_f
 		exit(EXIT_FAILURE);
 	}
 	s = t->user;
+	l->now = adv_nvme_association_now(l->run->a);
 	ok &= finish(l, t, done);
 	if (ok && !l->finished && !l->lost)
 		ok = start(l, s, (unsigned)(s - slots));
@@ -343,7 +347,7 @@ bool adv_nvme_run_commands(struct adv_nvme_run *run, adv_nvme_fill_fn *fill, adv
 			   void *arg)
 {
 	struct slot *slots = calloc(run->slots, sizeof(*slots));
-	struct loop l = {.run = run, .fill = fill, .arg = arg};
+	struct loop l = {.run = run, .fill = fill, .arg = arg, .now = adv_clock_ns()};
 	bool ok = slots != NULL;
 
 	for (unsigned i = 0; ok && i < run->slots && !l.finished && !l.lost; i++)

@@ -28,6 +28,7 @@ struct adv_nvme_run {
 	uint64_t offset, length; /* bytes; multiples of block, but for the last part of length */
 	unsigned slots;		 /* commands under way; slot i has memory + i * block */
 	unsigned reconnects;	 /* after losses */
+	bool quick;		 /* fill() takes no time: commands wait for each other */
 };
 
 /* Connects, and checks the range against the namespace. False: prints the reason. */
@@ -36,7 +37,8 @@ void adv_nvme_run_close(struct adv_nvme_run *run);
 
 /* Called for a free slot. It fills *offset (relative to the range) and, of a write, the data, and
  * returns the opcode; -1: nothing is left to do. */
-typedef int adv_nvme_fill_fn(void *arg, uint64_t *offset, uint32_t *length, uint8_t *data);
+typedef int adv_nvme_fill_fn(void *arg, uint64_t now, uint64_t *offset, uint32_t *length,
+			     uint8_t *data);
 /* Called for each finished command. False: stop. */
 typedef bool adv_nvme_done_fn(void *arg, uint8_t opcode, uint64_t offset, uint32_t length,
 			      const uint8_t *data, uint64_t ns);

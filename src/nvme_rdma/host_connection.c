@@ -160,7 +160,8 @@ static bool make_qp(struct adv_nvme_host_connection *c, const struct adv_nvme_ho
 		if (errno)
 			return false;
 	}
-	return true;
+	errno = adv_nvme_host_connection_flush(c);
+	return errno == 0;
 }
 
 static bool establish(struct adv_nvme_host_connection *c, uint16_t cntlid, char why[256])
@@ -270,39 +271,85 @@ const uint8_t *adv_nvme_host_connection_received(const struct adv_nvme_host_conn
 	       (size_t)index * ADV_NVME_COMPLETION_LEN;
 }
 
+static int flush_receives(struct adv_nvme_host_connection *c)
+{
+	struct ibv_sge sge[ADV_NVME_HOST_TOGETHER];
+	struct ibv_recv_wr wr[ADV_NVME_HOST_TOGETHER], *bad;
+	unsigned count = c->receives;
+
+	for (unsigned i = 0; i < count; i++) {
+		unsigned index = c->receive[i];
+
+		sge[i] = (struct ibv_sge){(uintptr_t)adv_nvme_host_connection_received(c, index),
+					  ADV_NVME_COMPLETION_LEN, c->mr->lkey};
+		wr[i] = (struct ibv_recv_wr){
+			.wr_id = ADV_NVME_HOST_WR(ADV_NVME_HOST_RECV, c->qid, index),
+			.next = i + 1 < count ? &wr[i + 1] : NULL,
+			.sg_list = &sge[i],
+			.num_sge = 1};
+	}
+	c->receives = 0;
+	return count ? ibv_post_recv(c->id->qp, wr, &bad) : 0;
+}
+
+static struct ibv_send_wr *first_of(struct adv_nvme_host_capsule *capsule)
+{
+	return capsule->binds ? &capsule->bind : &capsule->send;
+}
+
+/* The last SEND completes for all of them. */
+static int flush_capsules(struct adv_nvme_host_connection *c)
+{
+	struct ibv_send_wr *bad;
+	unsigned count = c->capsules;
+
+	if (!count)
+		return 0;
+	for (unsigned i = 0; i + 1 < count; i++)
+		c->capsule[i].send.next = first_of(&c->capsule[i + 1]);
+	c->capsule[count - 1].send.send_flags = IBV_SEND_SIGNALED;
+	c->capsules = 0;
+	return ibv_post_send(c->id->qp, first_of(&c->capsule[0]), &bad);
+}
+
+int adv_nvme_host_connection_flush(struct adv_nvme_host_connection *c)
+{
+	/* A response may come as soon as its command is sent. */
+	int err = flush_receives(c), err_send = flush_capsules(c);
+
+	return err ? err : err_send;
+}
+
 int adv_nvme_host_connection_post(struct adv_nvme_host_connection *c, unsigned index)
 {
-	struct ibv_sge sge = {(uintptr_t)adv_nvme_host_connection_received(c, index),
-			      ADV_NVME_COMPLETION_LEN, c->mr->lkey};
-	struct ibv_recv_wr wr = {.wr_id = ADV_NVME_HOST_WR(ADV_NVME_HOST_RECV, c->qid, index),
-				 .sg_list = &sge,
-				 .num_sge = 1};
-	struct ibv_recv_wr *bad;
-
-	return ibv_post_recv(c->id->qp, &wr, &bad);
+	c->receive[c->receives++] = index;
+	return c->receives < ADV_NVME_HOST_TOGETHER ? 0 : flush_receives(c);
 }
 
 int adv_nvme_host_connection_send(struct adv_nvme_host_connection *c,
 				  const struct adv_nvme_command *command, const uint8_t *data,
 				  uint32_t data_length, uint32_t lkey, struct ibv_send_wr *bind)
 {
-	uint8_t *capsule = c->memory + (size_t)c->next_capsule * ADV_NVME_COMMAND_LEN;
-	struct ibv_sge sge[2] = {{(uintptr_t)capsule, ADV_NVME_COMMAND_LEN, c->mr->lkey},
-				 {(uintptr_t)data, data_length, lkey}};
-	struct ibv_send_wr wr = {.wr_id = ADV_NVME_HOST_WR(ADV_NVME_HOST_SEND, c->qid, 0),
-				 .opcode = IBV_WR_SEND,
-				 .send_flags = IBV_SEND_SIGNALED,
-				 .sg_list = sge,
-				 .num_sge = data_length ? 2 : 1};
-	struct ibv_send_wr *bad;
+	uint8_t *memory = c->memory + (size_t)c->next_capsule * ADV_NVME_COMMAND_LEN;
+	struct adv_nvme_host_capsule *capsule = &c->capsule[c->capsules++];
 
 	c->next_capsule = (c->next_capsule + 1) % (2u * c->size);
-	adv_nvme_command_encode(command, capsule);
-	if (!bind)
-		return ibv_post_send(c->id->qp, &wr, &bad);
-	bind->wr_id = wr.wr_id;
-	bind->next = &wr;
-	return ibv_post_send(c->id->qp, bind, &bad);
+	adv_nvme_command_encode(command, memory);
+	capsule->sge[0] = (struct ibv_sge){(uintptr_t)memory, ADV_NVME_COMMAND_LEN, c->mr->lkey};
+	capsule->sge[1] = (struct ibv_sge){(uintptr_t)data, data_length, lkey};
+	capsule->send = (struct ibv_send_wr){
+		.wr_id = ADV_NVME_HOST_WR(ADV_NVME_HOST_SEND, c->qid, 0),
+		.opcode = IBV_WR_SEND,
+		.sg_list = capsule->sge,
+		.num_sge = data_length ? 2 : 1,
+	};
+	capsule->binds = bind != NULL;
+	if (bind) {
+		capsule->bind = *bind;
+		capsule->bind.wr_id = capsule->send.wr_id;
+		capsule->bind.next = &capsule->send;
+	}
+	return c->capsules < ADV_NVME_HOST_TOGETHER ? 0 : adv_nvme_host_connection_flush(c);
 }
 
 int adv_nvme_host_connection_invalidate(struct adv_nvme_host_connection *c, int window, void *user)

@@ -11,6 +11,16 @@
 #include "nvme_rdma/address.h"
 #include "nvme_rdma/windows.h"
 
+/* Work requests that are posted together. */
+enum { ADV_NVME_HOST_TOGETHER = 8 };
+
+/* A capsule that is not posted yet. */
+struct adv_nvme_host_capsule {
+	struct ibv_sge sge[2];
+	struct ibv_send_wr bind, send;
+	bool binds; /* `bind` comes first */
+};
+
 struct adv_nvme_host_connection {
 	uint16_t qid, size;
 	struct rdma_event_channel *channel;
@@ -21,6 +31,10 @@ struct adv_nvme_host_connection {
 	struct adv_nvme_windows *windows; /* NULL: commands have the key of all data */
 	unsigned next_capsule;
 	bool connected;
+	/* What the next adv_nvme_host_connection_flush() posts. */
+	unsigned capsules, receives;
+	struct adv_nvme_host_capsule capsule[ADV_NVME_HOST_TOGETHER];
+	unsigned receive[ADV_NVME_HOST_TOGETHER];
 };
 
 /* What the connections of an association share: made for the device of the first one. */
@@ -45,8 +59,9 @@ adv_nvme_host_connection_open(struct adv_nvme_host_device *device,
 			      const struct adv_nvme_address *address, uint16_t qid, uint16_t size,
 			      uint16_t cntlid, char why[256]);
 void adv_nvme_host_connection_close(struct adv_nvme_host_connection *c);
-/* Sends a capsule, with `data` in it if `data_length`. `bind`: a work request that comes before it,
- * or NULL. 0 or errno. */
+/* Prepares a capsule, with `data` in it if `data_length`. `bind`: a work request that comes before
+ * it, or NULL. The next flush posts it; this call flushes when ADV_NVME_HOST_TOGETHER are prepared.
+ * 0 or errno of the flush. */
 int adv_nvme_host_connection_send(struct adv_nvme_host_connection *c,
 				  const struct adv_nvme_command *command, const uint8_t *data,
 				  uint32_t data_length, uint32_t lkey, struct ibv_send_wr *bind);
@@ -55,8 +70,11 @@ int adv_nvme_host_connection_invalidate(struct adv_nvme_host_connection *c, int 
 /* Returns the receive that completed, of 16 bytes. */
 const uint8_t *adv_nvme_host_connection_received(const struct adv_nvme_host_connection *c,
 						 unsigned index);
-/* Posts a receive again. 0 or errno. */
+/* Prepares a receive again, as adv_nvme_host_connection_send() a capsule. */
 int adv_nvme_host_connection_post(struct adv_nvme_host_connection *c, unsigned index);
+/* Posts what is prepared: receives, then capsules. 0 or errno; then nothing is prepared any more,
+ * and the connection is of no use. */
+int adv_nvme_host_connection_flush(struct adv_nvme_host_connection *c);
 /* True if the peer has disconnected. */
 bool adv_nvme_host_connection_ended(struct adv_nvme_host_connection *c);
 void adv_nvme_host_device_free(struct adv_nvme_host_device *device);

@@ -21,8 +21,7 @@
 #include "nvme_rdma/worker.h"
 
 enum { BACKLOG = 1024, PRIVATE_MAX = 256, CLOSE_MS = 5000 };
-#define SPIN_NS 50000u
-#define MS	1000000u
+#define MS 1000000u
 
 struct listener {
 	struct adv_list link;
@@ -356,7 +355,6 @@ int adv_nvme_serve(const struct adv_nvme_config *config)
 
 	init_lock(&s.shared.lock);
 	adv_list_init(&s.listeners);
-	s.shared.spin_ns = SPIN_NS;
 	s.shared.buffer_bytes = config->buffer_bytes;
 	/* A write beyond RLIMIT_FSIZE is an error of the request. */
 	signal(SIGXFSZ, SIG_IGN);

@@ -35,7 +35,7 @@ static void make_contents(uint64_t seed, uint64_t offset, uint8_t *data, uint32_
 	}
 }
 
-static int verify_fill(void *arg, uint64_t *offset, uint32_t *length, uint8_t *data)
+static int verify_fill(void *arg, uint64_t now, uint64_t *offset, uint32_t *length, uint8_t *data)
 {
 	struct verify *v = arg;
 
@@ -114,7 +114,7 @@ static bool fail(struct copy *c, const char *what)
 }
 
 /* One command after the other reaches the file: commands of several slots end in any order. */
-static int read_fill(void *arg, uint64_t *offset, uint32_t *length, uint8_t *data)
+static int read_fill(void *arg, uint64_t now, uint64_t *offset, uint32_t *length, uint8_t *data)
 {
 	struct copy *c = arg;
 
@@ -147,7 +147,7 @@ static bool read_done(void *arg, uint8_t opcode, uint64_t offset, uint32_t lengt
 }
 
 /* Reads the input; a part of a block at its end is filled with zeros. */
-static int write_fill(void *arg, uint64_t *offset, uint32_t *length, uint8_t *data)
+static int write_fill(void *arg, uint64_t now, uint64_t *offset, uint32_t *length, uint8_t *data)
 {
 	struct copy *c = arg;
 	uint64_t left = c->run->length - c->next, block = 1u << c->run->block_shift;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "nvme_rdma/spin.h"
 #include "nvme_rdma/worker_internal.h"
 
 enum { BATCH = 32, CQ_ENTRIES = 65536, SRQ_ENTRIES = 32768 };
@@ -81,14 +82,18 @@ static void sleep_until_event(struct adv_nvme_worker *w)
 static void *run(void *arg)
 {
 	struct adv_nvme_worker *w = arg;
-	uint64_t busy = adv_clock_ns();
+	uint64_t busy = adv_clock_ns(), now;
+	struct adv_nvme_spin spin;
 
+	adv_nvme_spin_init(&spin);
 	while (!atomic_load(&w->stop)) {
 		if (progress(w)) {
 			busy = adv_clock_ns();
-		} else if (adv_clock_ns() - busy > w->shared->spin_ns) {
+		} else if (!adv_nvme_spin_lasts(&spin, adv_clock_ns() - busy)) {
 			sleep_until_event(w);
-			busy = adv_clock_ns();
+			now = adv_clock_ns();
+			adv_nvme_spin_slept(&spin, now - busy);
+			busy = now;
 		}
 	}
 	return NULL;

@@ -25,7 +25,6 @@ struct adv_nvme_shared {
 	unsigned worker_count;
 	struct ibv_pd *pd;   /* of the device; made before the first worker */
 	size_t buffer_bytes; /* of each worker */
-	uint64_t spin_ns;    /* a worker polls so long before it sleeps */
 };
 
 /* Starts a worker on a device. `index` is for messages. NULL: prints the reason. */

@@ -128,6 +128,12 @@ NVME = [
      "!b->extents || length > ADV_NVME_EXTENT - offset % ADV_NVME_EXTENT", "!b->extents"),
     ("nvme-extent-early", "an extent is registered with the first byte", "src/nvme_rdma/backend_ram.c",
      "if (before < size && before + length >= size)", "if (before == 0)"),
+    ("nvme-spin-greedy", "a thread with little work polls for ever longer", "src/nvme_rdma/spin.h",
+     "s->ns * 2 : s->ns / 2", "s->ns * 2 : s->ns"),
+    ("nvme-spin-short", "a thread sleeps between all bursts", "src/nvme_rdma/spin.h", "s->ns * 2 : s->ns / 2", "s->ns : s->ns / 2"),
+    ("nvme-host-receives", "commands are sent before the receives of their responses are posted",
+     "src/nvme_rdma/host_connection.c", "int err = flush_receives(c), err_send = flush_capsules(c);",
+     "int err_send = flush_capsules(c), err = flush_receives(c);"),
     ("nvme-in-place-write", "data in place is taken for a buffer that is free", "src/nvme_rdma/buffers.c",
      "	if (!adv_nvme_buffers_owns(b, buffer))\n		return;\n", ""),
 ]

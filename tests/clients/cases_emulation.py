@@ -8,7 +8,7 @@ import signal
 import time
 
 from cases_cm import demand, perftest_pair
-from cases_fabric import DUMBBELL, Fabric, address, write_to
+from cases_fabric import DUMBBELL, SLEEPING, Fabric, address, write_to
 from cases_mpi import AS_ROOT
 from harness import Failure, Skip, case, need_tool, process_name
 
@@ -47,7 +47,6 @@ SPAN = 20     # ms of virtual time that are measured
 LINK = 100    # Gb/s
 # The simulator has the steps of the rate in proportion to the link.
 CONTROLS = {"none": "none", "dcqcn": "dcqcn rpg_ai_rate=100 rpg_hai_rate=500"}
-SLEEPING = ("ib_send_bw", ["-e", "-n", "1000000"])  # waits for events, so that ten programs do not need ten cores
 PAYLOAD = 4096 / 4162  # of a full frame
 
 

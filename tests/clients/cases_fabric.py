@@ -290,6 +290,7 @@ def hosts_apart(lab):
     fabric.down()
 
 
+# From 3 senders at full speed the queue grows by 25 kB in a us. DCQCN has 40 us until the pauses.
 INCAST = """
 [network]
 topology = incast
@@ -297,17 +298,19 @@ senders = 3
 speed = 100Gb/s
 cable = 10m
 [switch]
-buffer = 8MB
+buffer = 16MB
 [priority 3]
 lossless = yes
-xoff = 60kB
-ecn-min = 20kB
-ecn-max = 50kB
-ecn-probability = 20%
+xoff = 1MB
+ecn-min = 100kB
+ecn-max = 400kB
+ecn-probability = 10%
 [run]
 duration = 1ms
 """
 TCLASS = str(26 << 2)  # priority 3
+# Waits for events, so that ten programs do not need ten cores.
+SLEEPING = ("ib_send_bw", ["-e", "-n", "1000000"])
 
 
 def write_to(lab, fabric, pairs, env, options, program="ib_write_bw"):
@@ -321,23 +324,43 @@ def write_to(lab, fabric, pairs, env, options, program="ib_write_bw"):
     return clients
 
 
-@case("fabric", "incast")
+def incast_of(lab, control, event, then):
+    """Programs of three hosts send to the fourth one, until an event of the switch was counted 10 times and, after that,
+    the receiver has got `then` bytes. Returns the state."""
+    fabric = Fabric(lab, INCAST, "1/1000")
+    program, options = SLEEPING
+    clients = write_to(lab, fabric, [(0, 3), (1, 3), (2, 3)], {"ADVERB_CC": control}, options, program)
+    lab.wait_until(lambda: fabric.state()["switches"][0][event] > 10, 60, f"{event} with {control}")
+    received = fabric.state()["hosts"][3]["rx_bytes"]
+    lab.wait_until(lambda: fabric.state()["hosts"][3]["rx_bytes"] > received + then, 60, f"traffic with {control}")
+    state = fabric.state()
+    if not all(client.running() for client in clients):
+        raise Failure("\n".join(client.describe() for client in clients))
+    if state["switches"][0]["dropped"] or state["hosts"][3]["rx_overrun"]:
+        raise Failure(f"{control}: {state}")
+    for process in lab.processes:
+        process.kill()
+    fabric.down()
+    return state
+
+
+@case("fabric", "incast", seconds=240)
 def incast(lab):
-    """PFC pauses programs; with DCQCN they react to the marks of the emulated switch. Nothing is lost."""
-    for control, event in (("none", "tx_pause"), ("dcqcn", "marked")):
-        fabric = Fabric(lab, INCAST)
-        clients = write_to(lab, fabric, [(0, 3), (1, 3), (2, 3)], {"ADVERB_CC": control},
-                           ["-D", "60"])
-        lab.wait_until(lambda f=fabric, e=event: f.state()["switches"][0][e] > 10, 50, event)
-        if not all(client.running() for client in clients):
-            raise Failure("\n".join(client.describe() for client in clients))
-        state = fabric.state()
-        switch = state["switches"][0]
-        if switch["dropped"] or state["hosts"][3]["rx_overrun"] or (control == "none" and switch["marked"]):
-            raise Failure(f"{control}: {state}")
-        for process in lab.processes:
-            process.kill()
-        fabric.down()
+    """PFC pauses programs without congestion control. With DCQCN they react to the marks of the emulated switch, so that
+    it never pauses them, from their first packet on. Nothing is lost."""
+    state = incast_of(lab, "none", "tx_pause", 0)
+    if state["switches"][0]["marked"] or not any(host["rx_pause"] for host in state["hosts"][:3]):
+        raise Failure(f"without congestion control: {state}")
+    state = incast_of(lab, "dcqcn", "marked", 25e6)  # 2 ms of its link
+    if not state["switches"][0]["tx_pause"] and not any(host["rx_pause"] for host in state["hosts"]):
+        return
+    # The programs may get the marks too late if they have no processor.
+    times = state["time"]
+    lost = times["slipped_ns"]
+    clock = lost + times["virtual_ps"] * 1e-3 * times["denominator"] / times["numerator"]
+    if lost > clock / 4:
+        raise Skip(f"the machine is too busy: the emulator gave up {100 * lost / clock:.0f} % of its time")
+    raise Failure(f"pauses with DCQCN: {state}")
 
 
 RING = """

@@ -224,8 +224,8 @@ def slow_memory(lab):
     """A client lets its memory be read, but slowly. The gateway disconnects it, and so gets back the memory for that
     data."""
     start_server(lab)
-    gateway = start_gateway(lab, "--timeout", "500ms", "--buffers", "16MiB")
-    lab.run(attacker(lab, "slow"), env={"ADVERB_FAULT": "delay=100ms tx op=read-response"})
+    gateway = start_gateway(lab, "--timeout", "2s", "--buffers", "16MiB")
+    lab.run(attacker(lab, "slow"), env={"ADVERB_FAULT": "delay=300ms tx op=read-response"})
     if "its memory cannot be read in time" not in gateway.output():
         raise Failure(f"the client was not disconnected for that:\n{gateway.describe()}")
     lab.run(client(lab, "-n", "10"))

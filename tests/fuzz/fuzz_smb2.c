@@ -2,7 +2,8 @@
 /*
  * The input is a conversation: each message has a byte with its kind (a client's, a server's), two
  * bytes with its length, and its bytes. Checks that no plan points outside its message, that all
- * data is inside the descriptors' memory, and that no request keeps a channel.
+ * data is inside the descriptors' memory, that no request keeps a channel, and that one that gets a
+ * channel has it.
  */
 #include <string.h>
 
@@ -57,14 +58,33 @@ static void check_no_channel(void)
 	}
 }
 
+/* Checks the request that goes to a server with RDMA in place of a client's. */
+static void check_offload(size_t length)
+{
+	const struct adv_smbd_descriptor d = {1, 2, 3};
+	uint8_t out[ADV_SMB2_OFFLOAD_LEN];
+	struct adv_smb2_element first;
+	struct adv_smb2_offload o;
+	struct adv_smb2_io io;
+
+	if (!adv_smb2_offload_find(message, length, &o))
+		return;
+	FUZZ_CHECK(o.command == ADV_SMB2_READ || (size_t)o.offset + o.length <= length);
+	adv_smb2_offload_request(message, &o, &d, out);
+	FUZZ_CHECK(adv_smb2_element_at(out, sizeof(out), 0, &first) && first.last &&
+		   first.command == o.command && first.message_id == o.message_id);
+	FUZZ_CHECK(adv_smb2_io_decode(out, &first, &io));
+	FUZZ_CHECK(io.channel == ADV_SMB2_CHANNEL_RDMA_V1 &&
+		   io.channel_offset + io.channel_length == ADV_SMB2_OFFLOAD_LEN);
+	FUZZ_CHECK(io.length + io.remaining == o.length);
+}
+
 static void from_client(size_t length)
 {
 	uint8_t *const from[ADV_SMB2_TRANSFERS_MAX] = {data, data, data, data,
 						       data, data, data, data};
-	struct adv_smb2_offload o;
 
-	if (adv_smb2_offload_find(message, length, &o))
-		FUZZ_CHECK(o.command == ADV_SMB2_READ || (size_t)o.offset + o.length <= length);
+	check_offload(length);
 	if (!adv_smb2_request_plan(&requests, message, length, &plan))
 		return;
 	FUZZ_CHECK(requests.count <= ADV_SMB2_PENDING_MAX);
@@ -78,9 +98,12 @@ static void from_client(size_t length)
 static void from_server(size_t length)
 {
 	const struct adv_smb2_offload o = {7, ADV_SMB2_READ, 1000, 0};
+	struct adv_smb2_element e;
 	uint64_t id;
 	uint32_t n;
 
+	if (adv_smb2_element_at(message, length, 0, &e) && adv_smb2_dialect(message, &e) != 0)
+		FUZZ_CHECK(e.command == ADV_SMB2_NEGOTIATE);
 	memcpy(joined, message, length);
 	if (adv_smb2_offload_is_final(joined, length, &id) &&
 	    adv_smb2_offload_response(joined, length, &o, &n))

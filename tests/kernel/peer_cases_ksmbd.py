@@ -2,10 +2,9 @@
 """SMB Direct: clients over TCP, through `adverb gateway smb --reverse`, to the kernel's server."""
 
 import contextlib
-import os
 
 from harness import Failure, Skip, case, need_tool
-from peer_cases_nfs import end
+from peer_cases_nfs import end, gateway_of
 from peer_cases_smb import MOUNT, PASSWORD, SECONDS, SIZES
 
 EXPORT = "/tmp/export"
@@ -43,9 +42,7 @@ def kernel_server(lab):
 
 
 def start_gateway(lab):
-    program = os.path.join(lab.build, "adverb-gateway")
-    return lab.start_server([program, "smb", "--reverse", "--listen", f"{lab.adverb_side.address['4']}:{LISTEN}",
-                             "--to", f"{lab.kernel_side.address['4']}:{PORT}"], "SMB over TCP at")
+    return gateway_of(lab, "smb", LISTEN, f"{lab.kernel_side.address['4']}:{PORT}", "--reverse")
 
 
 def smbclient(lab, commands):

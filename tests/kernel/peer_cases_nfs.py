@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+import pathlib
 import shutil
 
 from harness import Failure, Skip, case
@@ -24,32 +25,34 @@ EXPORT {{ Export_Id = 1; Path = {folder}/export; Pseudo = /export; Protocols = 3
 """
 
 # Ganesha registers version 3 at an rpcbind, whose socket is in /run: both have a /run of their own.
-START = """mount -t tmpfs tmpfs /run && mkdir /run/rpcbind
-rpcbind -f & binder=$!
-trap 'kill $server $binder' TERM
-ganesha.nfsd -F -L '{folder}/ganesha.log' -f '{folder}/ganesha.conf' -p '{folder}/pid' & server=$!
-wait $server; kill $binder; wait
-"""
+BINDER = "mount -t tmpfs tmpfs /run && mkdir /run/rpcbind && exec rpcbind -f"
 
 
 def start_ganesha(lab):
-    """Starts a server of a folder, and returns (the process, the folder)."""
+    """Starts a server of a folder, and returns (its processes, the folder)."""
     if not shutil.which("ganesha.nfsd"):
         raise Skip("needs nfs-ganesha-vfs")
     folder = lab.dir / "ganesha"
     for name in ("export", "recovery"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     (folder / "ganesha.conf").write_text(GANESHA.format(folder=folder, nfs=SERVER_PORT, mount=MOUNT_PORT))
-    (folder / "start").write_text(START.format(folder=folder))
-    server = lab.start(["unshare", "-m", "sh", folder / "start"], adverb=False)
+    binder = lab.start(["unshare", "-m", "sh", "-c", BINDER], adverb=False)
+    lab.wait_until(pathlib.Path(f"/proc/{binder.pid}/root/run/rpcbind.sock").exists, 30, "rpcbind listens")
+    server = lab.start(["nsenter", "-m", "-t", str(binder.pid), "ganesha.nfsd", "-F", "-L", folder / "ganesha.log", "-f",
+                        folder / "ganesha.conf", "-p", folder / "pid"], adverb=False)
     lab.wait_listening(server, SERVER_PORT)
-    return server, folder / "export"
+    return (server, binder), folder / "export"
+
+
+def gateway_of(lab, protocol, port, to, *options):
+    """Starts `adverb gateway`, "nfs" or "smb", at a port of Adverb's side, and returns it when it listens."""
+    over = "TCP" if "--reverse" in options else "RDMA"
+    return lab.start_server([os.path.join(lab.build, "adverb-gateway"), protocol, *options, "--listen",
+                             f"{lab.adverb_side.address['4']}:{port}", "--to", to], f"{protocol.upper()} over {over} at")
 
 
 def start_gateway(lab):
-    program = os.path.join(lab.build, "adverb-gateway")
-    return lab.start_server([program, "nfs", "--listen", f"{lab.adverb_side.address['4']}:{PORT}",
-                             "--to", f"127.0.0.1:{SERVER_PORT}"], "NFS over RDMA at")
+    return gateway_of(lab, "nfs", PORT, f"127.0.0.1:{SERVER_PORT}")
 
 
 def end(process):
@@ -57,10 +60,12 @@ def end(process):
     process.expect(0, 60)
 
 
-def end_ganesha(server):
+def end_ganesha(processes):
     """As end(), but whatever it prints: Ganesha closes its log before its last messages about it."""
+    server, binder = processes
     server.popen.terminate()
     status = server.wait(60)
+    binder.kill()
     if status != 0:
         raise Failure(f"exit status {status}:\n{server.describe()}")
 
@@ -129,8 +134,7 @@ def register(version):
     @case(f"nfs-{version}", "fio-lossy")
     def lossy(lab):
         """Random reads and writes with checksums; one packet in a thousand is lost, in each direction."""
-        lab.faults = "drop=0.1%"
-        lab.allowed |= {"out_of_seq_request", "rcvd_seq_err"}
+        lab.lose_some()
         server, folder = start_ganesha(lab)
         gateway = start_gateway(lab)
         with mounted(lab, version, folder):

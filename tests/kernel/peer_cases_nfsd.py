@@ -2,10 +2,9 @@
 """NFS over RDMA: clients over TCP, through `adverb gateway nfs --reverse`, to the kernel's server."""
 
 import contextlib
-import os
 
 from harness import Failure, case
-from peer_cases_nfs import MOUNT, PORT, SECONDS, VERSIONS, end
+from peer_cases_nfs import MOUNT, PORT, SECONDS, VERSIONS, end, gateway_of
 
 EXPORT = "/tmp/export"
 LISTEN, MOUNT_PORT = 13049, 13050
@@ -47,9 +46,7 @@ def kernel_server(lab):
 
 
 def start_gateway(lab):
-    program = os.path.join(lab.build, "adverb-gateway")
-    return lab.start_server([program, "nfs", "--reverse", "--listen", f"{lab.adverb_side.address['4']}:{LISTEN}",
-                             "--to", f"{lab.kernel_side.address['4']}:{PORT}"], "NFS over TCP at")
+    return gateway_of(lab, "nfs", LISTEN, f"{lab.kernel_side.address['4']}:{PORT}", "--reverse")
 
 
 # The MOUNT protocol is not carried over RDMA, and libnfs looks for it at the gateway's address.

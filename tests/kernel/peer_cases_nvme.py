@@ -102,8 +102,7 @@ def register_fio(family):
     @case(f"nvme-ipv{family}", "fio-lossy")
     def lossy(lab):
         """One packet in a thousand is lost, in each direction."""
-        lab.faults = "drop=0.1%"
-        lab.allowed |= {"out_of_seq_request", "rcvd_seq_err"}
+        lab.lose_some()
         target = serve(lab, family)
         with connected(lab, family):
             fio(lab, DEVICE, "4m")

@@ -106,8 +106,7 @@ def register_family(family):
     @case(f"nvmet-ipv{family}", "lossy")
     def lossy(lab):
         """One packet in a thousand is lost, in each direction."""
-        lab.faults = "drop=0.1%"
-        lab.allowed |= {"out_of_seq_request", "rcvd_seq_err"}
+        lab.lose_some()
         with target(lab, family):
             for options in (["-i", "4", "-Q", "32"], ["-b", "64KiB", "-Q", "4", "--size", "4MiB"]):
                 lab.run(host(lab, family, "verify", *options), seconds=300)

@@ -2,11 +2,10 @@
 """SMB Direct: the kernel's client, through `adverb gateway smb`, to Samba over TCP."""
 
 import contextlib
-import os
 
 import samba_server
 from harness import Skip, case
-from peer_cases_nfs import compare, compare_copies, end, fio
+from peer_cases_nfs import compare, compare_copies, end, fio, gateway_of
 from samba_server import PASSWORD
 
 PORT, SERVER_PORT = 445, 4450
@@ -29,9 +28,7 @@ def start_gateway(lab):
         raise Skip("SMB Direct was not compiled for this kernel")
     lab.guest.run(WHOLE_PAGES)
     lab.harmless_in_log += ("rdma_connect failed port=5445",)  # the kernel tries this port first
-    program = os.path.join(lab.build, "adverb-gateway")
-    return lab.start_server([program, "smb", "--listen", f"{lab.adverb_side.address['4']}:{PORT}",
-                             "--to", f"127.0.0.1:{SERVER_PORT}"], "SMB over RDMA at")
+    return gateway_of(lab, "smb", PORT, f"127.0.0.1:{SERVER_PORT}")
 
 
 @contextlib.contextmanager
@@ -79,8 +76,7 @@ def register(session, options):
     @case(f"smb-{session}", "fio-lossy")
     def lossy(lab):
         """Random reads and writes with checksums; one packet in a thousand is lost, in each direction."""
-        lab.faults = "drop=0.1%"
-        lab.allowed |= {"out_of_seq_request", "rcvd_seq_err"}
+        lab.lose_some()
         server, _ = start_samba(lab)
         gateway = start_gateway(lab)
         with mounted(lab, options):  # by default the client makes direct I/O if a program requests it

@@ -126,6 +126,13 @@ class PeerLab(Lab):
             f"/sbin/tc qdisc add dev ifb0 root netem limit 20000 {netem} && "
             f"/sbin/tc qdisc add dev eth0 root netem limit 20000 {netem}")
 
+    def lose_some(self):
+        """The programs of Adverb's side lose one packet in a thousand, in each direction."""
+        self.faults = "drop=0.1%"
+        self.allowed |= {"out_of_seq_request", "rcvd_seq_err"}
+        # rdma_rxe of Linux 6.1 registers memory a second time if it repeats a request before that
+        self.harmless_in_log += ("rxe_reg_fast_mr",)
+
     def undisturb(self):
         """Ends what disturb() has begun."""
         if self.disturbed:

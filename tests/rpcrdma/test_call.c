@@ -22,7 +22,7 @@ static size_t put(uint8_t *out, const uint32_t *words, unsigned count)
 static void test_call(void **state)
 {
 	static const uint32_t words[] = {7, 0, 2, 100003, 4, 1, 1, 5, 0x61626364, 0x65000000, 0, 0};
-	uint8_t in[sizeof(words)];
+	uint8_t in[sizeof(words)], large[500];
 	struct adv_rpc_call c;
 	size_t len = put(in, words, 12);
 
@@ -45,8 +45,15 @@ static void test_call(void **state)
 	adv_put_be32(in + 8, 2);
 	adv_put_be32(in + 28, 0xfffffffc);
 	assert_false(adv_rpc_call_decode(in, len, &c));
-	adv_put_be32(in + 28, 401);
+	adv_put_be32(in + 28, 0xfffffffd); /* with its padding 0 */
 	assert_false(adv_rpc_call_decode(in, len, &c));
+	memset(large, 0, sizeof(large));
+	memcpy(large, in, 24);
+	adv_put_be32(large + 28, 400);
+	assert_true(adv_rpc_call_decode(large, sizeof(large), &c));
+	assert_int_equal(c.body, 24 + 8 + 400 + 8);
+	adv_put_be32(large + 28, 401);
+	assert_false(adv_rpc_call_decode(large, sizeof(large), &c));
 }
 
 static bool gss_is_opaque(uint32_t procedure, uint32_t service)

@@ -148,6 +148,29 @@ static void test_many(void **state)
 	assert_int_equal(decode(out, len + 8, &back, &used), ADV_RPCRDMA_BAD_HEADER);
 }
 
+static void test_many_segments(void **state)
+{
+	static struct adv_rpcrdma_header h = {
+		.version = ADV_RPCRDMA_VERSION,
+		.writes = {{0, 100}},
+		.write_count = 1,
+		.reply = {100, ADV_RPCRDMA_SEGMENTS_MAX - 100},
+		.has_reply = true,
+		.segment_count = ADV_RPCRDMA_SEGMENTS_MAX,
+	};
+	static struct adv_rpcrdma_header back;
+	static uint8_t out[16384];
+	size_t used, len = adv_rpcrdma_header_encode(&h, out, sizeof(out));
+	size_t count = len - h.reply.count * (size_t)16 - 4;
+
+	assert_int_equal(decode(out, len, &back, &used), ADV_RPCRDMA_OK);
+	assert_int_equal(back.segment_count, ADV_RPCRDMA_SEGMENTS_MAX);
+	/* One more, which is in the message. */
+	adv_put_be32(out + count, h.reply.count + 1);
+	assert_int_equal(decode(out, len + 16, &back, &used), ADV_RPCRDMA_BAD_HEADER);
+	assert_true(back.segment_count <= ADV_RPCRDMA_SEGMENTS_MAX);
+}
+
 static void test_errors(void **state)
 {
 	static struct adv_rpcrdma_header h = {.xid = 5,
@@ -194,7 +217,7 @@ int main(void)
 		cmocka_unit_test(test_full),	      cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_wrong),	      cmocka_unit_test(test_address_wraps),
 		cmocka_unit_test(test_many),	      cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_invalidatable),
+		cmocka_unit_test(test_invalidatable), cmocka_unit_test(test_many_segments),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

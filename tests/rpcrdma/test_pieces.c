@@ -188,6 +188,12 @@ static void test_reply_too_long(void **state)
 	header.segments[0].length = 100;
 	assert_true(adv_rpcrdma_reply_plan(&header, 128, &item, 1, 4096, &reply));
 	assert_int_equal(reply.inlined.length, 28);
+	/* A chunk without segments leaves the item in the message. */
+	header.writes[0].count = 0;
+	header.segment_count = 0;
+	assert_true(adv_rpcrdma_reply_plan(&header, 128, &item, 1, 4096, &reply));
+	assert_int_equal(reply.transfer_count, 0);
+	assert_int_equal(reply.inlined.length, 128);
 }
 
 static void test_calls(void **state)

@@ -10,7 +10,7 @@
 #include "nfs/binding.h"
 #include "wire/bytes.h"
 
-enum { ROOM = 1 << 23, CALL_BODY = 40, REPLY_BODY = 24 };
+enum { ROOM = 1 << 23, CALL_BODY = 40, REPLY_BODY = 24, MANY = 40 };
 
 static uint8_t message[ROOM];
 static size_t used;
@@ -291,6 +291,36 @@ static void test_v4_result_sizes(void **state)
 	assert_true(fixed_size_of(0, 0, 33) == 0); /* SECINFO without its argument */
 }
 
+/* An operation that is known, but whose result may have any length. */
+static void test_v4_no_bound(void **state)
+{
+	struct adv_rpc_call call = begin_call(4, 1);
+
+	put_opaque(0);
+	put(1), put(1);
+	put(52), put(0); /* SECINFO_NO_NAME */
+	assert_true(scan_call(&call, used).fixed_size == 0);
+}
+
+/* More READs than there may be items. */
+static void test_many_items(void **state)
+{
+	struct adv_rpcrdma_item items[ADV_RPCRDMA_ITEMS_MAX];
+	struct adv_rpc_call call = begin_compound(MANY);
+
+	for (unsigned i = 0; i < MANY; i++) {
+		put(25), put(0), put(1);
+		put_opaque(8);
+	}
+	assert_int_equal(scan_reply(&call, used, items), ADV_RPCRDMA_ITEMS_MAX);
+	call = begin_call(4, 1);
+	put_opaque(0);
+	put(1), put(MANY);
+	for (unsigned i = 0; i < MANY; i++)
+		put(25), put_zeros(16), put64(0), put(4096);
+	assert_int_equal(scan_call(&call, used).result_count, ADV_RPCRDMA_ITEMS_MAX);
+}
+
 static void test_hostile_counts(void **state)
 {
 	struct adv_rpc_call call = begin_call(4, 1);
@@ -358,7 +388,8 @@ int main(void)
 		cmocka_unit_test(test_v3_expectations), cmocka_unit_test(test_v3_read_result),
 		cmocka_unit_test(test_v4_reads),	cmocka_unit_test(test_v4_unknown_operation),
 		cmocka_unit_test(test_v4_long_list),	cmocka_unit_test(test_v4_write_and_create),
-		cmocka_unit_test(test_v4_result_sizes), cmocka_unit_test(test_hostile_counts),
+		cmocka_unit_test(test_v4_result_sizes), cmocka_unit_test(test_v4_no_bound),
+		cmocka_unit_test(test_many_items),	cmocka_unit_test(test_hostile_counts),
 		cmocka_unit_test(test_truncated),	cmocka_unit_test(test_reduced),
 	};
 

@@ -107,6 +107,8 @@ static void test_read(void **state)
 	assert_int_equal(io.channel_length, 0);
 	assert_int_equal(io.length, 100);
 	assert_int_equal(joined[67], 1);
+	for (size_t i = ADV_SMB2_IO_LEN; i < length; i++) /* nothing of the descriptor */
+		assert_int_equal(joined[i], 0);
 	length = build_read_response(m, 9, 0, "the data", 8);
 	assert_true(adv_smb2_response_plan(&requests, m, length, &plan));
 	assert_int_equal(plan.count, 1);

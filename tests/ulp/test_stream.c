@@ -150,6 +150,21 @@ static void test_too_long(void **state)
 	assert_int_equal(w.err, EMSGSIZE);
 }
 
+/* Each fragment is short enough, but not the record. */
+static void test_fragments_too_long(void **state)
+{
+	enum { PART = LIMIT * 2 / 3 };
+	static uint8_t in[4 + PART + 4];
+
+	in[1] = in[4 + PART + 1] = PART >> 16;
+	in[2] = in[4 + PART + 2] = PART >> 8 & 0xff;
+	in[3] = in[4 + PART + 3] = PART & 0xff;
+	peer_writes(in, sizeof(in));
+	adv_loop_run(w.loop);
+	assert_true(w.is_lost);
+	assert_int_equal(w.err, EMSGSIZE);
+}
+
 static void test_closed_by_peer(void **state)
 {
 	static const uint8_t in[] = {0x80, 0, 0, 9, 'a'};
@@ -251,6 +266,24 @@ static void test_reset_without_memory(void **state)
 	assert_true(w.is_lost);
 	assert_int_equal(w.err, ECONNRESET);
 	assert_int_equal(w.starved, 1); /* the loop did not spin */
+}
+
+static void end_by_peer(struct adv_timer *t)
+{
+	shutdown(w.peer, SHUT_WR);
+}
+
+static void test_end_without_memory(void **state)
+{
+	static const uint8_t in[] = {0x80, 0, 0, 1, 'x'};
+
+	adv_timer_init(&w.more, end_by_peer);
+	w.starve = true;
+	peer_writes(in, sizeof(in));
+	adv_loop_run(w.loop);
+	assert_true(w.is_lost);
+	assert_int_equal(w.err, ECONNRESET);
+	assert_int_equal(w.starved, 1);
 }
 
 /* Replaces the stream by one of an accepted connection, with a time limit. */
@@ -360,11 +393,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_fragments),
 		TEST(test_too_long),
+		TEST(test_fragments_too_long),
 		TEST(test_closed_by_peer),
 		TEST(test_send),
 		TEST(test_close_reports_the_rest),
 		TEST(test_no_memory),
 		TEST(test_reset_without_memory),
+		TEST(test_end_without_memory),
 		TEST(test_incomplete),
 		TEST(test_silence),
 		cmocka_unit_test_setup_teardown(test_smb, set_up_smb, tear_down),

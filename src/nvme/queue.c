@@ -295,6 +295,19 @@ void adv_nvme_request_placed(struct adv_nvme_request *request, uint64_t now, uin
 	adv_nvme_order_submit(request);
 }
 
+bool adv_nvme_request_may_find(const struct adv_nvme_request *request)
+{
+	const struct adv_nvme_io *io = &request->io;
+
+	return io->backend && io->kind == ADV_NVME_IO_READ && io->length == request->buffer_length;
+}
+
+void adv_nvme_request_found(struct adv_nvme_request *request, uint64_t now, uint8_t *memory)
+{
+	request->data = memory;
+	adv_nvme_request_complete(request, ADV_NVME_SUCCESS);
+}
+
 void adv_nvme_request_fetched(struct adv_nvme_request *request, uint64_t now, bool ok)
 {
 	if (request->placed)

@@ -237,6 +237,11 @@ bool adv_nvme_request_may_place(const struct adv_nvme_request *request);
  * the old or the new data; the owner sees to it that this holds for each block of request->io.block
  * bytes. adv_nvme_request_fetched() must follow when nothing writes to `memory` any more. */
 void adv_nvme_request_placed(struct adv_nvme_request *request, uint64_t now, uint8_t *memory);
+/* True if a request with the action BUFFER is a Read of blocks. */
+bool adv_nvme_request_may_find(const struct adv_nvme_request *request);
+/* In place of adv_nvme_request_buffered(), for such a request: its blocks are at `memory`, from
+ * where RESPOND sends them. So the Read has executed. */
+void adv_nvme_request_found(struct adv_nvme_request *request, uint64_t now, uint8_t *memory);
 /* False: the data could not be read; the connection is lost or will be. */
 void adv_nvme_request_fetched(struct adv_nvme_request *request, uint64_t now, bool ok);
 void adv_nvme_request_executed(struct adv_nvme_request *request, uint64_t now, uint16_t status);

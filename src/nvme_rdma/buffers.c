@@ -123,11 +123,12 @@ bool adv_nvme_buffers_owns(const struct adv_nvme_buffers *b, const uint8_t *addr
 
 void adv_nvme_buffers_put(struct adv_nvme_buffers *b, uint8_t *buffer, size_t len)
 {
-	unsigned order = order_of(len);
+	unsigned order;
 	uint32_t at;
 
 	if (!adv_nvme_buffers_owns(b, buffer))
 		return;
+	order = order_of(len);
 	at = (uint32_t)((size_t)(buffer - b->memory) >> PAGE_SHIFT);
 	for (; order < b->top; order++) {
 		uint32_t buddy = at ^ 1u << order;

@@ -32,29 +32,27 @@ static void completed(struct adv_nvme_worker *w, const struct ibv_wc *wc, uint64
 	case ADV_NVME_WR_READ:
 		adv_nvme_request_fetched(request, now, ok);
 		break;
-	case ADV_NVME_WR_WRITE: /* only a failed one completes; the SEND behind it fails too */
+	case ADV_NVME_WR_QUIET:
 		break;
 	case ADV_NVME_WR_SEND:
-		adv_nvme_buffers_put(w->buffers, request->buffer, request->buffer_length);
 		if (!ok)
 			adv_nvme_queue_closed(request->queue, now);
-		adv_nvme_request_sent(request, now);
+		adv_nvme_worker_sent(w, request, now);
 		break;
 	}
 }
 
-int adv_nvme_worker_completions(struct adv_nvme_worker *w)
+int adv_nvme_worker_completions(struct adv_nvme_worker *w, uint64_t *now)
 {
 	struct ibv_wc wc[BATCH];
 	int n = ibv_poll_cq(w->cq, BATCH, wc);
-	uint64_t now;
 
 	if (n <= 0)
 		return 0;
-	now = adv_clock_ns();
+	*now = adv_clock_ns();
 	pthread_mutex_lock(&w->shared->lock);
 	for (int i = 0; i < n; i++)
-		completed(w, &wc[i], now);
+		completed(w, &wc[i], *now);
 	pthread_mutex_unlock(&w->shared->lock);
 	return n;
 }
@@ -64,9 +62,10 @@ void adv_nvme_worker_drain(struct adv_nvme_worker *w)
 	/* Completions of other connections come all the time. Those that are here now are handled
 	 * when as many as the queue holds have been. */
 	int left = w->cq->cqe, n;
+	uint64_t now;
 
 	do {
-		n = adv_nvme_worker_completions(w);
+		n = adv_nvme_worker_completions(w, &now);
 		left -= n;
 	} while (n > 0 && left > 0);
 }

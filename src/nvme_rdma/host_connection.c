@@ -337,12 +337,13 @@ int adv_nvme_host_connection_send(struct adv_nvme_host_connection *c,
 	adv_nvme_command_encode(command, memory);
 	capsule->sge[0] = (struct ibv_sge){(uintptr_t)memory, ADV_NVME_COMMAND_LEN, c->mr->lkey};
 	capsule->sge[1] = (struct ibv_sge){(uintptr_t)data, data_length, lkey};
-	capsule->send = (struct ibv_send_wr){
-		.wr_id = ADV_NVME_HOST_WR(ADV_NVME_HOST_SEND, c->qid, 0),
-		.opcode = IBV_WR_SEND,
-		.sg_list = capsule->sge,
-		.num_sge = data_length ? 2 : 1,
-	};
+	/* The members that a SEND has; nobody sets others. */
+	capsule->send.wr_id = ADV_NVME_HOST_WR(ADV_NVME_HOST_SEND, c->qid, 0);
+	capsule->send.next = NULL;
+	capsule->send.sg_list = capsule->sge;
+	capsule->send.num_sge = data_length ? 2 : 1;
+	capsule->send.opcode = IBV_WR_SEND;
+	capsule->send.send_flags = 0;
 	capsule->binds = bind != NULL;
 	if (bind) {
 		capsule->bind = *bind;

@@ -47,6 +47,7 @@ void adv_nvme_memory_fetch(const uint8_t *at, size_t size)
 {
 	size_t end = size < FETCHED_MOST ? size : FETCHED_MOST;
 
+#pragma GCC unroll 16
 	for (size_t i = 0; i < end; i += LINE)
 		__builtin_prefetch(at + i, 0);
 }
@@ -55,6 +56,7 @@ void adv_nvme_memory_fetch_to_write(const uint8_t *at, size_t size)
 {
 	size_t end = size < FETCHED_MOST ? size : FETCHED_MOST;
 
+#pragma GCC unroll 16
 	for (size_t i = 0; i < end; i += LINE)
 		__builtin_prefetch(at + i, 1);
 }

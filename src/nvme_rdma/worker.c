@@ -18,37 +18,48 @@
 
 enum { BATCH = 32, CQ_ENTRIES = 65536, SRQ_ENTRIES = 32768 };
 
-/* Handles the ends of requests to backends, and returns their number. The engine may make system
- * calls, so the lock is not held meanwhile. */
-static unsigned executed(struct adv_nvme_worker *w)
+/* Handles the ends of requests to backends, and returns their number. If there are some, *now is
+ * the time. The engine may make system calls, so the lock is not held meanwhile. */
+static unsigned executed(struct adv_nvme_worker *w, uint64_t *now)
 {
 	struct adv_nvme_request *requests[BATCH];
 	uint16_t status[BATCH];
 	unsigned n = 0;
-	uint64_t now;
 
 	while (n < BATCH && (requests[n] = adv_nvme_engine_next(w->engine, &status[n])) != NULL)
 		n++;
 	if (n == 0)
 		return 0;
-	now = adv_clock_ns();
+	*now = adv_clock_ns();
 	pthread_mutex_lock(&w->shared->lock);
 	for (unsigned i = 0; i < n; i++)
-		adv_nvme_request_executed(requests[i], now, status[i]);
+		adv_nvme_request_executed(requests[i], *now, status[i]);
 	pthread_mutex_unlock(&w->shared->lock);
 	return n;
 }
 
-/* Handles completions and the ends of requests to backends. False: there were none. */
-static bool progress(struct adv_nvme_worker *w)
+/* True if other threads have put actions into the outbox since the last call. An exchange takes
+ * longer than all else in a round without work. */
+static bool was_woken(struct adv_nvme_worker *w)
 {
-	bool woken = atomic_exchange(&w->woken, false);
-	int completions = adv_nvme_worker_completions(w);
+	return atomic_load(&w->woken) && atomic_exchange(&w->woken, false);
+}
 
-	if (executed(w) == 0 && completions == 0 && !woken)
-		return false;
-	adv_nvme_worker_act(w);
-	return true;
+/* Handles completions and the ends of requests to backends. Returns the time, or 0 if there were
+ * none. */
+static uint64_t progress(struct adv_nvme_worker *w)
+{
+	bool woken = was_woken(w);
+	uint64_t now = 0;
+	int completions = adv_nvme_worker_completions(w, &now);
+
+	if (executed(w, &now) == 0 && completions == 0) {
+		if (!woken)
+			return 0;
+		now = adv_clock_ns();
+	}
+	adv_nvme_worker_act(w, now);
+	return now;
 }
 
 static void drain_events(struct adv_nvme_worker *w)
@@ -87,8 +98,9 @@ static void *run(void *arg)
 
 	adv_nvme_spin_init(&spin);
 	while (!atomic_load(&w->stop)) {
-		if (progress(w)) {
-			busy = adv_clock_ns();
+		now = progress(w);
+		if (now) {
+			busy = now;
 		} else if (!adv_nvme_spin_lasts(&spin, adv_clock_ns() - busy)) {
 			sleep_until_event(w);
 			now = adv_clock_ns();

@@ -14,6 +14,7 @@ struct step {
 /* What the worker carries out between two looks at the target. */
 struct round {
 	uint64_t now; /* read once for all of them: a look at the clock takes as long as a step */
+	bool late;    /* a step may have taken long since then */
 	unsigned count, executed, fetches, responses;
 	struct step steps[ACTIONS];
 	struct {
@@ -29,7 +30,7 @@ static uint8_t *blocks_to_read(const struct adv_nvme_request *request)
 	const struct adv_nvme_io *io = &request->io;
 	uint32_t lkey;
 
-	if (!io->backend || io->kind != ADV_NVME_IO_READ || io->length != request->buffer_length)
+	if (!adv_nvme_request_may_find(request))
 		return NULL;
 	return adv_nvme_backend_memory(io->backend, io->offset, &lkey);
 }
@@ -56,7 +57,7 @@ static bool use_blocks(struct adv_nvme_request *request, uint64_t now)
 
 	if (blocks) {
 		adv_nvme_backend_fetch(request->io.backend, &request->io);
-		adv_nvme_request_buffered(request, now, blocks);
+		adv_nvme_request_found(request, now, blocks);
 		return true;
 	}
 	blocks = blocks_to_write(request);
@@ -116,8 +117,9 @@ static bool take(struct adv_nvme_worker *w, struct round *r)
 {
 	struct step s;
 
-	if (r->executed)
+	if (r->late)
 		r->now = adv_clock_ns();
+	r->late = false;
 	pthread_mutex_lock(&w->shared->lock);
 	for (unsigned i = 0; i < r->executed; i++)
 		adv_nvme_request_executed(r->ended[i].request, r->now, r->ended[i].status);
@@ -170,6 +172,7 @@ static void end_connection(struct adv_nvme_worker *w, struct adv_nvme_connection
 
 static void carry_out(struct adv_nvme_worker *w, struct round *r, const struct step *s)
 {
+	r->late = true;
 	switch (s->action) {
 	case ADV_NVME_ACTION_SUBMIT:
 		submit(w, r, s->request);
@@ -185,11 +188,12 @@ static void carry_out(struct adv_nvme_worker *w, struct round *r, const struct s
 	}
 }
 
-void adv_nvme_worker_act(struct adv_nvme_worker *w)
+void adv_nvme_worker_act(struct adv_nvme_worker *w, uint64_t now)
 {
 	struct round r;
 
-	r.now = adv_clock_ns();
+	r.now = now;
+	r.late = false;
 	r.executed = 0;
 	while (take(w, &r)) {
 		/* Before the steps: one of them may free a connection. */

@@ -73,7 +73,7 @@ struct adv_nvme_worker {
 /* A work request ID is a pointer with its kind in the low bits. */
 enum {
 	ADV_NVME_WR_READ,
-	ADV_NVME_WR_WRITE,
+	ADV_NVME_WR_QUIET, /* completes only if it fails; then the next WR_SEND fails, too */
 	ADV_NVME_WR_SEND,
 	ADV_NVME_WR_RECV,
 	ADV_NVME_WR_KIND = 3
@@ -89,13 +89,14 @@ void adv_nvme_worker_post_receive(struct adv_nvme_worker *w, struct adv_nvme_rec
 void adv_nvme_worker_post_receives(struct adv_nvme_worker *w, struct adv_nvme_receive **receives,
 				   unsigned count);
 
-/* Handles completions, a batch at most. Returns their number. */
-int adv_nvme_worker_completions(struct adv_nvme_worker *w);
+/* Handles completions, a batch at most. Returns their number. If there are some, *now is the time.
+ */
+int adv_nvme_worker_completions(struct adv_nvme_worker *w, uint64_t *now);
 /* Handles the completions that are in the queue now. */
 void adv_nvme_worker_drain(struct adv_nvme_worker *w);
 
-/* Carries out the actions of the worker's outbox until there are none. */
-void adv_nvme_worker_act(struct adv_nvme_worker *w);
+/* Carries out the actions of the worker's outbox until there are none. now: adv_clock_ns(). */
+void adv_nvme_worker_act(struct adv_nvme_worker *w, uint64_t now);
 /* Returns the key of request->data, which is in a buffer or in the namespace. */
 uint32_t adv_nvme_worker_data_lkey(const struct adv_nvme_worker *w,
 				   const struct adv_nvme_request *request);
@@ -105,6 +106,9 @@ void adv_nvme_worker_fetch(struct adv_nvme_worker *w, struct adv_nvme_request **
 /* Posts the responses of requests, in their order. */
 void adv_nvme_worker_respond(struct adv_nvme_worker *w, struct adv_nvme_request **requests,
 			     unsigned count);
+/* The SEND of the last one of the responses that were posted together has completed, in whatever
+ * way. Ends their requests. The caller holds the shared lock. */
+void adv_nvme_worker_sent(struct adv_nvme_worker *w, struct adv_nvme_request *last, uint64_t now);
 /* Has the connection closed: what waits in its queue pair completes. */
 void adv_nvme_worker_disconnect(struct adv_nvme_worker *w, struct adv_nvme_queue *queue);
 enum { ADV_NVME_POSTED_AT_ONCE = 16 };

@@ -25,46 +25,78 @@ uint32_t adv_nvme_worker_data_lkey(const struct adv_nvme_worker *w,
 	return lkey;
 }
 
+/* Makes the SEND. Sets the members that its opcode has only: to clear the structures would take a
+ * tenth of the target's time for a Read of 4 KiB. */
+static void fill_send(struct adv_nvme_request *request, struct response *r)
+{
+	r->send_sge = (struct ibv_sge){(uintptr_t)request->response, sizeof(request->response), 0};
+	r->send.wr_id = (uintptr_t)request | ADV_NVME_WR_QUIET;
+	r->send.next = NULL;
+	r->send.sg_list = &r->send_sge;
+	r->send.num_sge = 1;
+	r->send.opcode = IBV_WR_SEND;
+	r->send.send_flags = IBV_SEND_INLINE;
+	if (request->invalidate) {
+		r->send.opcode = IBV_WR_SEND_WITH_INV;
+		r->send.invalidate_rkey = request->remote.key;
+	}
+}
+
+static void fill_write(struct adv_nvme_worker *w, struct adv_nvme_request *request,
+		       struct response *r)
+{
+	r->data_sge = (struct ibv_sge){(uintptr_t)request->data, request->write_length,
+				       adv_nvme_worker_data_lkey(w, request)};
+	r->write.wr_id = (uintptr_t)request | ADV_NVME_WR_QUIET;
+	r->write.next = &r->send;
+	r->write.sg_list = &r->data_sge;
+	r->write.num_sge = 1;
+	r->write.opcode = IBV_WR_RDMA_WRITE;
+	r->write.send_flags = 0;
+	r->write.wr.rdma.remote_addr = request->remote.address;
+	r->write.wr.rdma.rkey = request->remote.key;
+}
+
 /* Returns the first work request of a response, and ends the chain with its SEND. */
 static struct ibv_send_wr *fill(struct adv_nvme_worker *w, struct adv_nvme_request *request,
 				struct response *r)
 {
-	r->send_sge = (struct ibv_sge){(uintptr_t)request->response, sizeof(request->response), 0};
-	r->send = (struct ibv_send_wr){
-		.wr_id = (uintptr_t)request | ADV_NVME_WR_SEND,
-		.opcode = request->invalidate ? IBV_WR_SEND_WITH_INV : IBV_WR_SEND,
-		.send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE,
-		.sg_list = &r->send_sge,
-		.num_sge = 1,
-	};
-	if (request->invalidate)
-		r->send.invalidate_rkey = request->remote.key;
+	fill_send(request, r);
 	if (!request->write_length)
 		return &r->send;
-	r->data_sge = (struct ibv_sge){(uintptr_t)request->data, request->write_length,
-				       adv_nvme_worker_data_lkey(w, request)};
-	r->write = (struct ibv_send_wr){
-		.wr_id = (uintptr_t)request | ADV_NVME_WR_WRITE,
-		.next = &r->send,
-		.opcode = IBV_WR_RDMA_WRITE,
-		.sg_list = &r->data_sge,
-		.num_sge = 1,
-		.wr.rdma = {.remote_addr = request->remote.address, .rkey = request->remote.key},
-	};
+	fill_write(w, request, r);
 	return &r->write;
 }
 
-/* Ends the requests from that of the work request `bad` on: they have no response. */
+/* The SENDs complete in their order, so the last one completes for all. Its request names the one
+ * before, and so on. */
+static void join(struct adv_nvme_request **requests, unsigned count, struct ibv_send_wr *last)
+{
+	last->wr_id = (uintptr_t)requests[count - 1] | ADV_NVME_WR_SEND;
+	last->send_flags |= IBV_SEND_SIGNALED;
+	for (unsigned i = 0; i < count; i++)
+		requests[i]->user = i > 0 ? requests[i - 1] : NULL;
+}
+
+void adv_nvme_worker_sent(struct adv_nvme_worker *w, struct adv_nvme_request *last, uint64_t now)
+{
+	struct adv_nvme_request *before;
+
+	for (struct adv_nvme_request *r = last; r; r = before) {
+		before = r->user;
+		adv_nvme_buffers_put(w->buffers, r->buffer, r->buffer_length);
+		adv_nvme_request_sent(r, now);
+	}
+}
+
+/* Ends all requests: none of their SENDs completes with success. The queue pair of those that were
+ * posted is in the error state. */
 static void not_posted(struct adv_nvme_worker *w, struct adv_nvme_request **requests,
 		       unsigned count, const struct ibv_send_wr *bad, int err)
 {
-	unsigned i = adv_nvme_worker_post_failed(w, requests, count, bad, err);
-
+	adv_nvme_worker_post_failed(w, requests, count, bad, err);
 	pthread_mutex_lock(&w->shared->lock);
-	for (; i < count; i++) {
-		adv_nvme_buffers_put(w->buffers, requests[i]->buffer, requests[i]->buffer_length);
-		adv_nvme_request_sent(requests[i], adv_clock_ns());
-	}
+	adv_nvme_worker_sent(w, requests[count - 1], adv_clock_ns());
 	pthread_mutex_unlock(&w->shared->lock);
 }
 
@@ -85,6 +117,7 @@ static void post(struct adv_nvme_worker *w, struct adv_nvme_request **requests, 
 			responses[i - 1].send.next = wr;
 		receives[i] = requests[i]->receive;
 	}
+	join(requests, count, &responses[count - 1].send);
 	/* The capsules are no longer needed. Their receives are there before the host can send the
 	 * next ones. */
 	adv_nvme_worker_post_receives(w, receives, count);

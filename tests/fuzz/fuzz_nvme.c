@@ -65,6 +65,11 @@ static void carry_out(struct world *w, struct adv_nvme_request *r, bool ok)
 			adv_nvme_request_placed(r, w->now, w->disk + r->io.offset);
 			break;
 		}
+		if (adv_nvme_request_may_find(r) && r->remote.address & 4) {
+			use_io(w, &r->io, false);
+			adv_nvme_request_found(r, w->now, w->disk + r->io.offset);
+			break;
+		}
 		buffer = malloc(r->buffer_length);
 		FUZZ_CHECK(buffer != NULL);
 		adv_nvme_request_buffered(r, w->now, buffer);

@@ -134,6 +134,8 @@ NVME = [
     ("nvme-host-receives", "commands are sent before the receives of their responses are posted",
      "src/nvme_rdma/host_connection.c", "int err = flush_receives(c), err_send = flush_capsules(c);",
      "int err_send = flush_capsules(c), err = flush_receives(c);"),
+    ("nvme-joined-lost", "of responses that are posted together only the last request ends", WORKER_RESPOND,
+     "requests[i]->user = i > 0 ? requests[i - 1] : NULL;", "requests[i]->user = NULL;"),
     ("nvme-in-place-write", "data in place is taken for a buffer that is free", "src/nvme_rdma/buffers.c",
      "	if (!adv_nvme_buffers_owns(b, buffer))\n		return;\n", ""),
 ]

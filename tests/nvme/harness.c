@@ -105,6 +105,10 @@ static void carry_out(struct lab *lab, struct adv_nvme_request *request)
 			adv_nvme_request_placed(request, lab->now, lab->disk + request->io.offset);
 			break;
 		}
+		if (lab->places && adv_nvme_request_may_find(request)) {
+			adv_nvme_request_found(request, lab->now, lab->disk + request->io.offset);
+			break;
+		}
 		buffer = malloc(request->buffer_length);
 		assert_non_null(buffer);
 		memset(buffer, 0xd5, request->buffer_length); /* of an earlier command */

@@ -35,7 +35,7 @@ struct lab {
 	uint8_t *disk;
 	uint8_t other_host; /* changes the host's identifier */
 	bool hold_buffers, hold_fetches, hold_backend;
-	bool places;	 /* Writes are fetched into the disk, if they may be */
+	bool places; /* Writes are fetched into the disk, and Reads sent from it, if they may be */
 	bool hold_sends; /* the host has the response, and the target does not know it */
 	struct adv_nvme_request *held[LAB_HELD_MAX]; /* in the order of their actions */
 	unsigned held_count;

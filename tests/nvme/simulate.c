@@ -326,6 +326,8 @@ static void finish_held(struct world *w, unsigned index)
 	case ADV_NVME_ACTION_BUFFER:
 		if (adv_nvme_request_may_place(r) && chance(w, 2))
 			adv_nvme_request_placed(r, w->now, w->disk + r->io.offset);
+		else if (adv_nvme_request_may_find(r) && chance(w, 2))
+			adv_nvme_request_found(r, w->now, w->disk + r->io.offset);
 		else
 			adv_nvme_request_buffered(r, w->now, malloc(r->buffer_length));
 		break;

@@ -251,6 +251,53 @@ static void test_namespace_removed(void **state)
 	assert_ptr_equal(adv_nvme_target_next_released(lab->target), lab->disk);
 }
 
+/* A Read is sent from its blocks: without a buffer, and without a request to the backend. */
+static void test_found(void **state)
+{
+	struct hosts *h = *state;
+	struct lab *lab = &h->lab;
+	struct adv_nvme_command c = lab_io(ADV_NVME_READ, 3, 2),
+				outside = lab_io(ADV_NVME_READ, 0, 2);
+	unsigned before = h->io.responses;
+
+	send_write(&h->io, 3, 2, 7);
+	lab->hold_backend = true;
+	lab->backend_status = ADV_NVME_INTERNAL_ERROR;
+	c.sgl.address = 1024;
+	memset(lab->memory + 1024, 0, 2 << LAB_SHIFT);
+	lab_send(&h->io, &c);
+	assert_int_equal(h->io.responses, before + 2);
+	assert_int_equal(h->io.last.status, ADV_NVME_SUCCESS);
+	assert_int_equal(lab->buffers, 0);
+	for (unsigned i = 0; i < 2 << LAB_SHIFT; i++)
+		assert_int_equal(lab->memory[1024 + i], 7);
+	outside.cdw[0] = LAB_BLOCKS - 1;
+	lab_send(&h->io, &outside);
+	assert_int_equal(h->io.last.status, ADV_NVME_LBA_RANGE | ADV_NVME_DNR);
+}
+
+/* A Read whose connection is lost before it is found ends, and only a Read of blocks is found. */
+static void test_found_too_late(void **state)
+{
+	struct hosts *h = *state;
+	struct lab *lab = &h->lab;
+	struct adv_nvme_command others[3] = {lab_io(ADV_NVME_READ, 3, 1),
+					     lab_io(ADV_NVME_COMPARE, 3, 1), lab_command(9, 1, 16)};
+
+	lab->hold_buffers = true;
+	for (unsigned i = 0; i < 3; i++)
+		lab_send(&h->io, &others[i]);
+	send_write(&h->io, 3, 1, 1);
+	assert_int_equal(lab->held_count, 4);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(adv_nvme_request_may_find(lab->held[i]), i == 0);
+	lab_close(&h->io);
+	while (lab->held_count)
+		lab_continue(lab, 0);
+	assert_int_equal(lab->buffers, 0);
+	assert_true(h->io.freed);
+}
+
 /* What another command may prevent, and what is no Write, is not placed. */
 static void test_not_placed(void **state)
 {
@@ -286,7 +333,8 @@ int main(void)
 		TEST(test_with_capsule),      TEST(test_fetch_fails),
 		TEST(test_loss_during_fetch), TEST(test_loss_before_fetch),
 		TEST(test_placed_too_late),   TEST(test_namespace_removed),
-		TEST(test_not_placed),
+		TEST(test_not_placed),	      TEST(test_found),
+		TEST(test_found_too_late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

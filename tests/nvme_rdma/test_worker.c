@@ -228,6 +228,56 @@ static void test_failed_posts(void **state)
 	destroy();
 }
 
+/* Sends `count` commands that the worker sees together, but perhaps the first. */
+static void receive_together(uint32_t qp_num, unsigned count)
+{
+	uint8_t capsule[ADV_NVME_COMMAND_LEN];
+
+	pthread_mutex_lock(&lab.shared.lock);
+	for (unsigned i = 0; i < count; i++) {
+		make_property_get(capsule, (uint16_t)(100 + i));
+		fake_receive(qp_num, capsule, sizeof(capsule), false);
+	}
+	pthread_mutex_unlock(&lab.shared.lock);
+}
+
+/* Of responses that are posted together only the last one completes, and ends all requests: none is
+ * lost, however many there are. */
+static void test_responses_together(void **state)
+{
+	struct rdma_cm_id *id;
+	uint32_t qp_num;
+
+	create(true);
+	id = connect_host(&qp_num);
+	for (unsigned round = 0; round < 200; round++) {
+		receive_together(qp_num, 4);
+		for (unsigned i = 0; i < 4; i++)
+			assert_int_equal(expect_response(qp_num).id, 100 + i);
+	}
+	lose(id, qp_num);
+	destroy();
+}
+
+/* The connection ends if such responses cannot be posted, or fail. */
+static void test_responses_fail(void **state)
+{
+	uint32_t qp_num;
+
+	create(true);
+	for (unsigned i = 0; i < 2; i++) {
+		connect_host(&qp_num);
+		if (i == 0)
+			fake_fail_posts(2);
+		else
+			fake_break(qp_num);
+		receive_together(qp_num, 4);
+		WAIT(adv_nvme_worker_load(lab.worker) == 0);
+		fake_fail_posts(0);
+	}
+	destroy();
+}
+
 /* Sends a command, and returns its result. */
 static uint64_t run(uint32_t qp_num, const struct adv_nvme_command *command)
 {
@@ -427,7 +477,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stale_capsule),  cmocka_unit_test(test_receives_return),
-		cmocka_unit_test(test_failed_posts),   cmocka_unit_test(test_read_in_place),
+		cmocka_unit_test(test_failed_posts),   cmocka_unit_test(test_responses_together),
+		cmocka_unit_test(test_responses_fail), cmocka_unit_test(test_read_in_place),
 		cmocka_unit_test(test_write_in_place), cmocka_unit_test(test_read_fails),
 	};
 

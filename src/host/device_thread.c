@@ -187,9 +187,19 @@ static void raise_priority(void)
 	(void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), THREAD_NICE);
 }
 
+/* Returns ADV_PROGRESS_CLOCK_STOOD if the clock of an emulated host has stood, else 0. A poll does
+ * not become old then. */
+static unsigned clock_stood(const struct adv_device *d, uint64_t *behind)
+{
+	return d->port && adv_port_clock_has_stood(d->port, adv_clock_ns(), behind)
+		       ? ADV_PROGRESS_CLOCK_STOOD
+		       : 0;
+}
+
 static void *thread_main(void *arg)
 {
 	struct adv_device *d = arg;
+	uint64_t behind = 0;
 
 	pthread_setname_np(pthread_self(), "adverb");
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK);
@@ -198,6 +208,7 @@ static void *thread_main(void *arg)
 	while (!atomic_load(&d->bg.stop)) {
 		struct adv_progress_wakeup w = {.sources = sleep_in_epoll(d)};
 
+		w.sources |= clock_stood(d, &behind);
 		switch (adv_progress_woken(&d->progress, adv_device_clock(d), w.sources,
 					   adv_lock_is_taken(&d->lock))) {
 		case ADV_PROGRESS_SLEEP_ON:

@@ -527,7 +527,7 @@ bool adv_progress_waiter_receives(const struct adv_progress *p)
 /* With the sockets armed: true if the thread leaves the packets to the program. */
 static bool leaves_to_program(struct adv_progress *p, uint64_t now, unsigned sources, bool locked)
 {
-	if (sources & (ADV_PROGRESS_BY_NOTICE | ADV_PROGRESS_BY_ROOM))
+	if (sources & (ADV_PROGRESS_BY_NOTICE | ADV_PROGRESS_BY_ROOM | ADV_PROGRESS_CLOCK_STOOD))
 		return false;
 	if (sources & ADV_PROGRESS_BY_KICK && kick_of(p) != ADV_PROGRESS_KICK_REST)
 		return false;
@@ -548,14 +548,20 @@ void adv_progress_missed(struct adv_progress *p)
 	(void)look_again(p);
 }
 
+static bool still_polls(struct adv_progress *p, uint64_t now, unsigned sources)
+{
+	return !(sources & ADV_PROGRESS_CLOCK_STOOD) && polls_within(p, now, STOPPED_POLLING);
+}
+
 /* Checks whether the program, which received until now, still receives. */
 static enum adv_progress_choice look_at_program(struct adv_progress *p,
-						enum adv_progress_state state, uint64_t now)
+						enum adv_progress_state state, uint64_t now,
+						unsigned sources)
 {
 	unsigned wakeups = atomic_load_explicit(&p->wakeups, memory_order_relaxed);
 
 	if (!is_waiter(state))
-		return polls_within(p, now, STOPPED_POLLING) ? look_again(p) : ADV_PROGRESS_TRY;
+		return still_polls(p, now, sources) ? look_again(p) : ADV_PROGRESS_TRY;
 	if (wakeups == p->wakeups_seen)
 		(void)try_transition(p, state, SAME_WAIT); /* if it fails, that wait is over */
 	p->wakeups_seen = wakeups;
@@ -580,7 +586,7 @@ enum adv_progress_choice adv_progress_woken(struct adv_progress *p, uint64_t now
 		p->look_interval = LOOK_FIRST;
 	if (sources & (ADV_PROGRESS_BY_KICK | ADV_PROGRESS_BY_NOTICE))
 		return ADV_PROGRESS_ENTER;
-	return look_at_program(p, state, now);
+	return look_at_program(p, state, now, sources);
 }
 
 unsigned adv_progress_enters(struct adv_progress *p, uint64_t now, struct adv_progress_wakeup *w)
@@ -593,8 +599,7 @@ unsigned adv_progress_enters(struct adv_progress *p, uint64_t now, struct adv_pr
 		adv_progress_spin_slept(&p->spin, now);
 	if (is_waiter(state)) /* the notification may be for the waiting thread */
 		return ADV_PROGRESS_WAKE_WAITER;
-	if (!is_armed(state) && state != ADV_PROGRESS_NOBODY &&
-	    polls_within(p, now, STOPPED_POLLING))
+	if (!is_armed(state) && state != ADV_PROGRESS_NOBODY && still_polls(p, now, w->sources))
 		return 0;
 	actions = follow_table(p, TAKES);
 	if (!(actions & ADV_PROGRESS_ARM)) {

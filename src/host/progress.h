@@ -61,9 +61,10 @@ enum adv_progress_action {
 /* Reasons for a wake-up of the background thread. No bit is set if its sleep timed out. */
 enum adv_progress_source {
 	ADV_PROGRESS_BY_KICK = 1,
-	ADV_PROGRESS_BY_PACKET = 2, /* the sockets, or the bell of shared memory */
-	ADV_PROGRESS_BY_NOTICE = 4, /* adverbd sent a notification */
-	ADV_PROGRESS_BY_ROOM = 8,   /* a full send socket has room */
+	ADV_PROGRESS_BY_PACKET = 2,    /* the sockets, or the bell of shared memory */
+	ADV_PROGRESS_BY_NOTICE = 4,    /* adverbd sent a notification */
+	ADV_PROGRESS_BY_ROOM = 8,      /* a full send socket has room */
+	ADV_PROGRESS_CLOCK_STOOD = 16, /* no reason: it is unknown how old the last poll is */
 };
 
 /* The next step of the background thread after a wake-up. */
@@ -87,8 +88,7 @@ struct adv_progress {
 	_Atomic enum adv_progress_state state;
 
 	/* Written by the program's calls, read by the background thread without the lock. */
-	atomic_uint_fast64_t last_poll; /* time of the program's last poll; 0: the program announced
-					   that it sleeps */
+	atomic_uint_fast64_t last_poll; /* time of the last poll; 0: the program will sleep */
 	atomic_uint_fast64_t last_post; /* time when the program last sent packets */
 	atomic_bool found; /* a later poll found completions and did not read the clock */
 	/* The program requested an event since the last disarming, and counts as one that will

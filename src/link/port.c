@@ -580,6 +580,11 @@ uint64_t adv_port_now(struct adv_link *link, uint64_t clock)
 	return adv_port_clock_at(&l->clock, clock);
 }
 
+bool adv_port_clock_has_stood(struct adv_link *link, uint64_t clock, uint64_t *behind)
+{
+	return adv_port_clock_stood(&port_of(link)->clock, clock, behind);
+}
+
 void adv_port_abandon(struct adv_link *link)
 {
 	struct port_link *l = port_of(link);

@@ -123,6 +123,9 @@ const struct adv_port_place *adv_port_place_of(const struct adv_link *link);
  * `clock` of adv_clock_ns(), which is about now. */
 uint64_t adv_port_now(struct adv_link *link, uint64_t clock);
 
+/* As adv_port_clock_stood(). */
+bool adv_port_clock_has_stood(struct adv_link *link, uint64_t clock, uint64_t *behind);
+
 /* Replaces the inner link by another one without a bell. The old one belongs to the caller. */
 void adv_port_set_inner(struct adv_link *link, struct adv_link *inner);
 

@@ -56,6 +56,17 @@ bool adv_port_clock_is_late(const struct adv_port_clock *c, uint64_t clock, uint
 	       past_promise(c, clock, &at) >= ns;
 }
 
+bool adv_port_clock_stood(struct adv_port_clock *c, uint64_t clock, uint64_t *behind)
+{
+	uint64_t now = adv_port_clock_at(c, clock);
+
+	/* Another thread may have read a later time of the clock. */
+	if (now >= clock || clock - now < *behind + ADV_PORT_CLOCK_STOOD)
+		return false;
+	*behind = clock - now;
+	return true;
+}
+
 void adv_port_clock_end(struct adv_port_clock *c, uint64_t clock)
 {
 	uint64_t last = adv_port_clock_at(c, clock), none = 0;

@@ -16,6 +16,7 @@
 
 /* Past the promise, the devices' clock is so many times slower: loops that wait for a time end. */
 #define ADV_PORT_CLOCK_CREEP 1024u
+#define ADV_PORT_CLOCK_STOOD 10000u
 
 /* The shared memory. Written by the emulator. */
 struct adv_port_time {
@@ -40,6 +41,10 @@ uint64_t adv_port_clock_at(struct adv_port_clock *c, uint64_t clock);
 
 /* True if the emulator's promise ended at least `ns` before the time `clock` of the machine. */
 bool adv_port_clock_is_late(const struct adv_port_clock *c, uint64_t clock, uint64_t ns);
+
+/* True if the devices' clock has lost at least ADV_PORT_CLOCK_STOOD ns of the machine's clock since
+ * the last call that returned true. *behind: the caller's, 0 before the first call. */
+bool adv_port_clock_stood(struct adv_port_clock *c, uint64_t clock, uint64_t *behind);
 
 /* The emulator has exited: from now on the devices' clock runs as the machine's. */
 void adv_port_clock_end(struct adv_port_clock *c, uint64_t clock);

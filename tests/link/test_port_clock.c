@@ -8,7 +8,8 @@
 
 #include "link/port_clock.h"
 
-#define MS 1000000ull
+#define US 1000ull
+#define MS (1000 * US)
 #define S  (1000 * MS)
 
 static struct adv_port_time time_of;
@@ -67,6 +68,28 @@ static void test_never_decreases(void **state)
 	assert_int_equal(adv_port_clock_at(&now_of, 1 * S), 11 * S);
 }
 
+/* Time that was lost is found once, from 10 us on. */
+static void test_stood(void **state)
+{
+	uint64_t behind = 0;
+
+	adv_port_time_set(&time_of, 0, 6 * S);
+	assert_false(adv_port_clock_stood(&now_of, 5 * S, &behind));
+	assert_false(adv_port_clock_stood(&now_of, 6 * S + 9 * US, &behind));
+	assert_true(adv_port_clock_stood(&now_of, 6 * S + 20 * US, &behind));
+	assert_false(adv_port_clock_stood(&now_of, 6 * S + 25 * US, &behind));
+	assert_true(adv_port_clock_stood(&now_of, 6 * S + MS, &behind));
+	/* The emulator gives up time that has passed: the clock stands for as long. */
+	adv_port_time_set(&time_of, 4 * MS, 60 * S);
+	assert_true(adv_port_clock_stood(&now_of, 6 * S + 2 * MS, &behind));
+	assert_true(adv_port_clock_stood(&now_of, 6 * S + 5 * MS, &behind));
+	assert_false(adv_port_clock_stood(&now_of, 6 * S + 9 * MS, &behind));
+	/* Another thread has read a later time of the clock. */
+	(void)adv_port_clock_at(&now_of, 7 * S);
+	assert_false(adv_port_clock_stood(&now_of, 7 * S - 20 * US, &behind));
+	assert_false(adv_port_clock_stood(&now_of, 7 * S, &behind));
+}
+
 /* After the emulator's end the clock goes on from where it was, at full speed. */
 static void test_ends(void **state)
 {
@@ -90,6 +113,7 @@ int main(void)
 		cmocka_unit_test_setup(test_stops, start),
 		cmocka_unit_test_setup(test_leaves_out, start),
 		cmocka_unit_test_setup(test_never_decreases, start),
+		cmocka_unit_test_setup(test_stood, start),
 		cmocka_unit_test_setup(test_ends, start),
 	};
 

@@ -5,6 +5,7 @@ EVENTS = "src/host/device_events.c"
 GROUP = "src/daemon/group.c"
 LOCK = "src/host/lock.c"
 POLL = "src/host/device_poll.c"
+PORT_CLOCK = "src/link/port_clock.c"
 IDLE = "src/host/idle.h"
 PAIRS = "src/daemon/pairs.c"
 PROGRESS = "src/host/progress.c"
@@ -33,6 +34,13 @@ RSOCKET_POLL = "src/rdmacm/rsocket_poll.c"
 FENCE = "\tatomic_thread_fence(memory_order_seq_cst);\n"
 
 RUNTIME = [
+    # ---- the clock of an emulated host ----
+    ("clock-stood", "packets are left to a program for as long as the clock stands", PROGRESS,
+     "ADV_PROGRESS_BY_ROOM | ADV_PROGRESS_CLOCK_STOOD))", "ADV_PROGRESS_BY_ROOM))"),
+    ("clock-stood-polls", "a program counts as polling for as long as the clock stands", PROGRESS,
+     "return !(sources & ADV_PROGRESS_CLOCK_STOOD) && ", "return "),
+    ("clock-lost", "time that the clock has lost is found again and again", PORT_CLOCK, "\t*behind = clock - now;\n", ""),
+    ("clock-later", "a clock that another thread has read later has lost time", PORT_CLOCK, "now >= clock || ", ""),
     # ---- captures ----
     ("tap-room", "a captured packet overwrites the end of an unread one", TAP_RING,
      "\tif (w->size - (w->head - w->tail) >= need)\n\t\treturn true;",

@@ -10,6 +10,11 @@
 
 enum {
 	CREDITS = 128, /* receives */
+	/* To request of the peer. The receives of Linux are those of an incomplete message until it
+	 * is complete, and it grants new credits only below the number that is requested. So the
+	 * credits for its longest message, of half of its 255 receives, have to be there before
+	 * it: with 128, connections stopped in the middle of messages. */
+	REQUESTED_CREDITS = 255,
 	/* Bytes, both ways: a page of data. Linux and Windows use 1,364, but Linux before 6.3 sends
 	 * wrong data by several SENDs of a page. */
 	SEND_SIZE = 4096 + ADV_SMBD_DATA_OFFSET,
@@ -415,7 +420,7 @@ static struct adv_smb_direct *new_direct(struct adv_loop *l,
 	const struct adv_smbd_config core = {
 		.accepts = accepts,
 		.receive_credits = CREDITS,
-		.send_credits = CREDITS,
+		.send_credits = REQUESTED_CREDITS,
 		.send_size = SEND_SIZE,
 		.receive_size = SEND_SIZE,
 		.fragmented_size = config->longest,

@@ -303,6 +303,26 @@ static void test_small(void)
 	read_rdma(0, 50000, 2);
 }
 
+/* A client that gives no credits while a message is incomplete, nor before it if the gateway has as
+ * many as it requests. Linux's client has 255 receives, and the longest message that it receives
+ * fills half of them. */
+static void test_whole_messages(void)
+{
+	struct adv_smbd_config linux_config = peer_config();
+	uint32_t one = linux_config.receive_size - ADV_SMBD_DATA_OFFSET;
+
+	now = "credits for whole messages";
+	peer_close(&p);
+	linux_config.receive_credits = 255;
+	linux_config.fragmented_size = 255 * linux_config.receive_size / 2;
+	if (!peer_connect(&p, host, port, &linux_config))
+		wrong("refused");
+	p.lazy = true;
+	peer_grant_all(&p);
+	for (uint32_t sends = 100; (sends + 1) * one < linux_config.fragmented_size; sends++)
+		read_inline(roll(1000), sends * one);
+}
+
 static void test_lost(void)
 {
 	now = "a lost connection to the server";
@@ -379,6 +399,7 @@ int main(int argc, char **argv)
 	test_compound();
 	test_invalidation();
 	test_small();
+	test_whole_messages();
 	test_lost();
 	test_random(operations);
 	peer_close(&p);

@@ -131,6 +131,12 @@ void peer_close(struct smb_peer *p)
 
 /* --- messages --- */
 
+void peer_grant_all(struct smb_peer *p)
+{
+	p->core.goal = p->core.config.receive_credits;
+	p->core.grant_now = true;
+}
+
 static void take(struct smb_peer *p, const struct adv_smbd_fragment *f)
 {
 	if (p->complete) {
@@ -140,6 +146,20 @@ static void take(struct smb_peer *p, const struct adv_smbd_fragment *f)
 	memcpy(p->message + f->offset, f->data, f->length);
 	p->length = f->total;
 	p->complete = f->offset + f->length == f->total;
+}
+
+/* Posts receives again. */
+static void give_back(struct smb_peer *p, unsigned i)
+{
+	p->held[p->held_count++] = i;
+	if (p->lazy && (p->core.in_received > 0 || p->core.granted >= p->core.goal))
+		return;
+	while (p->held_count > 0) {
+		post_receive(p, p->held[--p->held_count]);
+		adv_smbd_reposted(&p->core, now_ms());
+	}
+	if (p->lazy)
+		peer_grant_all(p);
 }
 
 /* Handles a completion. False: the connection has ended. */
@@ -166,8 +186,7 @@ static bool completed(struct smb_peer *p, const struct ibv_wc *wc)
 	default:
 		break;
 	}
-	post_receive(p, i);
-	adv_smbd_reposted(&p->core, now_ms());
+	give_back(p, i);
 	return true;
 }
 

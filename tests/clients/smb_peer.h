@@ -15,7 +15,7 @@ enum {
 	PEER_FILE = 4 << 20,   /* bytes of the server's file */
 	PEER_MEMORY = 4 << 20, /* bytes of registered memory */
 	PEER_MESSAGE = 2 << 20,
-	PEER_RECEIVES = 64,
+	PEER_RECEIVES = 256,
 	PEER_SENDS = 16,
 	PEER_SIZE = 4096, /* of a SEND, at most */
 	SMB_ECHO = 13,
@@ -39,7 +39,11 @@ struct smb_peer {
 	uint8_t *message; /* that was received */
 	size_t length;
 	bool complete;
-	uint32_t invalidated; /* by the last SEND that did so */
+	/* As Linux does, receives are posted again when their message is complete, and only if the
+	 * gateway has fewer credits than it requests; then it gets all. */
+	bool lazy;
+	unsigned held[PEER_RECEIVES], held_count; /* such receives */
+	uint32_t invalidated;			  /* by the last SEND that did so */
 	uint64_t message_id;
 	bool ended; /* by the gateway */
 };
@@ -56,6 +60,8 @@ struct adv_smbd_config peer_config(void);
 
 /* Sends a message. False: the connection has ended. */
 bool peer_send(struct smb_peer *p, const uint8_t *message, size_t length);
+/* The next message grants as many credits as there are receives. */
+void peer_grant_all(struct smb_peer *p);
 /* Waits until the gateway takes a message, at most so long. False: it does not, or the connection
  * has ended. */
 bool peer_await_credit(struct smb_peer *p, unsigned ms);

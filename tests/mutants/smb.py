@@ -96,6 +96,8 @@ SMB = [
      "{d->message, d->message_since,", "{false, d->message_since,"),
     ("smb-slow-memory", "a client that does not let its memory be read is kept", f"{GATEWAY}direct.c",
      "{d->reads > 0, d->reads_since,", "{false, d->reads_since,"),
+    ("smb-requested", "too few credits are requested for the longest message of Linux", f"{GATEWAY}direct.c",
+     "REQUESTED_CREDITS = 255,", "REQUESTED_CREDITS = 128,"),
     ("smb-key", "the key of a client is not invalidated", f"{GATEWAY}direct.c",
      "		if (s->out->key) {", "		if (false) {"),
     ("smb-order", "the data of several descriptors is fetched to one place", f"{GATEWAY}request.c",

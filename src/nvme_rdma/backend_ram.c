@@ -81,8 +81,12 @@ static void count_written(const struct adv_nvme_backend *b, uint64_t offset, uin
 	uint64_t index = offset / ADV_NVME_EXTENT, start = index * ADV_NVME_EXTENT;
 	uint64_t size = b->size - start < ADV_NVME_EXTENT ? b->size - start : ADV_NVME_EXTENT;
 	struct adv_nvme_extent *extent = &b->extents[index];
-	uint64_t before = atomic_fetch_add(&extent->written, length);
+	uint64_t before;
 
+	/* The addition would wait until all the bytes have left the store buffer. */
+	if (atomic_load_explicit(&extent->written, memory_order_relaxed) >= size)
+		return;
+	before = atomic_fetch_add(&extent->written, length);
 	if (before < size && before + length >= size)
 		atomic_store_explicit(
 			&extent->mr,

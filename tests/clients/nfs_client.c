@@ -275,6 +275,32 @@ static void wrong_chunks(void)
 	call_refused(ADV_RPCRDMA_ERR_CHUNK);
 }
 
+/* A client that supports remote invalidation: a reply invalidates the key of its call, if the call
+ * has only one. */
+static void invalidation(const char *host, const char *port)
+{
+	uint32_t key;
+
+	now = "remote invalidation";
+	requester_close(&r);
+	if (!requester_connect_invalidating(&r, host, port))
+		wrong("refused");
+	key = requester_bind(&r);
+	start_read(9, 5000);
+	request_write_chunk(&r, &q, 5000, 1);
+	q.header.segments[0].handle = key;
+	call(ADV_RPCRDMA_MSG);
+	if (r.invalidated != key)
+		wrong("the key was not invalidated");
+	key = requester_bind(&r);
+	start_read(9, 5000);
+	request_write_chunk(&r, &q, 5000, 2);
+	q.header.segments[0].handle = key;
+	call(ADV_RPCRDMA_MSG);
+	if (r.invalidated)
+		wrong("one of two keys was invalidated");
+}
+
 static void at_random(void)
 {
 	enum way way = (enum way)roll(4);
@@ -319,7 +345,9 @@ int main(int argc, char **argv)
 	now = "calls at random";
 	for (unsigned long i = 0; i < calls; i++)
 		at_random();
+	calls = r.xid;
+	invalidation(argv[optind], argv[optind + 1]);
 	requester_close(&r);
-	printf("ok: %u calls\n", r.xid);
+	printf("ok: %lu calls\n", calls);
 	return 0;
 }

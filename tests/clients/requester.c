@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rpcrdma/private_data.h"
 #include "wire/bytes.h"
 
 enum { RPC_VERSION = 2, NFS_PROGRAM = 100003, NFS_VERSION = 3, PAGE = 4096, PATIENCE_MS = 60000 };
@@ -32,7 +33,8 @@ static void post_receive(struct requester *r, uint8_t *at)
 		die("rdma_post_recv");
 }
 
-bool requester_connect(struct requester *r, const char *host, const char *port, unsigned receives)
+static bool connect_with(struct requester *r, const char *host, const char *port, unsigned receives,
+			 struct rdma_conn_param *param)
 {
 	struct rdma_addrinfo hints = {.ai_port_space = RDMA_PS_TCP}, *found;
 	struct ibv_qp_init_attr init = {
@@ -43,8 +45,6 @@ bool requester_connect(struct requester *r, const char *host, const char *port, 
 		.sq_sig_all = 1,
 		.qp_type = IBV_QPT_RC,
 	};
-	struct rdma_conn_param param = {
-		.responder_resources = 16, .retry_count = 7, .rnr_retry_count = 7};
 
 	memset(r, 0, sizeof(*r));
 	if (rdma_getaddrinfo(host, port, &hints, &found) != 0 ||
@@ -56,22 +56,46 @@ bool requester_connect(struct requester *r, const char *host, const char *port, 
 	r->send = r->receives + REQUESTER_RECEIVES * (size_t)REQUESTER_INLINE;
 	r->mr = ibv_reg_mr(r->id->pd, r->memory, REQUESTER_MEMORY,
 			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
-				   IBV_ACCESS_REMOTE_WRITE);
+				   IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_MW_BIND);
 	r->receive_mr = rdma_reg_msgs(r->id, r->receives,
 				      (REQUESTER_RECEIVES + 1) * (size_t)REQUESTER_INLINE);
 	if (!r->mr || !r->receive_mr)
 		die("memory registration");
 	for (unsigned i = 0; i < receives; i++)
 		post_receive(r, r->receives + i * (size_t)REQUESTER_INLINE);
-	if (rdma_connect(r->id, &param) == 0)
+	if (rdma_connect(r->id, param) == 0)
 		return true;
 	requester_close(r);
 	return false;
 }
 
+static const struct rdma_conn_param parameters = {
+	.responder_resources = 16, .retry_count = 7, .rnr_retry_count = 7};
+
+bool requester_connect(struct requester *r, const char *host, const char *port, unsigned receives)
+{
+	struct rdma_conn_param param = parameters;
+
+	return connect_with(r, host, port, receives, &param);
+}
+
+bool requester_connect_invalidating(struct requester *r, const char *host, const char *port)
+{
+	const struct adv_rpcrdma_private_data p = {true, REQUESTER_INLINE, REQUESTER_INLINE};
+	struct rdma_conn_param param = parameters;
+	uint8_t data[ADV_RPCRDMA_PRIVATE_LEN];
+
+	adv_rpcrdma_private_data_encode(&p, data);
+	param.private_data = data;
+	param.private_data_len = sizeof(data);
+	return connect_with(r, host, port, REQUESTER_RECEIVES, &param);
+}
+
 void requester_close(struct requester *r)
 {
 	rdma_disconnect(r->id);
+	if (r->mw)
+		ibv_dealloc_mw(r->mw);
 	ibv_dereg_mr(r->mr);
 	ibv_dereg_mr(r->receive_mr);
 	rdma_destroy_ep(r->id);
@@ -240,6 +264,30 @@ static bool await_completion(struct requester *r, struct ibv_cq *cq,
 	}
 }
 
+uint32_t requester_bind(struct requester *r)
+{
+	struct ibv_send_wr wr = {.opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED}, *bad;
+	struct ibv_wc wc;
+
+	if (!r->mw)
+		r->mw = ibv_alloc_mw(r->id->pd, IBV_MW_TYPE_2);
+	if (!r->mw)
+		die("ibv_alloc_mw");
+	wr.bind_mw.mw = r->mw;
+	wr.bind_mw.rkey = ibv_inc_rkey(r->mw->rkey);
+	wr.bind_mw.bind_info = (struct ibv_mw_bind_info){
+		.mr = r->mr,
+		.addr = (uintptr_t)r->memory,
+		.length = REQUESTER_MEMORY,
+		.mw_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+	};
+	if (ibv_post_send(r->id->qp, &wr, &bad) != 0 ||
+	    !await_completion(r, r->id->send_cq, r->id->send_cq_channel, &wc))
+		die("the window was not bound");
+	r->mw->rkey = wr.bind_mw.rkey;
+	return r->mw->rkey;
+}
+
 bool requester_send(struct requester *r, const uint8_t *message, size_t length)
 {
 	struct ibv_wc wc;
@@ -271,6 +319,7 @@ bool reply_await(struct requester *r, struct reply *reply)
 	if (!await_completion(r, r->id->recv_cq, r->id->recv_cq_channel, &wc))
 		return false;
 	at = (uint8_t *)(uintptr_t)wc.wr_id;
+	r->invalidated = wc.wc_flags & IBV_WC_WITH_INV ? wc.invalidated_rkey : 0;
 	if (adv_rpcrdma_header_decode(at, wc.byte_len, &reply->header, &used) != ADV_RPCRDMA_OK) {
 		fprintf(stderr, "the header of a reply is wrong\n");
 		exit(1);

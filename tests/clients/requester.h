@@ -32,8 +32,10 @@ struct requester {
 	uint8_t *memory;
 	uint8_t *receives;
 	uint8_t *send;
+	struct ibv_mw *mw; /* of requester_bind(), or NULL */
 	uint32_t xid;
-	size_t used; /* of `memory`, by the chunks of the present call */
+	uint32_t invalidated; /* by the last reply; 0: none */
+	size_t used;	      /* of `memory`, by the chunks of the present call */
 };
 
 /* A call: the transport header and what is sent inline. */
@@ -52,6 +54,10 @@ struct reply {
 
 /* Connects. False: refused. `receives`: how many to post, at most REQUESTER_RECEIVES. */
 bool requester_connect(struct requester *r, const char *host, const char *port, unsigned receives);
+/* Likewise. The gateway is told that this client supports remote invalidation. */
+bool requester_connect_invalidating(struct requester *r, const char *host, const char *port);
+/* Binds a memory window to the memory for chunks. Returns its key. */
+uint32_t requester_bind(struct requester *r);
 void requester_close(struct requester *r);
 
 /* Begins a call of a procedure, with the next XID. */

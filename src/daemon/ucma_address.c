@@ -108,6 +108,8 @@ void adv_ucma_fill_route(const struct adv_ucma_id *id, struct adv_ucma_route *ou
 		fill_route_path(route, out);
 	/* Looks up the index again: it changes when addresses are removed. */
 	e = adv_ucma_find_gid(u, &out->sgid, id->ifindex);
+	out->ifindex = id->ifindex;
+	out->v1 = route && route->path.v1;
 	index = e ? adv_ucma_gid_index(u, id->roce, e, route && route->path.v1) : 0;
 	out->no_gid = index < 0;
 	out->sgid_index = index < 0 ? 0 : (uint8_t)index;

@@ -424,6 +424,7 @@ int adv_ucma_qp_attr(struct adv_ucma_client *c, struct adv_ucma_message *m, int 
 	memset(&m->body, 0, sizeof(m->body));
 	m->body.qp_attr.attr = attr;
 	m->body.qp_attr.mask = mask;
+	m->body.qp_attr.route = route;
 	return 0;
 }
 

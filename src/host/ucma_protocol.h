@@ -27,7 +27,7 @@
 #include "wire/packet.h"
 
 #define ADV_UCMA_PROTOCOL_MAGIC	  0x4144564du /* "ADVM" */
-#define ADV_UCMA_PROTOCOL_VERSION 4
+#define ADV_UCMA_PROTOCOL_VERSION 5
 #define ADV_UCMA_MESSAGE_LEN	  512
 #define ADV_UCMA_MESSAGE_PRIVATE  255
 
@@ -73,12 +73,14 @@ struct adv_ucma_route {
 	union adv_ucma_sockaddr remote;
 	struct adv_gid sgid; /* all 0: bound to no device */
 	struct adv_gid dgid;
+	uint32_t ifindex; /* of sgid */
 	uint32_t flow_label;
 	uint16_t pkey;
 	uint8_t has_path; /* 1: dgid, flow_label and the members tclass to packet_life_time are
 			     known */
 	uint8_t port_num;
-	uint8_t sgid_index;
+	uint8_t sgid_index; /* in the table of adverbd; that of the process may be older or newer */
+	uint8_t v1;	    /* 1: sgid has the type RoCE v1 in a table of both versions */
 	uint8_t tclass;
 	uint8_t hop_limit;
 	uint8_t sl;
@@ -145,6 +147,7 @@ struct adv_ucma_message {
 		struct {
 			struct ibv_qp_attr attr;
 			int32_t mask;
+			struct adv_ucma_route route; /* present */
 		} qp_attr;
 		struct {
 			uint32_t level; /* RDMA_OPTION_ID, _IB */

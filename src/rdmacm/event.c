@@ -20,6 +20,7 @@
 #include "rdmacm/establish.h"
 #include "base/export.h"
 #include "base/log.h"
+#include "rdmacm/gid_index.h"
 #include "rdmacm/id.h"
 #include "rdmacm/newer.h"
 #include "rdmacm/qp.h"
@@ -148,22 +149,24 @@ static void set_conn_param(struct adv_rdma_event *e, const struct adv_ucma_conn 
 static void set_ud_param(struct adv_rdma_event *e, const struct adv_ucma_message *m)
 {
 	const struct adv_ucma_conn *conn = &m->body.event.conn;
-	const struct adv_ucma_route *route = &m->body.event.route;
+	struct adv_ucma_route route = m->body.event.route;
 	struct rdma_ud_param *p = &e->event.param.ud;
 
+	/* If the address is gone, the index stays, and the address handle is of no use. */
+	(void)adv_rdma_own_gid_index(e->event.id->verbs, &route);
 	p->private_data = copy_private(e, conn);
 	p->private_data_len = conn->private_data_len;
 	p->qp_num = conn->qp_num;
 	p->qkey = conn->qkey;
-	memcpy(p->ah_attr.grh.dgid.raw, route->dgid.raw, sizeof(p->ah_attr.grh.dgid.raw));
-	p->ah_attr.grh.flow_label = route->flow_label;
-	p->ah_attr.grh.sgid_index = route->sgid_index;
-	p->ah_attr.grh.hop_limit = route->hop_limit;
-	p->ah_attr.grh.traffic_class = route->tclass;
-	p->ah_attr.sl = route->sl;
-	p->ah_attr.static_rate = route->rate;
+	memcpy(p->ah_attr.grh.dgid.raw, route.dgid.raw, sizeof(p->ah_attr.grh.dgid.raw));
+	p->ah_attr.grh.flow_label = route.flow_label;
+	p->ah_attr.grh.sgid_index = route.sgid_index;
+	p->ah_attr.grh.hop_limit = route.hop_limit;
+	p->ah_attr.grh.traffic_class = route.tclass;
+	p->ah_attr.sl = route.sl;
+	p->ah_attr.static_rate = route.rate;
 	p->ah_attr.is_global = 1;
-	p->ah_attr.port_num = route->port_num;
+	p->ah_attr.port_num = route.port_num;
 }
 
 static void set_event_param(struct adv_rdma_event *e, const struct adv_ucma_message *m)

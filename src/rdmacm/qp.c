@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "rdmacm/cqs.h"
+#include "rdmacm/gid_index.h"
 #include "base/export.h"
 
 /* Fills in the attributes for `state` and their mask, as rdma_init_qp_attr(3). */
@@ -23,6 +24,12 @@ static int qp_attr_for(struct adv_rdma_id *id, enum ibv_qp_state state, struct i
 		return err;
 	*attr = m.body.qp_attr.attr;
 	attr->qp_state = state;
+	if (m.body.qp_attr.mask & IBV_QP_AV && attr->ah_attr.is_global) {
+		err = adv_rdma_own_gid_index(id->id.verbs, &m.body.qp_attr.route);
+		attr->ah_attr.grh.sgid_index = m.body.qp_attr.route.sgid_index;
+	}
+	if (err)
+		return err;
 	*mask = m.body.qp_attr.mask;
 	return 0;
 }

@@ -46,6 +46,8 @@ NOT_BY_V1 = {
     "fabric-fidelity-long": "the hosts of an emulated fabric are hosts of their own",
     "iwarp": "iWARP devices have no version of RoCE",
     "iwarp-programs": "iWARP devices have no version of RoCE",
+    "netns/forged-icmp-ipv4": "ICMP answers packets of IP",
+    "netns/forged-icmp-ipv6": "ICMP answers packets of IP",
     "netlink/other-users": "another user has no CAP_NET_RAW",
     "operator/explain-firewall": "the filter drops packets of UDP",
     "operator/explain-path-mtu": "the filter drops packets of IP",

@@ -5,6 +5,7 @@
 import errno
 import os
 import shutil
+import socket
 import struct
 import subprocess
 import sys
@@ -58,6 +59,7 @@ def check_connection(client, server, active, passive, text, port):
         assert r.has_path and r.port_num == 1 and r.pkey == 0xffff and r.hop_limit == 64
         assert r.sgid == r.dgid == ucma.gid_of(text) and r.mtu == 5
     assert a.sgid_index == b.sgid_index == (0 if text == "127.0.0.1" else 1)
+    assert (a.ifindex, b.ifindex, a.v1, b.v1) == (socket.if_nametoindex("lo"), a.ifindex, 0, 0)
     assert a.flow_label == b.flow_label != 0
     for cm, number in (client, active), (server, passive):
         for state in ucma.INIT, ucma.RTR, ucma.RTS:

@@ -32,7 +32,7 @@ INIT, RTR, RTS = 1, 2, 3
 
 HEAD = struct.Struct("=IHHIiIIQ")
 CONN = struct.Struct("=5I9B255s")
-ROUTE = struct.Struct("=28s28s16s16sIH10B")
+ROUTE = struct.Struct("=28s28s16s16sIIH11B3x")
 
 
 class Lost(Exception):
@@ -72,9 +72,9 @@ class Route:
     def __init__(self, body):
         fields = ROUTE.unpack(body[:ROUTE.size])
         self.local, self.remote = address_of(fields[0]), address_of(fields[1])
-        self.sgid, self.dgid, self.flow_label, self.pkey = fields[2:6]
-        (self.has_path, self.port_num, self.sgid_index, self.tclass, self.hop_limit, self.sl,
-         self.mtu, self.rate, self.packet_life_time, _) = fields[6:]
+        self.sgid, self.dgid, self.ifindex, self.flow_label, self.pkey = fields[2:7]
+        (self.has_path, self.port_num, self.sgid_index, self.v1, self.tclass, self.hop_limit, self.sl,
+         self.mtu, self.rate, self.packet_life_time, _) = fields[7:]
 
 
 class Conn:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Bugs of RoCE v1, in the format of mutants.py."""
 
+GID_INDEX = "src/rdmacm/gid_index.c"
 NEIGHBOUR = "src/host/device_neighbour.c"
 PORT = "src/link/port.c"
 QP = "src/verbs/qp.c"
@@ -58,6 +59,10 @@ ROCEV1 = [
      "\t\t\tadv_device_catch_up(d);\n\t\t\tadv_device_send_acks(d);\n\t\t\treturn 0;\n\t\t}"),
     ("port-abandoned", "a child of fork() takes another descriptor for the emulator", PORT,
      "\tl->sock = l->room = -1; /* later descriptors have these numbers */\n", ""),
+    ("gid-index-interface", "an index is that of the same GID at another interface", GID_INDEX,
+     " ||\n\t\t    entry[i].ndev_ifindex != route->ifindex)", ")"),
+    ("gid-index-version", "an index is that of the other version of RoCE", GID_INDEX,
+     "\t\tif (entry[i].gid_type == type)\n\t\t\treturn (int)entry[i].gid_index;\n", "\t\t(void)type;\n"),
     ("raw-refused", "a frame that the interface's queue refuses waits for the socket", RAW_TX,
      "errno == EAGAIN)", "errno == EAGAIN || errno == ENOBUFS)"),
 ]

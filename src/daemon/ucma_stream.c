@@ -10,112 +10,20 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "daemon/mpa_socket.h"
 #include "daemon/tcp.h"
 #include "daemon/ucma_channel.h"
-#include "iwarp/negotiation.h"
+#include "daemon/ucma_stream_end.h"
+#include "daemon/ucma_stream_wait.h"
 
 #define EVENTS_A_ROUND	64
 #define ACCEPTS_A_ROUND 16
 #define RUNS_A_ROUND	128
-#define DISCARD_READS	16
 #define CONNECT_MS	20000 /* for TCP's handshake */
 #define REQUEST_MS	10000 /* for a peer's request, as in siw */
 #define REPLY_MS	60000 /* for a peer's reply: its program may take its time */
-#define ENDING_MS	4000  /* for a peer to end the connection, too */
 #define READS_DEFAULT	16    /* of a peer that does not name a number (revision 1) */
 
-enum stream_state {
-	STREAM_NEW, /* perhaps with a bound socket */
-	STREAM_LISTENING,
-	STREAM_CONNECTING,
-	STREAM_REQUEST_SENT,
-	STREAM_REQUEST_AWAITED,	 /* accepted, without an id */
-	STREAM_REQUEST_RECEIVED, /* the program accepts or rejects it */
-	STREAM_REPLY_RECEIVED,	 /* the program establishes the connection */
-	STREAM_CONNECTED,
-	STREAM_ENDING, /* this end has ended the connection: what arrives is discarded */
-	STREAM_ENDED,  /* without a socket */
-};
-
-struct adv_ucma_stream {
-	struct adv_list timed; /* of ucma->streams.timed */
-	struct adv_list child; /* node in the listener's list, or of ucma->streams.orphans */
-	struct adv_list children;
-	struct adv_ucma *ucma;
-	struct adv_ucma_id *id;		  /* NULL: a request is awaited, or the connection ends */
-	struct adv_ucma_stream *listener; /* of a request that is awaited, or was refused */
-	enum stream_state state;
-	int fd; /* -1: none */
-	uint64_t due_ms;
-	unsigned backlog;
-	uint32_t qpn; /* of the program's queue pair; 0: not known */
-	bool tos_set;
-	uint8_t tos;
-	struct adv_mpa_wish wish;
-	struct adv_mpa_frame request;
-	struct adv_rdmap_config config;
-	struct adv_mpa_received received; /* the peer's frame; before, private data for the peer */
-};
-
 /* ---- sockets ---- */
-
-/* Watches the socket. What does not matter in a state is not watched, so that nothing is reported
- * twice. */
-static void watch(struct adv_ucma_stream *s, uint32_t events)
-{
-	struct epoll_event e = {.events = events, .data.ptr = s};
-
-	if (epoll_ctl(s->ucma->streams.epoll, EPOLL_CTL_MOD, s->fd, &e) < 0)
-		(void)epoll_ctl(s->ucma->streams.epoll, EPOLL_CTL_ADD, s->fd, &e);
-}
-
-static void set_timer(struct adv_ucma_stream *s, unsigned ms)
-{
-	struct adv_list *all = &s->ucma->streams.timed, *after;
-
-	adv_list_del(&s->timed);
-	if (!ms)
-		return;
-	s->due_ms = adv_clock_ms() + ms;
-	for (after = all->prev; after != all; after = after->prev)
-		if (adv_container_of(after, struct adv_ucma_stream, timed)->due_ms <= s->due_ms)
-			break;
-	adv_list_add(after, &s->timed);
-}
-
-/* Closes the socket. */
-static void hang_up(struct adv_ucma_stream *s)
-{
-	if (s->fd >= 0) {
-		close(s->fd); /* this also removes it from the epoll set, if it is the last copy */
-		s->ucma->streams.sockets--;
-	}
-	s->fd = -1;
-	s->state = STREAM_ENDED;
-	set_timer(s, 0);
-}
-
-static void unwatch(struct adv_ucma_stream *s)
-{
-	if (s->fd >= 0)
-		(void)epoll_ctl(s->ucma->streams.epoll, EPOLL_CTL_DEL, s->fd, NULL);
-}
-
-/* The process may have copies of the socket, so the set would keep it. */
-static void end_stream(struct adv_ucma_stream *s)
-{
-	unwatch(s);
-	hang_up(s);
-}
-
-static void free_stream(struct adv_ucma_stream *s)
-{
-	end_stream(s);
-	adv_list_del(&s->child);
-	free(s);
-}
 
 static struct adv_ucma_stream *new_stream(struct adv_ucma *u)
 {
@@ -140,43 +48,6 @@ static void apply_tos(const struct adv_ucma_stream *s)
 static bool may_have_more_sockets(const struct adv_ucma *u)
 {
 	return u->streams.sockets < u->streams.socket_limit;
-}
-
-/* ---- ending ---- */
-
-/* Sends the end of the stream, and waits for the peer's. */
-static void begin_ending(struct adv_ucma_stream *s)
-{
-	(void)shutdown(s->fd, SHUT_WR);
-	s->state = STREAM_ENDING;
-	watch(s, EPOLLIN | EPOLLRDHUP);
-	set_timer(s, ENDING_MS);
-}
-
-/* The connection is at its end. */
-static void ended(struct adv_ucma_stream *s)
-{
-	struct adv_ucma_id *id = s->id;
-	bool reports = s->state == STREAM_CONNECTED || s->state == STREAM_ENDING;
-
-	end_stream(s);
-	if (!id)
-		free_stream(s);
-	else if (reports)
-		adv_ucma_event_queue_status(id, RDMA_CM_EVENT_DISCONNECTED, 0);
-}
-
-/* Discards what a peer still sends after this end has ended the connection: unread bytes would turn
- * the end into a reset, and the peer could lose what was sent to it before. */
-static void discard(struct adv_ucma_stream *s)
-{
-	static uint8_t sink[65536];
-	ssize_t n = 1;
-
-	for (unsigned i = 0; i < DISCARD_READS && n > 0; i++)
-		n = recv(s->fd, sink, sizeof(sink), MSG_DONTWAIT);
-	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-		ended(s);
 }
 
 static void fill_param(const struct adv_mpa_frame *f, struct adv_cm_conn_param *p)
@@ -208,7 +79,7 @@ static void report_failure(struct adv_ucma_stream *s, int error, const struct ad
 		event.type = RDMA_CM_EVENT_CONNECT_ERROR;
 	if (f)
 		fill_param(f, &event.param);
-	end_stream(s);
+	adv_ucma_stream_end(s);
 	adv_ucma_event_queue(&event);
 }
 
@@ -223,9 +94,9 @@ static void on_connected(struct adv_ucma_stream *s)
 		report_failure(s, error, NULL);
 		return;
 	}
-	s->state = STREAM_REQUEST_SENT;
-	watch(s, EPOLLIN | EPOLLRDHUP);
-	set_timer(s, REPLY_MS);
+	s->state = ADV_UCMA_STREAM_REQUEST_SENT;
+	adv_ucma_stream_watch(s, EPOLLIN | EPOLLRDHUP);
+	adv_ucma_stream_set_timer(s, REPLY_MS);
 }
 
 static void on_reply(struct adv_ucma_stream *s)
@@ -240,9 +111,9 @@ static void on_reply(struct adv_ucma_stream *s)
 		return;
 	if (status == ADV_MPA_OK &&
 	    adv_mpa_take_reply(&s->wish, &f, &s->config) == ADV_MPA_AGREED) {
-		s->state = STREAM_REPLY_RECEIVED;
-		watch(s, EPOLLRDHUP | EPOLLET);
-		set_timer(s, 0);
+		s->state = ADV_UCMA_STREAM_REPLY_RECEIVED;
+		adv_ucma_stream_watch(s, EPOLLRDHUP | EPOLLET);
+		adv_ucma_stream_set_timer(s, 0);
 		fill_param(&f, &event.param);
 		adv_ucma_event_queue(&event);
 		return;
@@ -267,7 +138,7 @@ int adv_ucma_stream_connect(struct adv_ucma_id *id, const struct adv_cm_conn_par
 	const struct adv_cm_addr *remote = adv_cm_id_remote(id->cm);
 	int error;
 
-	if (s->state != STREAM_NEW || s->fd < 0)
+	if (s->state != ADV_UCMA_STREAM_NEW || s->fd < 0)
 		return EINVAL;
 	take_param(s, param);
 	/* The private data is copied: its frame is sent later. */
@@ -281,9 +152,9 @@ int adv_ucma_stream_connect(struct adv_ucma_id *id, const struct adv_cm_conn_par
 	}
 	if (error)
 		return error;
-	s->state = STREAM_CONNECTING;
-	watch(s, EPOLLOUT);
-	set_timer(s, CONNECT_MS);
+	s->state = ADV_UCMA_STREAM_CONNECTING;
+	adv_ucma_stream_watch(s, EPOLLOUT);
+	adv_ucma_stream_set_timer(s, CONNECT_MS);
 	return 0;
 }
 
@@ -321,12 +192,12 @@ static void accept_connections(struct adv_ucma_stream *listener)
 		}
 		s->fd = fd;
 		s->ucma->streams.sockets++;
-		s->state = STREAM_REQUEST_AWAITED;
+		s->state = ADV_UCMA_STREAM_REQUEST_AWAITED;
 		s->listener = listener;
 		s->wish = listener->wish;
 		adv_list_add_tail(&listener->children, &s->child);
-		watch(s, EPOLLIN | EPOLLRDHUP);
-		set_timer(s, REQUEST_MS);
+		adv_ucma_stream_watch(s, EPOLLIN | EPOLLRDHUP);
+		adv_ucma_stream_set_timer(s, REQUEST_MS);
 	}
 }
 
@@ -349,17 +220,6 @@ static bool make_request_id(struct adv_ucma_stream *s)
 	return true;
 }
 
-/* Refuses a request that the program does not see. Its connection counts for the backlog until it
- * ends. */
-static void refuse_awaited(struct adv_ucma_stream *s)
-{
-	struct adv_mpa_frame reply;
-
-	adv_mpa_refuse(&s->request, NULL, 0, &reply);
-	(void)adv_mpa_send(s->fd, &reply);
-	begin_ending(s);
-}
-
 static void on_request(struct adv_ucma_stream *s)
 {
 	struct adv_ucma_event event = {.type = RDMA_CM_EVENT_CONNECT_REQUEST};
@@ -373,16 +233,16 @@ static void on_request(struct adv_ucma_stream *s)
 	if (status == ADV_MPA_OK)
 		verdict = adv_mpa_check_request(&s->wish, &s->request);
 	if (verdict == ADV_MPA_CRC) {
-		refuse_awaited(s);
+		adv_ucma_stream_refuse_awaited(s);
 		return;
 	}
 	if (verdict != ADV_MPA_AGREED || !make_request_id(s)) {
-		free_stream(s);
+		adv_ucma_stream_free(s);
 		return;
 	}
-	s->state = STREAM_REQUEST_RECEIVED;
-	watch(s, EPOLLRDHUP | EPOLLET);
-	set_timer(s, 0);
+	s->state = ADV_UCMA_STREAM_REQUEST_RECEIVED;
+	adv_ucma_stream_watch(s, EPOLLRDHUP | EPOLLET);
+	adv_ucma_stream_set_timer(s, 0);
 	event.id = s->id;
 	fill_param(&s->request, &event.param);
 	adv_ucma_event_queue(&event);
@@ -392,13 +252,13 @@ int adv_ucma_stream_listen(struct adv_ucma_id *id, unsigned backlog)
 {
 	struct adv_ucma_stream *s = id->stream;
 
-	if (s->state != STREAM_NEW || s->fd < 0)
+	if (s->state != ADV_UCMA_STREAM_NEW || s->fd < 0)
 		return EINVAL;
 	if (listen(s->fd, (int)backlog) < 0)
 		return errno;
-	s->state = STREAM_LISTENING;
+	s->state = ADV_UCMA_STREAM_LISTENING;
 	s->backlog = backlog;
-	watch(s, EPOLLIN);
+	adv_ucma_stream_watch(s, EPOLLIN);
 	return 0;
 }
 
@@ -419,8 +279,8 @@ static int hand_over(struct adv_ucma_stream *s, int *fd, struct adv_ucma_agreeme
 		.ird = c->ird,
 		.ord = c->ord,
 	};
-	s->state = STREAM_CONNECTED;
-	watch(s, EPOLLRDHUP | EPOLLET);
+	s->state = ADV_UCMA_STREAM_CONNECTED;
+	adv_ucma_stream_watch(s, EPOLLRDHUP | EPOLLET);
 	return 0;
 }
 
@@ -428,11 +288,11 @@ int adv_ucma_stream_establish(struct adv_ucma_id *id, int *fd, struct adv_ucma_a
 {
 	struct adv_ucma_stream *s = id->stream;
 
-	if (s->state == STREAM_CONNECTED)
+	if (s->state == ADV_UCMA_STREAM_CONNECTED)
 		return EISCONN;
-	if (s->state == STREAM_ENDED)
+	if (s->state == ADV_UCMA_STREAM_ENDED)
 		return ECONNRESET;
-	return s->state == STREAM_REPLY_RECEIVED ? hand_over(s, fd, out) : EINVAL;
+	return s->state == ADV_UCMA_STREAM_REPLY_RECEIVED ? hand_over(s, fd, out) : EINVAL;
 }
 
 int adv_ucma_stream_accept(struct adv_ucma_id *id, const struct adv_cm_conn_param *param, int *fd,
@@ -443,9 +303,9 @@ int adv_ucma_stream_accept(struct adv_ucma_id *id, const struct adv_cm_conn_para
 	struct adv_mpa_frame reply;
 	int error;
 
-	if (s->state == STREAM_ENDED)
+	if (s->state == ADV_UCMA_STREAM_ENDED)
 		return ECONNABORTED;
-	if (s->state != STREAM_REQUEST_RECEIVED)
+	if (s->state != ADV_UCMA_STREAM_REQUEST_RECEIVED)
 		return EINVAL;
 	take_param(s, param);
 	adv_mpa_answer(&s->wish, &s->request, param->private_data, param->private_data_len, &reply,
@@ -454,44 +314,17 @@ int adv_ucma_stream_accept(struct adv_ucma_id *id, const struct adv_cm_conn_para
 	if (!error)
 		error = hand_over(s, fd, out);
 	if (error)
-		end_stream(s);
+		adv_ucma_stream_end(s);
 	else
 		adv_ucma_event_queue(&event);
 	return error;
 }
 
-int adv_ucma_stream_reject(struct adv_ucma_id *id, const uint8_t *private_data, uint8_t len)
-{
-	struct adv_ucma_stream *s = id->stream;
-	struct adv_mpa_frame reply;
-
-	if (s->state == STREAM_ENDED)
-		return 0;
-	if (s->state != STREAM_REQUEST_RECEIVED && s->state != STREAM_REPLY_RECEIVED)
-		return EINVAL;
-	if (s->state == STREAM_REQUEST_RECEIVED) {
-		adv_mpa_refuse(&s->request, private_data, len, &reply);
-		(void)adv_mpa_send(s->fd, &reply);
-	}
-	begin_ending(s);
-	return 0;
-}
-
-int adv_ucma_stream_disconnect(struct adv_ucma_id *id)
-{
-	struct adv_ucma_stream *s = id->stream;
-
-	if (s->state == STREAM_CONNECTED || s->state == STREAM_REPLY_RECEIVED)
-		begin_ending(s);
-	else if (s->state != STREAM_ENDING && s->state != STREAM_ENDED)
-		return EINVAL;
-	return 0;
-}
-
 bool adv_ucma_stream_has_peer(const struct adv_ucma_id *id, uint32_t *qpn)
 {
 	*qpn = id->stream->qpn;
-	return id->stream->state > STREAM_LISTENING && id->stream->state < STREAM_ENDING;
+	return id->stream->state > ADV_UCMA_STREAM_LISTENING &&
+	       id->stream->state < ADV_UCMA_STREAM_ENDING;
 }
 
 int adv_ucma_stream_qp_attr(const struct adv_ucma_id *id, enum ibv_qp_state state,
@@ -507,8 +340,9 @@ int adv_ucma_stream_qp_attr(const struct adv_ucma_id *id, enum ibv_qp_state stat
 		attr->qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 		return 0;
 	}
-	return s->state == STREAM_REQUEST_RECEIVED || s->state == STREAM_REPLY_RECEIVED ||
-			       s->state == STREAM_CONNECTED
+	return s->state == ADV_UCMA_STREAM_REQUEST_RECEIVED ||
+			       s->state == ADV_UCMA_STREAM_REPLY_RECEIVED ||
+			       s->state == ADV_UCMA_STREAM_CONNECTED
 		       ? 0
 		       : EINVAL;
 }
@@ -533,7 +367,7 @@ int adv_ucma_stream_bind(struct adv_ucma_id *id, struct adv_cm_addr *local)
 	struct adv_ucma_stream *s = id->stream;
 	int fd;
 
-	if (s->state != STREAM_NEW)
+	if (s->state != ADV_UCMA_STREAM_NEW)
 		return EINVAL;
 	if (s->fd < 0 && !may_have_more_sockets(s->ucma))
 		return EMFILE;
@@ -557,68 +391,33 @@ void adv_ucma_stream_set_tos(struct adv_ucma_id *id, uint8_t tos)
 	apply_tos(s);
 }
 
-/* The listener is destroyed: its awaited requests end at once, refused ones in order. */
-static void leave_children(struct adv_ucma_stream *listener)
-{
-	adv_list_for_each_safe(struct adv_ucma_stream, s, &listener->children, child) {
-		if (s->state != STREAM_ENDING) {
-			free_stream(s);
-			continue;
-		}
-		adv_list_del(&s->child);
-		s->listener = NULL;
-		adv_list_add_tail(&s->ucma->streams.orphans, &s->child);
-	}
-}
-
-void adv_ucma_stream_close(struct adv_ucma_id *id)
-{
-	struct adv_ucma_stream *s = id->stream;
-	struct adv_mpa_frame reply;
-
-	leave_children(s);
-	id->stream = NULL;
-	s->id = NULL;
-	if (s->state == STREAM_REQUEST_RECEIVED) {
-		adv_mpa_refuse(&s->request, NULL, 0, &reply);
-		(void)adv_mpa_send(s->fd, &reply);
-	}
-	if (s->state == STREAM_REQUEST_RECEIVED || s->state == STREAM_REPLY_RECEIVED ||
-	    s->state == STREAM_CONNECTED)
-		begin_ending(s);
-	if (s->state == STREAM_ENDING)
-		adv_list_add_tail(&s->ucma->streams.orphans, &s->child);
-	else
-		free_stream(s);
-}
-
 /* ---- rounds ---- */
 
 static void on_event(struct adv_ucma_stream *s)
 {
 	switch (s->state) {
-	case STREAM_LISTENING:
+	case ADV_UCMA_STREAM_LISTENING:
 		accept_connections(s);
 		break;
-	case STREAM_CONNECTING:
+	case ADV_UCMA_STREAM_CONNECTING:
 		on_connected(s);
 		break;
-	case STREAM_REQUEST_SENT:
+	case ADV_UCMA_STREAM_REQUEST_SENT:
 		on_reply(s);
 		break;
-	case STREAM_REQUEST_AWAITED:
+	case ADV_UCMA_STREAM_REQUEST_AWAITED:
 		on_request(s);
 		break;
-	case STREAM_ENDING:
-		discard(s);
+	case ADV_UCMA_STREAM_ENDING:
+		adv_ucma_stream_discard(s);
 		break;
-	case STREAM_REQUEST_RECEIVED:
-	case STREAM_REPLY_RECEIVED:
-	case STREAM_CONNECTED:
-		ended(s);
+	case ADV_UCMA_STREAM_REQUEST_RECEIVED:
+	case ADV_UCMA_STREAM_REPLY_RECEIVED:
+	case ADV_UCMA_STREAM_CONNECTED:
+		adv_ucma_stream_ended(s);
 		break;
-	case STREAM_NEW:
-	case STREAM_ENDED:
+	case ADV_UCMA_STREAM_NEW:
+	case ADV_UCMA_STREAM_ENDED:
 		break;
 	}
 }
@@ -635,13 +434,13 @@ void adv_ucma_streams_poll(struct adv_ucma *u)
 
 static void on_timeout(struct adv_ucma_stream *s)
 {
-	set_timer(s, 0);
-	if (s->state == STREAM_CONNECTING || s->state == STREAM_REQUEST_SENT)
+	adv_ucma_stream_set_timer(s, 0);
+	if (s->state == ADV_UCMA_STREAM_CONNECTING || s->state == ADV_UCMA_STREAM_REQUEST_SENT)
 		report_failure(s, ETIMEDOUT, NULL);
-	else if (s->state == STREAM_REQUEST_AWAITED)
-		free_stream(s);
-	else if (s->state == STREAM_ENDING)
-		ended(s);
+	else if (s->state == ADV_UCMA_STREAM_REQUEST_AWAITED)
+		adv_ucma_stream_free(s);
+	else if (s->state == ADV_UCMA_STREAM_ENDING)
+		adv_ucma_stream_ended(s);
 }
 
 void adv_ucma_streams_run(struct adv_ucma *u, uint64_t now_ms)
@@ -661,11 +460,6 @@ uint64_t adv_ucma_streams_due(const struct adv_ucma *u)
 	if (adv_list_empty(&u->streams.timed))
 		return 0;
 	return adv_container_of(u->streams.timed.next, struct adv_ucma_stream, timed)->due_ms;
-}
-
-bool adv_ucma_streams_ending(const struct adv_ucma *u)
-{
-	return !adv_list_empty(&u->streams.orphans);
 }
 
 int adv_ucma_streams_start(struct adv_ucma *u)
@@ -690,7 +484,7 @@ int adv_ucma_streams_fd(const struct adv_ucma *u)
 void adv_ucma_streams_stop(struct adv_ucma *u)
 {
 	while (!adv_list_empty(&u->streams.orphans))
-		free_stream(
+		adv_ucma_stream_free(
 			adv_container_of(u->streams.orphans.next, struct adv_ucma_stream, child));
 	if (u->streams.epoll >= 0)
 		close(u->streams.epoll);

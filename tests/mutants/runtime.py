@@ -26,6 +26,7 @@ UDP_SEGMENT = "src/link/udp_segment.c"
 UDP_TX = "src/link/udp_tx.c"
 THREAD = "src/host/device_thread.c"
 UCMA_STREAM = "src/daemon/ucma_stream.c"
+UCMA_STREAM_END = "src/daemon/ucma_stream_end.c"
 USERS = "src/daemon/users.c"
 WAIT = "src/host/device_wait.c"
 RSOCKET_WAIT = "src/rdmacm/rsocket_wait.c"
@@ -358,9 +359,9 @@ RUNTIME = [
      "\tfor (unsigned i = 1; i < n; i++)\n\t\tsignal_eventfd(wakes"),
     # ---- the daemon ----
     ("stream-refused-counts", "a connection that an iWARP device has refused leaves the backlog at once", UCMA_STREAM,
-     "&listener->children, child)\n\t\tn++;", "&listener->children, child)\n\t\tn += s->state != STREAM_ENDING;"),
+     "&listener->children, child)\n\t\tn++;", "&listener->children, child)\n\t\tn += s->state != ADV_UCMA_STREAM_ENDING;"),
     ("stream-refused-left", "a listener that is destroyed resets the connections that its device has refused",
-     UCMA_STREAM, "if (s->state != STREAM_ENDING) {", "if (s->listener) {"),
+     UCMA_STREAM_END, "if (s->state != ADV_UCMA_STREAM_ENDING) {", "if (s->listener) {"),
     ("group-only-member", "a slot may be the only member of a multicast group (newer kernels)", GROUP,
      "IPPROTO_IP, IP_MULTICAST_ALL, 1);", "IPPROTO_IP, IP_MULTICAST_ALL, 0);"),
     ("group-all", "multicast datagrams reach slots because another socket of the machine has joined", GROUP,

@@ -324,7 +324,7 @@ bool adv_ucma_stream_has_peer(const struct adv_ucma_id *id, uint32_t *qpn)
 {
 	*qpn = id->stream->qpn;
 	return id->stream->state > ADV_UCMA_STREAM_LISTENING &&
-	       id->stream->state < ADV_UCMA_STREAM_ENDING;
+	       id->stream->state < ADV_UCMA_STREAM_REFUSED;
 }
 
 int adv_ucma_stream_qp_attr(const struct adv_ucma_id *id, enum ibv_qp_state state,
@@ -408,6 +408,7 @@ static void on_event(struct adv_ucma_stream *s)
 	case ADV_UCMA_STREAM_REQUEST_AWAITED:
 		on_request(s);
 		break;
+	case ADV_UCMA_STREAM_REFUSED:
 	case ADV_UCMA_STREAM_ENDING:
 		adv_ucma_stream_discard(s);
 		break;
@@ -439,8 +440,8 @@ static void on_timeout(struct adv_ucma_stream *s)
 		report_failure(s, ETIMEDOUT, NULL);
 	else if (s->state == ADV_UCMA_STREAM_REQUEST_AWAITED)
 		adv_ucma_stream_free(s);
-	else if (s->state == ADV_UCMA_STREAM_ENDING)
-		adv_ucma_stream_ended(s);
+	else if (s->state == ADV_UCMA_STREAM_REFUSED || s->state == ADV_UCMA_STREAM_ENDING)
+		adv_ucma_stream_end_is_due(s);
 }
 
 void adv_ucma_streams_run(struct adv_ucma *u, uint64_t now_ms)

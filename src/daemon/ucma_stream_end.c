@@ -12,6 +12,7 @@
 #include "daemon/ucma_stream_wait.h"
 
 #define DISCARD_READS 16
+#define REFUSED_MS    1000 /* for a refused peer to end the connection, as siw does */
 #define ENDING_MS     4000 /* for a peer to end the connection, too */
 
 void adv_ucma_stream_end(struct adv_ucma_stream *s)
@@ -34,23 +35,30 @@ void adv_ucma_stream_free(struct adv_ucma_stream *s)
 	free(s);
 }
 
+static void await_end(struct adv_ucma_stream *s, enum adv_ucma_stream_state state, unsigned ms)
+{
+	s->state = state;
+	adv_ucma_stream_watch(s, EPOLLIN | EPOLLRDHUP);
+	adv_ucma_stream_set_timer(s, ms);
+}
+
 /* Sends the end of the stream, and waits for the peer's. */
 static void begin_ending(struct adv_ucma_stream *s)
 {
 	(void)shutdown(s->fd, SHUT_WR);
-	s->state = ADV_UCMA_STREAM_ENDING;
-	adv_ucma_stream_watch(s, EPOLLIN | EPOLLRDHUP);
-	adv_ucma_stream_set_timer(s, ENDING_MS);
+	await_end(s, ADV_UCMA_STREAM_ENDING, ENDING_MS);
 }
 
-/* Sends the reply that refuses the peer's request, and ends the connection. */
+/* Sends the reply that refuses the peer's request. The end of the stream does not follow at once:
+ * Linux joins both to one segment while siw's socket is busy, and siw handles the end first. Its
+ * program would not get the private data. */
 static void refuse(struct adv_ucma_stream *s, const uint8_t *private_data, uint8_t len)
 {
 	struct adv_mpa_frame reply;
 
 	adv_mpa_refuse(&s->request, private_data, len, &reply);
 	(void)adv_mpa_send(s->fd, &reply);
-	begin_ending(s);
+	await_end(s, ADV_UCMA_STREAM_REFUSED, REFUSED_MS);
 }
 
 void adv_ucma_stream_refuse_awaited(struct adv_ucma_stream *s)
@@ -61,13 +69,22 @@ void adv_ucma_stream_refuse_awaited(struct adv_ucma_stream *s)
 void adv_ucma_stream_ended(struct adv_ucma_stream *s)
 {
 	struct adv_ucma_id *id = s->id;
-	bool reports = s->state == ADV_UCMA_STREAM_CONNECTED || s->state == ADV_UCMA_STREAM_ENDING;
+	bool reports = !s->rejected && (s->state == ADV_UCMA_STREAM_CONNECTED ||
+					s->state == ADV_UCMA_STREAM_ENDING);
 
 	adv_ucma_stream_end(s);
 	if (!id)
 		adv_ucma_stream_free(s);
 	else if (reports)
 		adv_ucma_event_queue_status(id, RDMA_CM_EVENT_DISCONNECTED, 0);
+}
+
+void adv_ucma_stream_end_is_due(struct adv_ucma_stream *s)
+{
+	if (s->state == ADV_UCMA_STREAM_REFUSED)
+		begin_ending(s);
+	else
+		adv_ucma_stream_ended(s);
 }
 
 void adv_ucma_stream_discard(struct adv_ucma_stream *s)
@@ -91,6 +108,7 @@ int adv_ucma_stream_reject(struct adv_ucma_id *id, const uint8_t *private_data, 
 		begin_ending(s);
 	else if (s->state != ADV_UCMA_STREAM_ENDED)
 		return EINVAL;
+	s->rejected = true;
 	return 0;
 }
 
@@ -100,7 +118,7 @@ int adv_ucma_stream_disconnect(struct adv_ucma_id *id)
 
 	if (s->state == ADV_UCMA_STREAM_CONNECTED || s->state == ADV_UCMA_STREAM_REPLY_RECEIVED)
 		begin_ending(s);
-	else if (s->state != ADV_UCMA_STREAM_ENDING && s->state != ADV_UCMA_STREAM_ENDED)
+	else if (s->state < ADV_UCMA_STREAM_REFUSED)
 		return EINVAL;
 	return 0;
 }
@@ -109,7 +127,7 @@ int adv_ucma_stream_disconnect(struct adv_ucma_id *id)
 static void leave_children(struct adv_ucma_stream *listener)
 {
 	adv_list_for_each_safe(struct adv_ucma_stream, s, &listener->children, child) {
-		if (s->state != ADV_UCMA_STREAM_ENDING) {
+		if (s->state < ADV_UCMA_STREAM_REFUSED) {
 			adv_ucma_stream_free(s);
 			continue;
 		}
@@ -131,7 +149,7 @@ void adv_ucma_stream_close(struct adv_ucma_id *id)
 	else if (s->state == ADV_UCMA_STREAM_REPLY_RECEIVED ||
 		 s->state == ADV_UCMA_STREAM_CONNECTED)
 		begin_ending(s);
-	if (s->state == ADV_UCMA_STREAM_ENDING)
+	if (s->state == ADV_UCMA_STREAM_REFUSED || s->state == ADV_UCMA_STREAM_ENDING)
 		adv_list_add_tail(&s->ucma->streams.orphans, &s->child);
 	else
 		adv_ucma_stream_free(s);

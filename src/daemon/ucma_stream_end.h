@@ -12,11 +12,15 @@ void adv_ucma_stream_free(struct adv_ucma_stream *s);
 /* Refuses a request that the program does not see. Its connection counts for the backlog until it
  * ends. */
 void adv_ucma_stream_refuse_awaited(struct adv_ucma_stream *s);
-/* Discards what a peer still sends after this end has ended the connection: unread bytes would turn
- * the end into a reset, and the peer could lose what was sent to it before. Frees a stream without
- * an id if the peer has ended the connection. */
+/* Discards what a peer still sends after this end has refused or ended the connection: unread bytes
+ * would turn the end into a reset, and the peer could lose what was sent to it before. Frees a
+ * stream without an id if the peer has ended the connection. */
 void adv_ucma_stream_discard(struct adv_ucma_stream *s);
-/* The connection is at its end: frees a stream without an id, or reports DISCONNECTED. */
+/* The timer of a refused or ending connection has expired: ends this direction, or the whole. A
+ * stream without an id may be freed. */
+void adv_ucma_stream_end_is_due(struct adv_ucma_stream *s);
+/* The connection is at its end: frees a stream without an id, or reports DISCONNECTED to
+ * a program that has seen the connection. */
 void adv_ucma_stream_ended(struct adv_ucma_stream *s);
 
 #endif

@@ -16,8 +16,9 @@ enum adv_ucma_stream_state {
 	ADV_UCMA_STREAM_REQUEST_RECEIVED, /* the program accepts or rejects it */
 	ADV_UCMA_STREAM_REPLY_RECEIVED,	  /* the program establishes the connection */
 	ADV_UCMA_STREAM_CONNECTED,
-	ADV_UCMA_STREAM_ENDING, /* this end has ended the connection: what arrives is discarded */
-	ADV_UCMA_STREAM_ENDED,	/* without a socket */
+	ADV_UCMA_STREAM_REFUSED, /* by a reply: the peer is to end the connection */
+	ADV_UCMA_STREAM_ENDING,	 /* this end has ended the connection: what arrives is discarded */
+	ADV_UCMA_STREAM_ENDED,	 /* without a socket */
 };
 
 struct adv_ucma_stream {
@@ -28,7 +29,8 @@ struct adv_ucma_stream {
 	struct adv_ucma_id *id;		  /* NULL: a request is awaited, or the connection ends */
 	struct adv_ucma_stream *listener; /* of a request that is awaited, or was refused */
 	enum adv_ucma_stream_state state;
-	int fd; /* -1: none */
+	bool rejected; /* by the program, which gets no DISCONNECTED */
+	int fd;	       /* -1: none */
 	uint64_t due_ms;
 	unsigned backlog;
 	uint32_t qpn; /* of the program's queue pair; 0: not known */

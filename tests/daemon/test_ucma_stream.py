@@ -26,6 +26,10 @@ class Agreement:
         self.ird, self.ord, self.first, self.crc, self.rx_markers, self.tx_markers = struct.unpack("=II4B", body[:12])
 
 
+def readable(sock):
+    return bool(select.select([sock], [], [], 0)[0])
+
+
 def patient(sock):
     sock.settimeout(PATIENCE)
     return sock
@@ -251,6 +255,75 @@ def listener_of_refused(build):
         expect_end(refused)
 
 
+REFUSED_SECONDS = 0.9  # a little less than adverbd waits for a refused peer to end the connection
+
+
+def refuse_by_program(cm, peer):
+    peer.send(frame(REQUEST_KEY))
+    number = cm.event(ucma.CONNECT_REQUEST).id
+    cm.command(ucma.REJECT, number)
+    return number
+
+
+def refuse_each_way(cm, listener, connect):
+    """Peers that are refused by the program, the device, an id that is destroyed, and a listener that is destroyed."""
+    program, device, of_id, of_listener = [connect() for _ in range(4)]
+    refuse_by_program(cm, program)
+    be_refused(device)
+    of_id.send(frame(REQUEST_KEY))
+    cm.destroy(cm.event(ucma.CONNECT_REQUEST).id)
+    of_listener.send(frame(REQUEST_KEY))
+    assert cm.take_token()
+    cm.destroy(listener)
+    for peer in (program, of_id, of_listener):
+        assert receive(peer, REPLY_KEY).flags & REJECT
+    return program, device, of_id, of_listener
+
+
+def end_behind_refusal(build):
+    """Nothing follows a refusal for some time: a peer that gets the reply and the end in one segment may handle the
+    end first. A peer that never ends the connection is closed later."""
+    with serving(build, crc=REFUSE_CRC) as (cm, listener, connect):
+        started = time.monotonic()
+        peers = refuse_each_way(cm, listener, connect)
+        seen = {}
+
+        def all_ended():
+            for peer in peers:
+                if peer not in seen and readable(peer):
+                    expect_end(peer)
+                    seen[peer] = time.monotonic() - started
+            return len(seen) == len(peers)
+        wait_for(all_ended)
+        assert all(seconds >= REFUSED_SECONDS for seconds in seen.values()), seen.values()
+        for peer in peers:
+            wait_for(lambda: is_reset(peer), pause=0.1)
+            assert time.monotonic() - started >= REFUSED_SECONDS + 3.9
+        cm.no_event()
+
+
+def is_reset(peer):
+    try:
+        peer.send(b"late")
+    except ConnectionError:
+        return True
+    return False
+
+
+def refused_peer_ends(build):
+    """The program that has refused a peer gets no event when the peer ends the connection, and may disconnect."""
+    with serving(build) as (cm, _, connect):
+        peer = connect()
+        number = refuse_by_program(cm, peer)
+        assert receive(peer, REPLY_KEY).flags & REJECT
+        cm.command(ucma.REJECT, number, expect=errno.EINVAL)
+        cm.command(ucma.DISCONNECT, number)
+        peer.shutdown(socket.SHUT_WR)
+        expect_end(peer)
+        cm.no_event()
+        cm.command(ucma.DISCONNECT, number)
+
+
 def request(cm, port, **create):
     number = cm.ready(HERE, port, iwarp=True, **create)
     cm.command(ucma.CONNECT, number, private=b"of the client", depth=9)
@@ -352,10 +425,6 @@ def wrong_ids(build):
             assert errno.EADDRINUSE in results, results
 
 
-def readable(sock):
-    return bool(select.select([sock], [], [], 0)[0])
-
-
 def end_is_waited_for(build):
     """After a disconnect, the event comes when the peer ends the connection, or after 4 s."""
     with serving(build) as (cm, _, connect):
@@ -377,5 +446,5 @@ def end_is_waited_for(build):
 
 if __name__ == "__main__":
     main([accepts, frames_of_flags, other_revisions, hostile_requests, refuses, peer_gives_up, backlog,
-          backlog_of_refused, listener_of_refused, connects, refused_replies, nobody_listens, last_bytes, wrong_ids,
-          end_is_waited_for])
+          backlog_of_refused, listener_of_refused, end_behind_refusal, refused_peer_ends, connects, refused_replies,
+          nobody_listens, last_bytes, wrong_ids, end_is_waited_for])

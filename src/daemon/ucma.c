@@ -25,6 +25,7 @@
 #include "daemon/ucma_neighbour.h"
 #include "daemon/ucma_resolve.h"
 #include "daemon/ucma_stream.h"
+#include "daemon/ucma_stream_end.h"
 #include "host/counters.h"
 
 /* One event for each client: no client waits for the next round. */

@@ -13,6 +13,7 @@
 #include "daemon/ucma_neighbour.h"
 #include "daemon/ucma_resolve.h"
 #include "daemon/ucma_stream.h"
+#include "daemon/ucma_stream_end.h"
 
 #define BACKLOG_MAX		1024 /* net.rdma_ucm.max_backlog */
 #define REJECT_NO_RESOURCES	3

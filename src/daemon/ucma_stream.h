@@ -6,7 +6,8 @@
  * that, it notices the end of the connection, ends the connection if the process dies, and lets
  * the last bytes reach the peer.
  *
- * The functions that return int return 0 or errno.
+ * The functions that return int return 0 or errno. ucma_stream_end.h has those that end a
+ * connection.
  */
 #ifndef ADV_DAEMON_UCMA_STREAM_H
 #define ADV_DAEMON_UCMA_STREAM_H
@@ -25,16 +26,11 @@ void adv_ucma_streams_poll(struct adv_ucma *u);
 void adv_ucma_streams_run(struct adv_ucma *u, uint64_t now_ms);
 /* Returns the time of the next call of adv_ucma_streams_run(); 0: none. */
 uint64_t adv_ucma_streams_due(const struct adv_ucma *u);
-/* True while connections without an id end. */
-bool adv_ucma_streams_ending(const struct adv_ucma *u);
 
 /* Gives a new id a stream: id->stream. crc (enum adv_mpa_crc), markers (a bool): the client's
  * options for connections that it opens or accepts. EINVAL: a value is unknown. */
 int adv_ucma_stream_create(struct adv_ucma *u, struct adv_ucma_id *id, uint32_t crc,
 			   uint32_t markers);
-/* Closes the id's stream, before the id is freed: refuses an unanswered request, and ends a
- * connection. */
-void adv_ucma_stream_close(struct adv_ucma_id *id);
 /* Binds a socket. For port 0, sets local->port to the one that the kernel chose. A second call
  * replaces the socket. */
 int adv_ucma_stream_bind(struct adv_ucma_id *id, struct adv_cm_addr *local);
@@ -49,12 +45,8 @@ int adv_ucma_stream_connect(struct adv_ucma_id *id, const struct adv_cm_conn_par
  * was agreed on. ECONNABORTED: the peer has given up. */
 int adv_ucma_stream_accept(struct adv_ucma_id *id, const struct adv_cm_conn_param *param, int *fd,
 			   struct adv_ucma_agreement *out);
-/* Refuses a request. */
-int adv_ucma_stream_reject(struct adv_ucma_id *id, const uint8_t *private_data, uint8_t len);
 /* After CONNECT_RESPONSE: as adv_ucma_stream_accept(). No event follows. */
 int adv_ucma_stream_establish(struct adv_ucma_id *id, int *fd, struct adv_ucma_agreement *out);
-/* Ends the connection: the event DISCONNECTED follows when the peer has ended it, too. */
-int adv_ucma_stream_disconnect(struct adv_ucma_id *id);
 /* True if the id has a connection, or begins one. Sets *qpn to the number of the queue pair that
  * the program has named in its request or its accept; 0: neither has happened. */
 bool adv_ucma_stream_has_peer(const struct adv_ucma_id *id, uint32_t *qpn);

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "daemon/ucma_channel.h"
-#include "daemon/ucma_stream.h"
 #include "daemon/ucma_stream_wait.h"
 
 #define DISCARD_READS 16

@@ -1,9 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Ends the connections of iWARP ids, in order: what was sent before reaches the peer. */
+/* Ends the connections of iWARP ids, in order: what was sent before reaches the peer. The functions
+ * that return int return 0 or errno. */
 #ifndef ADV_DAEMON_UCMA_STREAM_END_H
 #define ADV_DAEMON_UCMA_STREAM_END_H
 
 #include "daemon/ucma_stream_state.h"
+
+/* Refuses a request, with private data, or a reply. No event follows. EINVAL: there is neither. */
+int adv_ucma_stream_reject(struct adv_ucma_id *id, const uint8_t *private_data, uint8_t len);
+/* Ends the connection: the event DISCONNECTED follows when the peer has ended it, too. EINVAL:
+ * there is none. */
+int adv_ucma_stream_disconnect(struct adv_ucma_id *id);
+/* Closes the id's stream, before the id is freed: refuses an unanswered request, and ends a
+ * connection. */
+void adv_ucma_stream_close(struct adv_ucma_id *id);
+/* True while connections without an id end. */
+bool adv_ucma_streams_ending(const struct adv_ucma *u);
+
+/* ---- for ucma_stream.c ---- */
 
 /* Closes the socket, if there is one. The state is ENDED. */
 void adv_ucma_stream_end(struct adv_ucma_stream *s);

@@ -18,8 +18,8 @@ static uint32_t ring_room(uint32_t least)
 	return room;
 }
 
-/* Returns the longest payload of a segment: the ULPDU's length has 16 bits, and an FPDU has room
- * for a few markers only. */
+/* Returns the longest payload of a segment: the ULPDU's length has 16 bits, an FPDU has room for a
+ * few markers only, and payload under a CRC is copied. */
 static uint32_t longest_segment(const struct adv_rdmap_config *c)
 {
 	uint32_t most = ADV_FPDU_ULPDU_MAX - ADV_DDP_HEADER_MAX;
@@ -28,6 +28,8 @@ static uint32_t longest_segment(const struct adv_rdmap_config *c)
 		most = (ADV_RDMAP_TX_MARKERS - 1) *
 			       (ADV_FPDU_MARKER_SPACING - ADV_FPDU_MARKER_LEN) -
 		       ADV_FPDU_LENGTH_LEN - ADV_DDP_HEADER_MAX - ADV_FPDU_TRAILER_MAX;
+	if (c->crc && most > ADV_RDMAP_COPIED)
+		most = ADV_RDMAP_COPIED;
 	return c->segment && c->segment < most ? c->segment : most;
 }
 
@@ -35,6 +37,7 @@ static void free_memory(struct adv_rdmap_stream *s)
 {
 	free(s->read_index);
 	free(s->response);
+	free(s->copies);
 	free(s);
 }
 
@@ -53,7 +56,10 @@ struct adv_rdmap_stream *adv_rdmap_stream_create(struct adv_qp *qp,
 	s->response_room = ring_room(config->ird + ADV_RDMAP_FRAMED);
 	s->read_index = calloc(s->read_room, sizeof(*s->read_index));
 	s->response = calloc(s->response_room, sizeof(*s->response));
-	if (!s->read_index || !s->response || adv_rdmap_first_start(s)) {
+	if (config->crc)
+		s->copies = malloc((size_t)ADV_RDMAP_FRAMED * ADV_RDMAP_COPIED);
+	if (!s->read_index || !s->response || (config->crc && !s->copies) ||
+	    adv_rdmap_first_start(s)) {
 		free_memory(s);
 		return NULL;
 	}

@@ -72,9 +72,9 @@ void adv_rdmap_rx(struct adv_rdmap_stream *s, uint64_t now, const uint8_t *p, si
 
 /*
  * Returns memory for the next bytes of the stream, as at most ADV_MAX_SGE pieces in iov[], if
- * payload comes next; 0: the caller receives to a buffer of its own. The caller may receive fewer
- * bytes, tells their number before any other call, and passes to adv_rdmap_rx() what it has
- * received behind them.
+ * payload comes next that may go directly to its place; 0: the caller receives to a buffer of its
+ * own. The caller may receive fewer bytes, tells their number before any other call, and passes to
+ * adv_rdmap_rx() what it has received behind them.
  */
 unsigned adv_rdmap_rx_room(struct adv_rdmap_stream *s, struct iovec *iov);
 void adv_rdmap_rx_placed(struct adv_rdmap_stream *s, const struct iovec *iov, size_t len);

@@ -13,6 +13,7 @@
 #define ADV_RDMAP_PIECES      (ADV_MAX_SGE + 1 + 2 + 2 * ADV_RDMAP_TX_MARKERS)
 #define ADV_RDMAP_BUILT_MAX   (ADV_DDP_HEADER_MAX + ADV_RDMAP_TERMINATE_MAX)
 #define ADV_RDMAP_COLLECT_MAX ADV_RDMAP_TERMINATE_MAX
+#define ADV_RDMAP_COPIED      32768 /* longest payload of a segment that is copied */
 
 /* What an FPDU is part of. */
 enum adv_rdmap_origin {
@@ -67,6 +68,7 @@ struct adv_rdmap_stream {
 	/* sending */
 	struct adv_fpdu_tx fpdu_tx;
 	struct adv_rdmap_framed framed[ADV_RDMAP_FRAMED];
+	uint8_t *copies;      /* with CRCs: room for the payload of each of framed[]; else NULL */
 	uint32_t framed_head; /* free running */
 	uint32_t framed_tail;
 	size_t taken;	     /* bytes of the oldest framed FPDU that the connection has taken */

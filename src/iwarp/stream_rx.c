@@ -195,6 +195,10 @@ unsigned adv_rdmap_rx_room(struct adv_rdmap_stream *s, struct iovec *iov)
 	    room == 0 || is_collected(s->header.opcode))
 		return 0;
 	if (s->header.opcode == ADV_RDMAP_WRITE) {
+		/* The program may change this memory as soon as it sees the bytes, before their
+		 * CRC is computed. */
+		if (s->config.crc)
+			return 0;
 		iov->iov_len = room;
 		iov->iov_base =
 			adv_mw_remote(s->qp, s->qp->pd, s->header.stag, s->header.to + s->placed,

@@ -13,6 +13,12 @@ static struct adv_rdmap_framed *framed_at(struct adv_rdmap_stream *s, uint32_t i
 	return &s->framed[index & (ADV_RDMAP_FRAMED - 1)];
 }
 
+/* The room for the payload of an FPDU. */
+static uint8_t *copies_of(struct adv_rdmap_stream *s, uint32_t index)
+{
+	return s->copies + (size_t)(index & (ADV_RDMAP_FRAMED - 1)) * ADV_RDMAP_COPIED;
+}
+
 static bool has_room(const struct adv_rdmap_stream *s)
 {
 	return s->framed_head - s->framed_tail < ADV_RDMAP_FRAMED;
@@ -35,6 +41,19 @@ static size_t begin_fpdu(struct adv_rdmap_stream *s, enum adv_rdmap_origin origi
 	return adv_ddp_encode(h, f->built);
 }
 
+/* Copies payload, and returns the copy. The program, or a WRITE of another peer, may change the
+ * memory at any time; a CRC must cover the bytes that are sent. */
+static struct iovec copy_payload(uint8_t *to, const struct iovec *payload, unsigned count)
+{
+	struct iovec copy = {.iov_base = to};
+
+	for (unsigned i = 0; i < count; i++) {
+		memcpy(to + copy.iov_len, payload[i].iov_base, payload[i].iov_len);
+		copy.iov_len += payload[i].iov_len;
+	}
+	return copy;
+}
+
 /* Ends an FPDU: built_len bytes of f->built[], then payload. */
 static void end_fpdu(struct adv_rdmap_stream *s, struct adv_rdmap_framed *f, size_t built_len,
 		     const struct iovec *payload, unsigned count)
@@ -42,8 +61,13 @@ static void end_fpdu(struct adv_rdmap_stream *s, struct adv_rdmap_framed *f, siz
 	struct iovec segment[1 + ADV_MAX_SGE];
 
 	segment[0] = (struct iovec){f->built, built_len};
-	for (unsigned i = 0; i < count; i++)
-		segment[1 + i] = payload[i];
+	if (s->copies && count) {
+		segment[1] = copy_payload(copies_of(s, s->framed_head), payload, count);
+		count = 1;
+	} else {
+		for (unsigned i = 0; i < count; i++)
+			segment[1 + i] = payload[i];
+	}
 	f->count = adv_fpdu_tx_frame(&s->fpdu_tx, segment, 1 + count, &f->added, f->pieces);
 	assert(f->count <= ADV_RDMAP_PIECES);
 	s->framed_head++;

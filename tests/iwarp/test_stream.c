@@ -218,6 +218,76 @@ static void test_completes_when_taken(void **state)
 	bed_close(b);
 }
 
+/* The memory of a READ may change at any time: the program writes to it, or another peer does. Each
+ * byte is an old or a new one, and the CRC covers the bytes that are sent. */
+static void test_read_of_changing_memory(void **state)
+{
+	struct bed *b = bed_open(&with_all, 9);
+	struct region *to = region_open(&b->net->node[0], REGION, ALL_ACCESS);
+	struct region *from = region_open(&b->net->node[1], REGION, ALL_ACCESS);
+	unsigned i;
+
+	b->piece = 500;
+	memset(from->buf, 1, REGION);
+	memset(to->buf, 9, REGION);
+	end_op(b->end[0], IBV_WR_RDMA_READ, 1, to, 0, 200000, from, 0);
+	for (i = 0; i < 10000 && b->end[0]->send_count == 0; i++) {
+		bed_step(b, i % 2);
+		memset(from->buf, i % 3 ? 1 : 2, REGION);
+	}
+	expect_send(b->end[0], 0, 1, IBV_WC_SUCCESS);
+	for (i = 0; i < 200000; i++)
+		assert_in_range(to->buf[i], 1, 2);
+	assert_int_equal(to->buf[200000], 9);
+	bed_close(b);
+}
+
+/* Receives up to `most` bytes of end 0 at end 1, whose program changes what a WRITE has brought as
+ * soon as it sees that: programs poll the memory of WRITEs. */
+static void receive_and_change(struct bed *b, size_t most)
+{
+	struct pipe *p = &b->pipe[0];
+	struct iovec iov[ADV_MAX_SGE];
+	unsigned count = adv_rdmap_rx_room(b->stream[1], iov);
+	uint8_t buffer[300];
+	size_t n;
+
+	if (most > sizeof(buffer))
+		most = sizeof(buffer);
+	for (n = 0; n < most && p->tail != p->head; n++)
+		buffer[n] = p->bytes[p->tail++ % sizeof(p->bytes)];
+	if (count == 0) {
+		adv_rdmap_rx(b->stream[1], b->net->now, buffer, n);
+		return;
+	}
+	if (n > iov[0].iov_len) {
+		p->tail -= n - iov[0].iov_len;
+		n = iov[0].iov_len;
+	}
+	memcpy(iov[0].iov_base, buffer, n);
+	*(uint8_t *)iov[0].iov_base ^= 0xff;
+	adv_rdmap_rx_placed(b->stream[1], iov, n);
+}
+
+static void test_polled_memory(void **state)
+{
+	struct bed *b = bed_open(&with_all, 10);
+	struct region *from = region_open(&b->net->node[0], REGION, ALL_ACCESS);
+	struct region *to = region_open(&b->net->node[1], REGION, ALL_ACCESS);
+
+	region_fill(from, 6);
+	end_op(b->end[0], IBV_WR_RDMA_WRITE, 1, from, 0, 100000, to, 0);
+	do {
+		bed_step(b, 0);
+		receive_and_change(b, 1 + adv_rng_below(&b->rng, 300));
+	} while (b->pipe[0].tail != b->pipe[0].head);
+	expect_send(b->end[0], 0, 1, IBV_WC_SUCCESS);
+	assert_int_equal(end_state(b->end[1]), IBV_QPS_RTS);
+	assert_int_equal(b->end[1]->qp->engine->counters.rx_write_requests, 1);
+	assert_int_equal(b->end[1]->qp->engine->counters.rx_malformed, 0);
+	bed_close(b);
+}
+
 /* Reads the opcodes of the segments that wait in a pipe. Returns their number. */
 static size_t opcodes_in(struct pipe *p, uint8_t *opcodes, size_t room)
 {
@@ -324,6 +394,8 @@ int main(void)
 		cmocka_unit_test(test_inline_and_solicited),
 		cmocka_unit_test(test_fence),
 		cmocka_unit_test(test_completes_when_taken),
+		cmocka_unit_test(test_read_of_changing_memory),
+		cmocka_unit_test(test_polled_memory),
 		cmocka_unit_test(test_not_mixed),
 		cmocka_unit_test(test_window),
 	};

@@ -94,6 +94,10 @@ IWARP = [
      "\tadv_timer_cancel(&s->first_timer);\n", ""),
     ("rdmap-first-hoped", "a responder waits forever for an initiator that has nothing to send", STREAM_FIRST,
      "if (s->config.first == ADV_RDMAP_FIRST_HOPED &&", "if (false &&"),
+    ("rdmap-crc-source", "a CRC covers memory that may change before it is sent", STREAM_TX,
+     "if (s->copies && count)", "if (false)"),
+    ("rdmap-crc-polled", "a CRC covers memory that the program may have changed", STREAM_RX,
+     "\t\tif (s->config.crc)\n\t\t\treturn 0;\n", ""),
     # ---- the end ----
     ("rdmap-order", "a failed request completes before an earlier READ", STREAM,
      "wqe->failed && qp->sq.tail == qp->sq.next", "adv_send_wqe_at(qp, qp->sq.next)->failed"),

@@ -208,7 +208,7 @@ def timeout(lab):
     """The gateway disconnects clients that take no responses, do not complete a message, do not negotiate, or do not
     respond."""
     start_server(lab)
-    gateway = start_gateway(lab, "--timeout", "500ms", "--buffers", "16MiB")
+    gateway = start_gateway(lab, "--timeout", "1s", "--buffers", "16MiB")
     clients = [lab.start(attacker(lab, act)) for act in ("deaf", "endless", "mute", "silent")]
     for one in clients:
         one.expect(0, 60)

@@ -170,6 +170,25 @@ static void small_calls(void)
 	call(ADV_RPCRDMA_MSG);
 }
 
+/* A call that is sent twice gets one reply. The server replies when it has another call. */
+static void repeated(void)
+{
+	uint32_t xid;
+
+	now = "a repeated call";
+	request_start(&r, &q, NFS3_LATER);
+	xid = q.header.xid;
+	if (!request_send(&r, &q) || !request_send(&r, &q))
+		wrong("the connection has ended");
+	request_start(&r, &q, NFS3_NULL);
+	if (!request_send(&r, &q) || !reply_await(&r, &p))
+		wrong("the connection has ended");
+	if (p.header.xid != xid || p.length != RESULTS)
+		wrong("another reply");
+	if (!reply_await(&r, &p) || p.header.xid != q.header.xid)
+		wrong("a second reply");
+}
+
 static void links(void)
 {
 	uint8_t *text;
@@ -335,6 +354,7 @@ int main(int argc, char **argv)
 	if (!requester_connect(&r, argv[optind], argv[optind + 1], REQUESTER_RECEIVES))
 		wrong("refused");
 	small_calls();
+	repeated();
 	links();
 	wrong_headers();
 	wrong_chunks();

@@ -6,7 +6,8 @@
 
 Procedures: NULL, GETATTR, READLINK, READ, WRITE. The file handle "file" is the file; "link" and a number name a
 symbolic link whose text has this length. The procedure LOSE is not of NFS: the server closes the connection when it
-receives such a call for the first time, and replies to the second one.
+receives such a call for the first time, and replies to the second one. Neither is LATER: its reply goes before that
+to the next call of the connection.
 """
 
 import socketserver
@@ -15,7 +16,7 @@ import sys
 import threading
 
 SIZE = 4 << 20
-NULL, GETATTR, READLINK, READ, WRITE, LOSE = 0, 1, 5, 6, 7, 1000
+NULL, GETATTR, READLINK, READ, WRITE, LOSE, LATER = 0, 1, 5, 6, 7, 1000, 1001
 ACCEPTED_UNAVAILABLE, ACCEPTED_GARBAGE = 3, 4
 STALE = 70
 
@@ -76,8 +77,12 @@ def get_attributes(arguments):
     return struct.pack(">I", 0 if arguments.opaque() == b"file" else STALE) + bytes(84)
 
 
-HANDLERS = {NULL: lambda arguments: b"", LOSE: lambda arguments: b"", GETATTR: get_attributes, READLINK: read_link,
-            READ: read, WRITE: write}
+def nothing(arguments):
+    return b""
+
+
+HANDLERS = {NULL: nothing, LOSE: nothing, LATER: nothing, GETATTR: get_attributes, READLINK: read_link, READ: read,
+            WRITE: write}
 
 
 def answer(call):
@@ -103,6 +108,7 @@ def answer(call):
 
 class Connection(socketserver.StreamRequestHandler):
     def handle(self):
+        kept = b""
         while True:
             call, last = b"", False
             while not last:
@@ -115,7 +121,11 @@ class Connection(socketserver.StreamRequestHandler):
             reply = answer(call)
             if reply is None:
                 return
-            self.wfile.write(struct.pack(">I", 1 << 31 | len(reply)) + reply)
+            reply = kept + struct.pack(">I", 1 << 31 | len(reply)) + reply
+            later = struct.unpack_from(">6I", call)[5] == LATER
+            kept = reply if later else b""
+            if not later:
+                self.wfile.write(reply)
 
 
 class Server(socketserver.ThreadingTCPServer):

@@ -22,7 +22,8 @@ enum {
 	NFS3_READLINK = 5,
 	NFS3_READ = 6,
 	NFS3_WRITE = 7,
-	NFS3_LOSE = 1000, /* nfs_server.py */
+	NFS3_LOSE = 1000,  /* nfs_server.py */
+	NFS3_LATER = 1001, /* likewise */
 };
 
 struct requester {

@@ -57,11 +57,8 @@ int adv_iwarp_modify(struct adv_qp *qp, uint64_t now, const struct ibv_qp_attr *
 		return adv_reason(EINVAL, "cur_qp_state is %s, but the queue pair is in %s",
 				  adv_qp_state_name(attr->cur_qp_state),
 				  adv_qp_state_name(qp->state));
-	if (adv_qp_modify_ended(qp, now, next, mask)) {
-		if (next == IBV_QPS_ERR)
-			adv_qp_schedule(qp); /* its connection ends */
+	if (adv_qp_modify_ended(qp, now, next, mask))
 		return 0;
-	}
 	if (!may_follow(qp->state, next))
 		return adv_reason(EINVAL, "there is no such transition: the order is RESET, INIT, "
 					  "RTR, RTS, and from any state to RESET or ERR");

@@ -200,6 +200,8 @@ void adv_qp_enter_error(struct adv_qp *qp, uint64_t now)
 	adv_qp_review(qp);
 	adv_qp_flush_send(qp, now);
 	adv_qp_flush_recv(qp, now);
+	if (qp->connection)
+		adv_qp_schedule(qp); /* the connection ends */
 }
 
 static void enter_sqe(struct adv_qp *qp, uint64_t now)

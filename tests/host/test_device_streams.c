@@ -226,6 +226,17 @@ static void test_ends(void **state)
 	close(fd);
 	node_close(&n);
 
+	/* An error that no byte of the connection has caused. */
+	fd = open_alone(&n, &responder);
+	adv_device_lock(n.d);
+	assert_int_equal(adv_engine_raise(n.d->engine, adv_clock_ns(), IBV_EVENT_QP_FATAL,
+					  adv_qp_num(n.qp), adv_qp_num(n.qp)),
+			 1);
+	adv_device_unlock(n.d);
+	expect_end(fd);
+	close(fd);
+	node_close(&n);
+
 	fd = open_alone(&n, &responder);
 	adv_device_lock(n.d);
 	adv_qp_destroy(n.qp);

@@ -179,10 +179,12 @@ static void test_error_is_scheduled(void **state)
 	struct scene *s = *state;
 
 	assert_int_equal(to(s, IBV_QPS_INIT), 0);
+	s->qp->connection = s;
 	assert_int_equal(to(s, IBV_QPS_ERR), 0);
 	scheduled = false;
 	adv_engine_tx(s->e, 2, &batch);
 	assert_true(scheduled);
+	s->qp->connection = NULL;
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

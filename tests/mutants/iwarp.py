@@ -5,6 +5,7 @@ CRC32C = "src/iwarp/crc32c.c"
 FPDU = "src/iwarp/fpdu.c"
 MPA = "src/iwarp/mpa.c"
 NEGOTIATION = "src/iwarp/negotiation.c"
+QP_COMPLETE = "src/transport/qp_complete.c"
 RDMAP = "src/iwarp/rdmap.c"
 STREAM = "src/iwarp/stream.c"
 STREAM_FIRST = "src/iwarp/stream_first.c"
@@ -99,6 +100,8 @@ IWARP = [
     ("rdmap-crc-polled", "a CRC covers memory that the program may have changed", STREAM_RX,
      "\t\tif (s->config.crc)\n\t\t\treturn 0;\n", ""),
     # ---- the end ----
+    ("iwarp-error-silent", "an error of a queue pair does not end its connection", QP_COMPLETE,
+     "\tif (qp->connection)\n\t\tadv_qp_schedule(qp);", "\tif (false)\n\t\tadv_qp_schedule(qp);"),
     ("rdmap-order", "a failed request completes before an earlier READ", STREAM,
      "wqe->failed && qp->sq.tail == qp->sq.next", "adv_send_wqe_at(qp, qp->sq.next)->failed"),
     ("rdmap-half", "a Terminate follows the first half of another FPDU", STREAM,

@@ -222,7 +222,7 @@ static void sample_pause(struct adv_record *r, const struct adv_egress *e, uint6
 	struct adv_record_pause **p = &r->pause[index];
 	uint64_t paused;
 
-	if (!*p && !e->queue[where.priority].pauses)
+	if (!*p && !e->pauses[where.priority].count)
 		return;
 	if (!*p) {
 		*p = malloc(sizeof(**p));
@@ -235,7 +235,7 @@ static void sample_pause(struct adv_record *r, const struct adv_egress *e, uint6
 	paused = adv_egress_paused_for(e, where.priority, now);
 	(*p)->time[r->columns] = paused - (*p)->before;
 	(*p)->before = paused;
-	(*p)->count = e->queue[where.priority].pauses;
+	(*p)->count = e->pauses[where.priority].count;
 }
 
 static void sample_pauses(struct adv_record *r, const struct adv_sim *sim, uint64_t now)

@@ -30,12 +30,12 @@ void adv_sim_write_pauses(const struct adv_sim *sim, FILE *f)
 		const struct adv_egress *e = adv_report_egress(sim, end);
 
 		for (unsigned p = 0; p < ADV_PRIORITIES; p++)
-			if (e->queue[p].pauses)
+			if (e->pauses[p].count)
 				fprintf(f, "%u,%s,%s,%u,%" PRIu64 ",%" PRIu64 "\n", i / 2,
 					adv_report_node(sim, end.node, paused),
 					adv_report_node(sim, t->link[i / 2].end[1 - i % 2].node,
 							by),
-					p, e->queue[p].pauses, adv_egress_paused_for(e, p, now));
+					p, e->pauses[p].count, adv_egress_paused_for(e, p, now));
 	}
 }
 

@@ -79,7 +79,7 @@ static struct json_object *show_port(const struct adv_switch *sw, unsigned port)
 		json_object_array_add(queues, json_object_new_uint64(egress->queue[p].bytes));
 		json_object_array_add(sent_of, json_object_new_uint64(egress->queue[p].sent_bytes));
 		sent += egress->queue[p].sent_bytes;
-		pauses += egress->queue[p].pauses;
+		pauses += egress->pauses[p].count;
 	}
 	json_object_object_add(o, "queues", queues);
 	json_object_object_add(o, "sent", sent_of);

@@ -7,10 +7,23 @@
 
 #include "base/heap.h"
 
-#define WIDTH_SHIFT 9 /* a bucket is 512 ps */
-#define BUCKETS	    32768u
-#define WORDS	    (BUCKETS / 64)
-#define NO_NODE	    UINT32_MAX
+#define BUCKETS	  32768u
+#define WORDS	  (BUCKETS / 64)
+#define NO_NODE	  UINT32_MAX
+#define NO_BUCKET UINT64_MAX
+
+/* Width of a bucket: a power of two, ps. With WIDE_SOURCES sources of events or less it is the
+ * widest; twice as many sources have half of it. So a bucket of a busy network has few events. */
+#define WIDEST_SHIFT	11
+#define NARROWEST_SHIFT 7
+#define WIDE_SOURCES	1024
+
+/* The near events are at least SOON, unless the next bucket with events begins more than AHEAD
+ * after the first of them: events that are added in between have to be inserted in their order. */
+#define SOON 5
+/* So many events are sorted by insertion, more by merging. */
+#define FEW   8
+#define AHEAD 16384 /* ps */
 
 struct node {
 	uint64_t at;
@@ -19,34 +32,36 @@ struct node {
 };
 
 struct adv_calendar {
-	uint64_t cursor; /* number of the bucket from which events are dequeued; bucket 0 begins at
-			    time 0 */
-	uint64_t count;
-	bool failed;
-
-	/* The events of the cursor's bucket, in order. The first `taken` of them were dequeued. */
-	struct adv_calendar_event *now;
+	/* The near events: those of the bucket `cursor` and before, in order. The first `taken` of
+	 * them were dequeued. Bucket 0 begins at time 0. */
+	struct adv_calendar_event *near;
 	uint32_t taken;
-	uint32_t now_count;
-	uint32_t now_room;
+	uint32_t near_count;
+	uint32_t near_room;
+	bool failed;
+	uint8_t shift; /* the width of a bucket is 2^shift ps */
+	uint64_t cursor;
 
 	/* Buckets cursor + 1 .. cursor + BUCKETS - 1, by their number modulo BUCKETS. */
+	uint64_t next; /* the first bucket with events; NO_BUCKET: there is none */
 	uint64_t in_ring;
-	uint64_t summary[WORDS / 64]; /* a bit for each word of `filled` */
-	uint64_t filled[WORDS];	      /* a bit for each bucket */
-	uint32_t head[BUCKETS];
-
 	struct node *node;
 	uint32_t nodes;
 	uint32_t free_node;
 
+	uint64_t far_next;   /* bucket of the first event of `far`; NO_BUCKET: there is none */
 	struct adv_heap far; /* later events */
+
+	uint64_t summary[WORDS / 64]; /* a bit for each word of `filled` */
+	uint64_t filled[WORDS];	      /* a bit for each bucket */
+	uint32_t head[BUCKETS];
 };
 
 static inline bool comes_before(const struct adv_calendar_event *a,
 				const struct adv_calendar_event *b)
 {
-	return a->at < b->at || (a->at == b->at && a->what < b->what);
+	/* Without branches, which nothing predicts. */
+	return (a->at < b->at) | ((a->at == b->at) & (a->what < b->what));
 }
 
 static bool event_before(const void *a, const void *b)
@@ -57,14 +72,26 @@ static bool event_before(const void *a, const void *b)
 static const struct adv_heap_kind far_kind = {sizeof(struct adv_calendar_event), event_before,
 					      NULL};
 
-struct adv_calendar *adv_calendar_create(void)
+/* Returns the number of the bucket of a time. */
+static inline uint64_t bucket_of(const struct adv_calendar *c, uint64_t at)
+{
+	return at >> c->shift;
+}
+
+struct adv_calendar *adv_calendar_create(uint32_t sources)
 {
 	struct adv_calendar *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
 	memset(c->head, 0xff, sizeof(c->head));
+	c->shift = WIDEST_SHIFT;
+	while (sources > WIDE_SOURCES && c->shift > NARROWEST_SHIFT) {
+		sources /= 2;
+		c->shift--;
+	}
 	c->free_node = NO_NODE;
+	c->next = c->far_next = NO_BUCKET;
 	return c;
 }
 
@@ -72,53 +99,110 @@ void adv_calendar_destroy(struct adv_calendar *c)
 {
 	if (!c)
 		return;
-	free(c->now);
+	free(c->near);
 	free(c->node);
 	adv_heap_free(&c->far);
 	free(c);
 }
 
-uint64_t adv_calendar_count(const struct adv_calendar *c)
+static inline uint32_t near_left(const struct adv_calendar *c)
 {
-	return c->count;
+	return c->near_count - c->taken;
 }
 
-/* ---- the bucket at the cursor ---- */
-
-static bool now_reserve(struct adv_calendar *c, uint32_t count)
+uint64_t adv_calendar_count(const struct adv_calendar *c)
 {
-	uint32_t room = c->now_room ? c->now_room : 64;
-	struct adv_calendar_event *now;
+	return near_left(c) + c->in_ring + c->far.count;
+}
 
-	if (count <= c->now_room)
-		return true;
-	while (room < count)
+/* ---- the near events ---- */
+
+/* Makes room for `more` events behind the near ones. */
+static __attribute__((noinline)) bool near_grow(struct adv_calendar *c, uint32_t more)
+{
+	uint32_t left = near_left(c), room = c->near_room ? c->near_room : 256;
+	struct adv_calendar_event *near;
+
+	if (left)
+		memmove(c->near, &c->near[c->taken], left * sizeof(*near));
+	c->taken = 0;
+	c->near_count = left;
+	while (room < 2 * (left + more)) /* so that moving them stays rare */
 		room *= 2;
-	now = realloc(c->now, room * sizeof(*now));
-	if (!now)
+	if (room == c->near_room)
+		return true;
+	near = realloc(c->near, room * sizeof(*near));
+	if (!near)
 		return false;
-	c->now = now;
-	c->now_room = room;
+	c->near = near;
+	c->near_room = room;
 	return true;
 }
 
-static bool now_add(struct adv_calendar *c, const struct adv_calendar_event *event)
+static inline bool near_reserve(struct adv_calendar *c, uint32_t more)
 {
-	uint32_t i;
+	if (c->taken == c->near_count)
+		c->taken = c->near_count = 0;
+	return c->near_count + more <= c->near_room || near_grow(c, more);
+}
 
-	if (c->taken == c->now_count)
-		c->taken = c->now_count = 0;
-	if (!now_reserve(c, c->now_count + 1))
+/* Moves the event at index i to its place among those before it, which are in order. */
+static inline void sort_in(struct adv_calendar_event *e, uint32_t i)
+{
+	struct adv_calendar_event event = e[i];
+
+	for (; i > 0 && comes_before(&event, &e[i - 1]); i--)
+		e[i] = e[i - 1];
+	e[i] = event;
+}
+
+/* Sorts a few events, which are mostly in the reverse order. */
+static void sort_few(struct adv_calendar_event *e, uint32_t n)
+{
+	for (uint32_t i = 0; i < n / 2; i++) {
+		struct adv_calendar_event first = e[i];
+
+		e[i] = e[n - 1 - i];
+		e[n - 1 - i] = first;
+	}
+	for (uint32_t i = 1; i < n; i++)
+		sort_in(e, i);
+}
+
+/* Sorts n events. `spare` has room for as many if they are more than FEW. */
+static void sort_many(struct adv_calendar_event *e, struct adv_calendar_event *spare, uint32_t n)
+{
+	uint32_t half = n / 2, i = 0, k = 0, other = half;
+
+	if (n <= FEW) {
+		sort_few(e, n);
+		return;
+	}
+	sort_many(e, spare, half);
+	sort_many(e + half, spare, n - half);
+	memcpy(spare, e, half * sizeof(*e));
+	while (i < half && other < n) {
+		bool later = comes_before(&e[other], &spare[i]);
+
+		e[k++] = later ? e[other] : spare[i];
+		other += later;
+		i += !later;
+	}
+	memcpy(&e[k], &spare[i], (half - i) * sizeof(*e));
+}
+
+static __attribute__((noinline)) bool near_add(struct adv_calendar *c, uint64_t at, uint32_t what)
+{
+	if (!near_reserve(c, 1))
 		return false;
-	for (i = c->now_count++; i > c->taken && comes_before(event, &c->now[i - 1]); i--)
-		c->now[i] = c->now[i - 1];
-	c->now[i] = *event;
+	c->near[c->near_count++] = (struct adv_calendar_event){at, what};
+	sort_in(&c->near[c->taken], near_left(c) - 1);
 	return true;
 }
 
 /* ---- the ring ---- */
 
-static bool grow_nodes(struct adv_calendar *c)
+static __attribute__((noinline)) bool grow_nodes(struct adv_calendar *c)
 {
 	uint32_t n = c->nodes ? 2 * c->nodes : 1024;
 	struct node *node = realloc(c->node, (size_t)n * sizeof(*node));
@@ -133,134 +217,133 @@ static bool grow_nodes(struct adv_calendar *c)
 	return true;
 }
 
-static bool ring_add(struct adv_calendar *c, const struct adv_calendar_event *event)
+static inline bool ring_add(struct adv_calendar *c, uint64_t at, uint32_t what)
 {
-	uint32_t b = (uint32_t)(event->at >> WIDTH_SHIFT) & (BUCKETS - 1);
-	uint32_t i;
+	uint64_t bucket = bucket_of(c, at);
+	uint32_t b = (uint32_t)bucket & (BUCKETS - 1), i;
 
 	if (c->free_node == NO_NODE && !grow_nodes(c))
 		return false;
 	i = c->free_node;
 	c->free_node = c->node[i].next;
-	c->node[i] = (struct node){event->at, event->what, c->head[b]};
+	c->node[i] = (struct node){at, what, c->head[b]};
 	c->head[b] = i;
 	c->filled[b / 64] |= 1ull << (b % 64);
 	c->summary[b / 64 / 64] |= 1ull << (b / 64 % 64);
 	c->in_ring++;
+	if (bucket < c->next)
+		c->next = bucket;
 	return true;
 }
 
-/* Returns the first set bit of `bits` at `from` or after it; `count`: there is none. */
-static uint32_t first_bit(const uint64_t *bits, uint32_t count, uint32_t from)
+/* Returns the index of the first word of `filled` with events, from word `from` on, around the
+ * ring. The ring is not empty. */
+static uint32_t next_word(const struct adv_calendar *c, uint32_t from)
 {
-	uint32_t w = from / 64;
-	uint64_t word;
+	uint32_t s = from / 64;
+	uint64_t word = c->summary[s] & (~0ull << (from % 64));
 
-	if (from >= count)
-		return count;
-	word = bits[w] & (~0ull << (from % 64));
 	while (!word) {
-		if (++w >= count / 64)
-			return count;
-		word = bits[w];
+		s = (s + 1) % (WORDS / 64);
+		word = c->summary[s];
 	}
-	return w * 64 + (uint32_t)__builtin_ctzll(word);
+	return s * 64 + (uint32_t)__builtin_ctzll(word);
 }
 
-/* Returns the first bucket with events at index `from` of the ring or after it; BUCKETS: none. */
-static uint32_t first_bucket(const struct adv_calendar *c, uint32_t from)
+/* Returns the first bucket with events after the cursor, or NO_BUCKET. */
+static inline uint64_t next_bucket(const struct adv_calendar *c)
 {
-	uint32_t w;
-	uint64_t word;
+	uint32_t from = (uint32_t)(c->cursor + 1) & (BUCKETS - 1), w = from / 64, b;
+	uint64_t word = c->filled[w] & (~0ull << (from % 64));
 
-	if (from >= BUCKETS)
-		return BUCKETS;
-	word = c->filled[from / 64] & (~0ull << (from % 64));
-	if (word)
-		return from / 64 * 64 + (uint32_t)__builtin_ctzll(word);
-	w = first_bit(c->summary, WORDS, from / 64 + 1);
-	return w == WORDS ? BUCKETS : w * 64 + (uint32_t)__builtin_ctzll(c->filled[w]);
+	if (!word) {
+		if (!c->in_ring)
+			return NO_BUCKET;
+		w = next_word(c, (w + 1) % WORDS);
+		word = c->filled[w];
+	}
+	b = w * 64 + (uint32_t)__builtin_ctzll(word);
+	return c->cursor + 1 + ((b - from) & (BUCKETS - 1));
 }
 
-/* Returns the number of buckets from the cursor to the next bucket with events. The ring must not
- * be empty. */
-static uint32_t buckets_to_next(const struct adv_calendar *c)
+/* Appends the events of a list to the near ones, with the last one first, and frees its nodes.
+ * Returns their number; 0: no memory. */
+static inline uint32_t near_append(struct adv_calendar *c, uint32_t list)
 {
-	uint32_t at = (uint32_t)c->cursor & (BUCKETS - 1);
-	uint32_t b = first_bucket(c, at + 1);
+	uint32_t n = 0, last = list;
 
-	if (b == BUCKETS)
-		b = first_bucket(c, 0);
-	return (b - at) & (BUCKETS - 1);
-}
-
-/* Moves the events of the cursor's bucket to `now`, in order. */
-static bool load_bucket(struct adv_calendar *c)
-{
-	uint32_t b = (uint32_t)c->cursor & (BUCKETS - 1);
-	uint32_t n = 0;
-
-	for (uint32_t i = c->head[b]; i != NO_NODE; i = c->node[i].next)
-		n++;
-	if (!now_reserve(c, n))
-		return false;
-	c->taken = 0;
-	c->now_count = n;
+	for (uint32_t i = list; i != NO_NODE; i = c->node[i].next, n++) {
+		if (!near_reserve(c, 1)) {
+			c->near_count -= n;
+			return 0;
+		}
+		c->near[c->near_count++] =
+			(struct adv_calendar_event){c->node[i].at, c->node[i].what};
+		last = i;
+	}
+	c->node[last].next = c->free_node;
+	c->free_node = list;
 	c->in_ring -= n;
-	/* The list has the newest event first. `now` is filled from its end, since events are often
-	 * added in order. */
-	while (c->head[b] != NO_NODE) {
-		uint32_t i = c->head[b];
+	return n;
+}
 
-		c->now[--n] = (struct adv_calendar_event){c->node[i].at, c->node[i].what};
-		c->head[b] = c->node[i].next;
-		c->node[i].next = c->free_node;
-		c->free_node = i;
-	}
-	for (uint32_t i = 1; i < c->now_count; i++) {
-		struct adv_calendar_event e = c->now[i];
-		uint32_t k = i;
+static __attribute__((noinline)) bool near_sort_many(struct adv_calendar *c, uint32_t n)
+{
+	if (n > FEW && !near_reserve(c, n))
+		return false;
+	sort_many(&c->near[c->near_count - n], &c->near[c->near_count], n);
+	return true;
+}
 
-		for (; k > 0 && comes_before(&e, &c->now[k - 1]); k--)
-			c->now[k] = c->now[k - 1];
-		c->now[k] = e;
-	}
+/* Moves the events of bucket c->next, which becomes the cursor's, to the near ones. False: no
+ * memory. */
+static inline bool load_bucket(struct adv_calendar *c)
+{
+	uint32_t b = (uint32_t)c->next & (BUCKETS - 1), n = near_append(c, c->head[b]);
+
+	if (n != 1 && (n == 0 || !near_sort_many(c, n)))
+		return false;
+	c->head[b] = NO_NODE;
 	c->filled[b / 64] &= ~(1ull << (b % 64));
 	if (!c->filled[b / 64])
 		c->summary[b / 64 / 64] &= ~(1ull << (b / 64 % 64));
+	c->cursor = c->next;
+	c->next = next_bucket(c);
 	return true;
 }
 
 /* ---- the heap of later events ---- */
 
-static bool far_add(struct adv_calendar *c, const struct adv_calendar_event *event)
+static void far_note_next(struct adv_calendar *c)
 {
-	if (!adv_heap_reserve(&c->far, sizeof(*event), c->far.count + 1))
+	const struct adv_calendar_event *first = adv_heap_first(&c->far, &far_kind);
+
+	c->far_next = first ? bucket_of(c, first->at) : NO_BUCKET;
+}
+
+static __attribute__((noinline)) bool far_add(struct adv_calendar *c, uint64_t at, uint32_t what)
+{
+	struct adv_calendar_event event = {.at = at, .what = what};
+
+	if (!adv_heap_reserve(&c->far, sizeof(event), c->far.count + 1))
 		return false;
-	adv_heap_add(&c->far, &far_kind, event);
+	adv_heap_add(&c->far, &far_kind, &event);
+	far_note_next(c);
 	return true;
 }
 
-static bool place_event(struct adv_calendar *c, const struct adv_calendar_event *event)
+/* Moves the events before bucket cursor + BUCKETS from the heap to the ring, or to the near ones.
+ */
+static __attribute__((noinline)) bool bring_near(struct adv_calendar *c)
 {
-	uint64_t bucket = event->at >> WIDTH_SHIFT;
+	while (c->far_next - c->cursor < BUCKETS && c->far_next != NO_BUCKET) {
+		struct adv_calendar_event first =
+			*(struct adv_calendar_event *)adv_heap_first(&c->far, &far_kind);
 
-	if (bucket == c->cursor)
-		return now_add(c, event);
-	assert(bucket > c->cursor);
-	return bucket - c->cursor < BUCKETS ? ring_add(c, event) : far_add(c, event);
-}
-
-/* Moves events of the next BUCKETS buckets from the heap to the ring or to `now`. */
-static bool bring_near(struct adv_calendar *c)
-{
-	const struct adv_calendar_event *first;
-
-	while ((first = adv_heap_first(&c->far, &far_kind)) &&
-	       (first->at >> WIDTH_SHIFT) - c->cursor < BUCKETS) {
-		if (!place_event(c, first))
+		if (!adv_calendar_add(c, first.at, first.what))
 			return false;
 		adv_heap_remove(&c->far, &far_kind, 1);
+		far_note_next(c);
 	}
 	return true;
 }
@@ -269,61 +352,91 @@ static bool bring_near(struct adv_calendar *c)
 
 bool adv_calendar_add(struct adv_calendar *c, uint64_t at, uint32_t what)
 {
-	struct adv_calendar_event event = {.at = at, .what = what};
+	uint64_t bucket = bucket_of(c, at);
 
-	if (!place_event(c, &event))
+	if (bucket <= c->cursor)
+		return near_add(c, at, what);
+	return bucket - c->cursor < BUCKETS ? ring_add(c, at, what) : far_add(c, at, what);
+}
+
+/* Loads the next bucket. False: no memory. */
+static inline bool advance(struct adv_calendar *c)
+{
+	c->failed = !load_bucket(c) || (c->far_next - c->cursor < BUCKETS && !bring_near(c));
+	return !c->failed;
+}
+
+/* Loads the first bucket of all. False: there is none, or it begins after `until`, or there is no
+ * memory. */
+static __attribute__((noinline)) bool advance_to_first(struct adv_calendar *c, uint64_t until)
+{
+	uint64_t next = c->next < c->far_next ? c->next : c->far_next;
+
+	if (next == NO_BUCKET || next > bucket_of(c, until))
 		return false;
-	c->count++;
+	if (c->next != NO_BUCKET)
+		return advance(c);
+	c->cursor = next;
+	c->failed = !bring_near(c);
+	return !c->failed;
+}
+
+/* Loads buckets until SOON events are near. False: not even one is. */
+static bool advance_to_soon(struct adv_calendar *c, uint64_t until)
+{
+	uint64_t end;
+
+	if (c->taken == c->near_count && !advance_to_first(c, until))
+		return false;
+	end = bucket_of(c, c->near[c->taken].at + AHEAD);
+	while (c->next <= end && near_left(c) < SOON)
+		if (!advance(c))
+			return false;
 	return true;
 }
 
-/* Moves the cursor to the next bucket with events. False: there is none, or it begins after
- * `until`. */
-static bool advance_cursor(struct adv_calendar *c, uint64_t until)
+static inline const struct adv_calendar_event *peek(struct adv_calendar *c, uint64_t until)
 {
-	const struct adv_calendar_event *far = adv_heap_first(&c->far, &far_kind);
-	uint64_t next;
-
-	if (c->in_ring)
-		next = c->cursor + buckets_to_next(c);
-	else if (far)
-		next = far->at >> WIDTH_SHIFT;
-	else
-		return false;
-	if (next > until >> WIDTH_SHIFT)
-		return false;
-	c->cursor = next;
-	c->failed = !load_bucket(c) || !bring_near(c);
-	return !c->failed;
+	if (c->failed || (near_left(c) < SOON && !advance_to_soon(c, until)))
+		return NULL;
+	return c->near[c->taken].at > until ? NULL : &c->near[c->taken];
 }
 
 const struct adv_calendar_event *adv_calendar_peek(struct adv_calendar *c, uint64_t until)
 {
-	if (c->failed || (c->taken == c->now_count && !advance_cursor(c, until)))
-		return NULL;
-	return c->now[c->taken].at > until ? NULL : &c->now[c->taken];
+	return peek(c, until);
 }
 
 bool adv_calendar_take(struct adv_calendar *c, uint64_t until, struct adv_calendar_event *event)
 {
-	const struct adv_calendar_event *next = adv_calendar_peek(c, until);
+	const struct adv_calendar_event *next = peek(c, until);
 
 	if (!next)
 		return false;
 	*event = *next;
 	c->taken++;
-	c->count--;
 	return true;
+}
+
+/* Returns the time of the first event of the ring, which is not empty. */
+static uint64_t first_in_ring(const struct adv_calendar *c)
+{
+	uint64_t first = ADV_CALENDAR_NEVER;
+
+	for (uint32_t i = c->head[c->next & (BUCKETS - 1)]; i != NO_NODE; i = c->node[i].next)
+		if (c->node[i].at < first)
+			first = c->node[i].at;
+	return first;
 }
 
 uint64_t adv_calendar_next(const struct adv_calendar *c)
 {
 	const struct adv_calendar_event *far = adv_heap_first(&c->far, &far_kind);
 
-	if (c->taken < c->now_count)
-		return c->now[c->taken].at;
-	if (c->in_ring)
-		return (c->cursor + buckets_to_next(c)) << WIDTH_SHIFT;
+	if (near_left(c))
+		return c->near[c->taken].at;
+	if (c->next != NO_BUCKET)
+		return first_in_ring(c);
 	return far ? far->at : ADV_CALENDAR_NEVER;
 }
 
@@ -334,6 +447,6 @@ bool adv_calendar_failed(const struct adv_calendar *c)
 
 const struct adv_calendar_event *adv_calendar_soon(const struct adv_calendar *c, uint32_t *count)
 {
-	*count = c->now_count - c->taken;
-	return *count ? &c->now[c->taken] : NULL;
+	*count = near_left(c);
+	return *count ? &c->near[c->taken] : NULL;
 }

@@ -5,9 +5,10 @@
  * `what`, whenever they were added. So the order of a host's or switch's events does not depend on
  * the others: parts of a network have the same order when each has a calendar of its own.
  *
- * Events of the next 16.8 us are in a ring of buckets, each a list; later events are in a heap.
- * Adding and dequeuing are O(1) for the events of a network and O(log n) for late timers. An event
- * cannot be removed: its owner checks whether the event still applies when it is due.
+ * Events of the next 4.2 to 67 us are in a ring of buckets, each a list; later events are in a
+ * heap. Adding and dequeuing are O(1) for the events of a network and O(log n) for late timers. An
+ * event cannot be removed: its owner checks whether the event still applies when it is due. The
+ * next few events are in a sorted array, so that the caller can prefetch their data.
  */
 #ifndef ADV_FABRIC_CALENDAR_H
 #define ADV_FABRIC_CALENDAR_H
@@ -31,8 +32,9 @@ struct adv_calendar_event {
 
 struct adv_calendar;
 
-/* Creates a calendar at time 0. NULL: no memory. */
-struct adv_calendar *adv_calendar_create(void);
+/* Creates a calendar at time 0. `sources`: how many can add events at the same time, the more
+ * exactly the faster. NULL: no memory. */
+struct adv_calendar *adv_calendar_create(uint32_t sources);
 void adv_calendar_destroy(struct adv_calendar *c);
 
 /* Adds an event. `at` must not be before the time of the last dequeued event. If a call of
@@ -47,15 +49,15 @@ bool adv_calendar_take(struct adv_calendar *c, uint64_t until, struct adv_calend
  * call. */
 const struct adv_calendar_event *adv_calendar_peek(struct adv_calendar *c, uint64_t until);
 
-/* Returns the time of the next event, or up to 511 ps less. ADV_CALENDAR_NEVER: there is none. */
+/* Returns the time of the next event. ADV_CALENDAR_NEVER: there is none. */
 uint64_t adv_calendar_next(const struct adv_calendar *c);
 
 /* True if adv_calendar_take() failed for lack of memory. No further event is dequeued. */
 bool adv_calendar_failed(const struct adv_calendar *c);
 
-/* Returns the events of at most the next half nanosecond, in order, for prefetching their data.
- * NULL: there are none. Later calls of adv_calendar_add() may add events between them. The array
- * is valid until the next call. */
+/* Returns the next events, in order, for prefetching their data: after adv_calendar_take() at least
+ * four, or all of the next 16 ns if these are fewer. NULL: there are none. Later calls of
+ * adv_calendar_add() may add events between them. The array is valid until the next call. */
 const struct adv_calendar_event *adv_calendar_soon(const struct adv_calendar *c, uint32_t *count);
 
 /* Returns the number of events. */

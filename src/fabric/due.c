@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "fabric/part.h"
+#include "fabric/switch_internal.h"
 
 void adv_fabric_at(struct adv_fabric *f, uint64_t at, enum adv_due kind, uint32_t index)
 {
@@ -34,29 +35,33 @@ void adv_fabric_put(struct adv_fabric *f, uint32_t wire, struct adv_packet *p)
 	adv_fabric_at(f, f->now + adv_wire_time(w->ps_per_byte, p->bytes), ADV_DUE_SENT, wire);
 }
 
-/* Adds the event of the switch's next deadline. */
-static void keep_deadline(struct adv_fabric *f, uint32_t s)
+void adv_fabric_fly(struct adv_fabric *f, uint32_t wire, struct adv_packet *p)
 {
-	uint64_t deadline = adv_switch_deadline(f->node[s].sw);
+	struct adv_wire *w = &f->wire[wire];
 
-	if (deadline >= f->node[s].timer_at)
-		return;
-	f->node[s].timer_at = deadline;
-	adv_fabric_at(f, deadline, ADV_DUE_SWITCH, s);
+	if (!w->flying.head)
+		adv_fabric_at(f, p->at, ADV_DUE_ARRIVE, wire);
+	else
+		w->flying.tail->at = p->at;
+	adv_packet_list_push(&w->flying, p);
 }
 
 void adv_fabric_serve(struct adv_fabric *f, uint32_t s)
 {
-	struct adv_switch *sw = f->node[s].sw;
-	int port;
+	struct adv_fabric_node *n = &f->node[s];
+	struct adv_switch *sw = n->sw;
 
-	while ((port = adv_switch_next_ready(sw)) >= 0) {
-		struct adv_packet *p = adv_switch_tx(sw, f->now, (unsigned)port);
+	while (sw->ready_first != ADV_NO_PORT) {
+		unsigned port = (unsigned)adv_switch_next_ready(sw);
+		struct adv_packet *p = adv_switch_tx(sw, f->now, port);
 
 		if (p)
-			adv_fabric_put(f, f->port_wire[f->first_port[s] + (unsigned)port], p);
+			adv_fabric_put(f, sw->port[port].number, p);
 	}
-	keep_deadline(f, s);
+	if (sw->deadline < n->timer_at) {
+		n->timer_at = sw->deadline;
+		adv_fabric_at(f, sw->deadline, ADV_DUE_SWITCH, s);
+	}
 }
 
 struct adv_gid adv_fabric_gid(uint32_t host)

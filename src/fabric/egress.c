@@ -19,21 +19,6 @@ void adv_egress_init(struct adv_egress *e, uint32_t ps_per_byte,
 	}
 }
 
-void adv_egress_push(struct adv_egress *e, struct adv_packet *p)
-{
-	struct adv_egress_queue *q = &e->queue[p->priority];
-
-	adv_packet_list_push(&q->packets, p);
-	q->bytes += p->bytes;
-	q->count++;
-	if (q->bytes > q->peak) {
-		q->peak = q->bytes;
-		if (q->peak > q->most)
-			q->most = q->peak;
-	}
-	e->filled |= (uint8_t)(1u << p->priority);
-}
-
 uint64_t adv_egress_take_peak(struct adv_egress *e, unsigned priority)
 {
 	struct adv_egress_queue *q = &e->queue[priority];
@@ -43,9 +28,7 @@ uint64_t adv_egress_take_peak(struct adv_egress *e, unsigned priority)
 	return peak;
 }
 
-/* Returns the next priority by deficit round robin (Shreedhar and Varghese, SIGCOMM 1995). A
- * paused queue is skipped and keeps its deficit. */
-static unsigned next_by_weight(struct adv_egress *e, unsigned may)
+unsigned adv_egress_next_by_weight(struct adv_egress *e, unsigned may)
 {
 	for (;;) {
 		struct adv_egress_queue *q = &e->queue[e->turn];
@@ -66,41 +49,9 @@ static unsigned next_by_weight(struct adv_egress *e, unsigned may)
 	}
 }
 
-static struct adv_packet *dequeue_frame(struct adv_egress *e, unsigned priority)
-{
-	struct adv_egress_queue *q = &e->queue[priority];
-	struct adv_packet *p = adv_packet_list_pop(&q->packets);
-
-	q->bytes -= p->bytes;
-	q->count--;
-	/* The next frame is needed when this one has been sent, hundreds of events later. */
-	__builtin_prefetch(q->packets.head);
-	if (!q->packets.head) {
-		q->deficit = 0;
-		e->filled &= (uint8_t) ~(1u << priority);
-	}
-	return p;
-}
-
-struct adv_packet *adv_egress_pop(struct adv_egress *e)
-{
-	unsigned may = e->filled & (uint8_t)(~e->paused | e->ignores);
-	unsigned strict = may & e->strict;
-	struct adv_packet *p;
-	unsigned priority;
-
-	if (!may)
-		return NULL;
-	priority = strict ? 31u - (unsigned)__builtin_clz(strict) : next_by_weight(e, may);
-	p = dequeue_frame(e, priority);
-	e->queue[priority].sent++;
-	e->queue[priority].sent_bytes += p->bytes;
-	return p;
-}
-
 struct adv_packet *adv_egress_flush(struct adv_egress *e, unsigned priority)
 {
-	return e->queue[priority].packets.head ? dequeue_frame(e, priority) : NULL;
+	return e->queue[priority].packets.head ? adv_egress_dequeue(e, priority) : NULL;
 }
 
 /* ---- pauses ---- */
@@ -109,7 +60,7 @@ static void resume_priority(struct adv_egress *e, unsigned priority, uint64_t at
 {
 	struct adv_egress_queue *q = &e->queue[priority];
 
-	q->paused_for += at;
+	e->pauses[priority].lasted += at;
 	q->paused_until = 0;
 	e->paused &= (uint8_t) ~(1u << priority);
 }
@@ -128,8 +79,8 @@ void adv_egress_pause(struct adv_egress *e, uint64_t now, const struct adv_packe
 			continue;
 		}
 		if (!q->paused_until) {
-			q->paused_for -= now;
-			q->pauses++;
+			e->pauses[p].lasted -= now;
+			e->pauses[p].count++;
 			e->paused |= (uint8_t)(1u << p);
 		}
 		q->paused_until = now + length;
@@ -164,5 +115,5 @@ uint64_t adv_egress_paused_for(const struct adv_egress *e, unsigned priority, ui
 {
 	const struct adv_egress_queue *q = &e->queue[priority];
 
-	return q->paused_for + (q->paused_until ? now : 0);
+	return e->pauses[priority].lasted + (q->paused_until ? now : 0);
 }

@@ -7,7 +7,8 @@
 
 #include "fabric/packet.h"
 
-/* What a frame needs comes first. 32 bits hold the size of a switch's buffer. */
+/* 64 bytes, which are one cache line in the ports of switches. 32 bits hold the size of a switch's
+ * buffer. */
 struct adv_egress_queue {
 	struct adv_packet_list packets;
 	uint32_t bytes;	 /* size of the queued frames */
@@ -18,9 +19,15 @@ struct adv_egress_queue {
 	uint64_t sent;	 /* frames */
 	uint64_t sent_bytes;
 	uint64_t paused_until; /* end of the pause, ps; 0: not paused */
-	uint64_t paused_for;   /* duration of all past pauses, ps; while a pause lasts, less the
-				  time at which it began (modulo 2^64) */
-	uint64_t pauses;       /* number of pauses */
+};
+
+_Static_assert(sizeof(struct adv_egress_queue) == 64, "one cache line");
+
+/* Past pauses of a queue. */
+struct adv_egress_pauses {
+	uint64_t lasted; /* their duration, ps; while a pause lasts, less the time at which it began
+			    (modulo 2^64) */
+	uint64_t count;
 };
 
 struct adv_egress {
@@ -35,6 +42,7 @@ struct adv_egress {
 	uint32_t ps_per_byte;
 	uint32_t quantum[ADV_PRIORITIES]; /* bytes per turn */
 	struct adv_egress_queue queue[ADV_PRIORITIES];
+	struct adv_egress_pauses pauses[ADV_PRIORITIES];
 };
 
 /* Initializes an egress that is all zero. weight[p] is the share of priority p of the link,
@@ -42,10 +50,80 @@ struct adv_egress {
 void adv_egress_init(struct adv_egress *e, uint32_t ps_per_byte,
 		     const uint8_t weight[ADV_PRIORITIES]);
 
-void adv_egress_push(struct adv_egress *e, struct adv_packet *p);
+static inline void adv_egress_push(struct adv_egress *e, struct adv_packet *p)
+{
+	struct adv_egress_queue *q = &e->queue[p->priority];
+
+	adv_packet_list_push(&q->packets, p);
+	q->bytes += p->bytes;
+	q->count++;
+	if (q->bytes > q->peak) {
+		q->peak = q->bytes;
+		if (q->peak > q->most)
+			q->most = q->peak;
+	}
+	e->filled |= (uint8_t)(1u << p->priority);
+}
+
+/* Returns one of the priorities `may` (a bit each), which have frames, by deficit round robin
+ * (Shreedhar and Varghese, SIGCOMM 1995), and charges its first frame. A paused queue is skipped
+ * and keeps its deficit. */
+unsigned adv_egress_next_by_weight(struct adv_egress *e, unsigned may);
+
+/* As adv_egress_next_by_weight(), for one priority: the turns of the others are empty. */
+static inline void adv_egress_charge_only(struct adv_egress *e, unsigned priority)
+{
+	struct adv_egress_queue *q = &e->queue[priority];
+	int32_t need = (int32_t)(q->packets.head->bytes + ADV_WIRE_OVERHEAD);
+	int32_t deficit = q->deficit;
+
+	if (e->turn != priority || !e->granted)
+		deficit += (int32_t)e->quantum[priority];
+	while (deficit < need)
+		deficit += (int32_t)e->quantum[priority];
+	q->deficit = deficit - need;
+	e->turn = (uint8_t)priority;
+	e->granted = true;
+}
+
+/* Dequeues the first frame of a priority, which has one. */
+static inline struct adv_packet *adv_egress_dequeue(struct adv_egress *e, unsigned priority)
+{
+	struct adv_egress_queue *q = &e->queue[priority];
+	struct adv_packet *p = adv_packet_list_pop(&q->packets);
+
+	q->bytes -= p->bytes;
+	q->count--;
+	/* The next frame is needed when this one has been sent, hundreds of events later. */
+	__builtin_prefetch(q->packets.head);
+	if (!q->packets.head) {
+		q->deficit = 0;
+		e->filled &= (uint8_t) ~(1u << priority);
+	}
+	return p;
+}
 
 /* Dequeues the next frame to send. NULL: no frame may be sent. */
-struct adv_packet *adv_egress_pop(struct adv_egress *e);
+static inline struct adv_packet *adv_egress_pop(struct adv_egress *e)
+{
+	unsigned may = e->filled & (uint8_t)(~e->paused | e->ignores);
+	struct adv_packet *p;
+	unsigned priority;
+
+	if (!may)
+		return NULL;
+	priority = 31u - (unsigned)__builtin_clz(may & e->strict ? may & e->strict : may);
+	if (!(may & e->strict)) {
+		if (may & (may - 1))
+			priority = adv_egress_next_by_weight(e, may);
+		else
+			adv_egress_charge_only(e, priority);
+	}
+	p = adv_egress_dequeue(e, priority);
+	e->queue[priority].sent++;
+	e->queue[priority].sent_bytes += p->bytes;
+	return p;
+}
 
 /* Dequeues the oldest frame of a priority, also if it is paused. Does not count the frame as
  * sent. NULL: the queue is empty. */

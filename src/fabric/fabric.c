@@ -66,10 +66,11 @@ static int make_wires(struct adv_fabric *f)
 	const struct adv_topology *t = f->config.topology;
 	uint32_t ports = 0;
 
-	f->wire = calloc(2 * (size_t)t->links + 1, sizeof(*f->wire));
+	f->wire = aligned_alloc(sizeof(*f->wire), (2 * (size_t)t->links + 1) * sizeof(*f->wire));
 	f->first_port = calloc(t->switches + 1ul, sizeof(*f->first_port));
 	if (!f->wire || !f->first_port)
 		return ENOMEM;
+	memset(f->wire, 0, (2 * (size_t)t->links + 1) * sizeof(*f->wire));
 	for (uint32_t s = 0; s < t->switches; s++) {
 		f->first_port[s] = ports;
 		ports += t->ports[t->hosts + s];
@@ -123,6 +124,7 @@ static int make_switch(struct adv_fabric *f, uint32_t s)
 	struct adv_switch_config c = {
 		.ports = t->ports[t->hosts + s],
 		.ps_per_byte = ps_per_byte,
+		.number = &f->port_wire[f->first_port[s]],
 		.buffer = f->config.buffer,
 		.class = f->config.class,
 		.pause_quanta = f->config.pause_quanta,
@@ -146,7 +148,7 @@ static int set_up_fabric(struct adv_fabric *f)
 	const struct adv_topology *t = f->config.topology;
 	int err;
 
-	f->calendar = adv_calendar_create();
+	f->calendar = adv_calendar_create(2 * t->links);
 	f->host = calloc(t->hosts, sizeof(*f->host));
 	f->node = calloc(t->switches + 1ul, sizeof(*f->node));
 	f->memory = calloc(1, ADV_FABRIC_MESSAGE_MAX);
@@ -284,7 +286,7 @@ enum adv_fabric_stop adv_fabric_run_some(struct adv_fabric *f, uint64_t until, u
 		adv_fabric_process(f, &event);
 		if (f->no_memory || f->pool.failed)
 			return ADV_FABRIC_NO_MEMORY;
-		if (adv_fabric_new_deadlock(f))
+		if (f->cycle_length && adv_fabric_new_deadlock(f))
 			return ADV_FABRIC_DEADLOCK;
 		if (f->done)
 			return ADV_FABRIC_DONE;

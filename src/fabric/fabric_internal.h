@@ -24,26 +24,10 @@
 #include "fabric/egress.h"
 #include "fabric/event_kinds.h"
 #include "fabric/fabric.h"
+#include "fabric/wire.h"
 
 /* The first QP number of each host. */
 #define ADV_FABRIC_QPNS 256
-
-/* One direction of a cable. */
-struct adv_wire {
-	struct adv_link_end from;
-	struct adv_link_end to;
-	uint32_t ps_per_byte;
-	uint32_t lose_per_million;    /* frames that do not arrive, or arrive damaged */
-	uint32_t corrupt_per_million; /* of these: frames that arrive damaged */
-	uint64_t delay, not_before;   /* no frame arrives earlier: the delay became shorter */
-	uint64_t fcs_errors;	      /* frames that arrived damaged */
-	bool cut;     /* the frame being sent, or the next one, is lost: the cable failed */
-	bool crosses; /* the ends are in different parts */
-	bool seen_leaving, seen_arriving; /* such frames are shown to a tap (external.h) */
-	struct adv_packet *sending;
-	struct adv_packet_list flying; /* frames sent and not received yet, by packet->at */
-	struct adv_packet_list pauses; /* pause frames that are received and not yet in effect */
-};
 
 /* A slow host's input. */
 struct adv_fabric_input {
@@ -223,6 +207,8 @@ void adv_fabric_at(struct adv_fabric *f, uint64_t at, enum adv_due kind, uint32_
 void adv_fabric_tell(struct adv_fabric *f, const struct adv_fabric_event *event);
 /* Puts a frame on a wire that is free. */
 void adv_fabric_put(struct adv_fabric *f, uint32_t wire, struct adv_packet *p);
+/* Puts a frame that arrives at packet->at behind those that are on the wire. */
+void adv_fabric_fly(struct adv_fabric *f, uint32_t wire, struct adv_packet *p);
 /* Sends from all ready ports of a switch, and adds the event of its next deadline. */
 void adv_fabric_serve(struct adv_fabric *f, uint32_t s);
 /* Returns the address of host x.y.z: ::ffff:10.x.y.z. */

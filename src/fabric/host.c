@@ -190,7 +190,7 @@ static void queue_packet(struct adv_fabric *f, struct adv_fabric_host *h,
 		p->priority = f->config.ack_priority;
 	/* All requests use the same memory, which exists as long as the fabric. */
 	p->payload = pkt->iov_count ? pkt->iov[0].iov_base : f->memory;
-	memcpy(p->header, pkt->header, pkt->header_len);
+	memcpy(p->header, pkt->header, sizeof(p->header)); /* a constant length is faster */
 	if (f->telemetry)
 		add_telemetry(f, h, pkt, p);
 	adv_egress_push(&h->egress, p);

@@ -36,7 +36,8 @@ enum adv_packet_kind {
 
 struct adv_packet {
 	struct adv_packet *next; /* next packet of the same list */
-	uint64_t at;		 /* time of arrival while the frame is on a wire, ps */
+	uint64_t at;		 /* on a wire: time of arrival of the next frame there, or of the
+				    last frame itself, ps; so an arrival reads one frame only */
 	uint32_t bytes;		 /* size of the frame with FCS, without ADV_WIRE_OVERHEAD */
 	uint32_t flow;		 /* hash of addresses and UDP source port, for ECMP */
 	uint32_t to;		 /* destination host */

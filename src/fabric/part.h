@@ -46,7 +46,7 @@
 /* Reports that may wait before all parts stop so that they are told. */
 #define ADV_PART_REPORTS 100000
 
-/* Cables between parts have at least this delay, ps. adv_calendar_next() may be 511 ps early. */
+/* Cables between parts have at least this delay, ps. */
 #define ADV_LOOKAHEAD_MIN 2000
 
 /* A frame that crosses. */

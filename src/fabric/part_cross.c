@@ -92,7 +92,6 @@ static void land(struct adv_fabric *f, const struct adv_crossing *c,
 		 const struct adv_packet_telemetry **telemetry)
 {
 	struct adv_packet *p = adv_packet_take(&f->pool);
-	struct adv_wire *w = &f->wire[c->wire];
 	bool has;
 
 	if (!p)
@@ -104,9 +103,7 @@ static void land(struct adv_fabric *f, const struct adv_crossing *c,
 	if (has && adv_packet_take_telemetry(&f->pool, p, &(*telemetry)->of))
 		p->telemetry->echo = (*telemetry)->echo;
 	*telemetry += has;
-	if (!w->flying.head)
-		adv_fabric_at(f, p->at, ADV_DUE_ARRIVE, c->wire);
-	adv_packet_list_push(&w->flying, p);
+	adv_fabric_fly(f, c->wire, p);
 }
 
 static void receive_box(struct adv_fabric *f, const struct adv_outbox *box)

@@ -7,64 +7,77 @@
 
 /* ---- wires ---- */
 
+/* Ends the sending of a frame, which then is on its way to the other end. */
+static inline void leave(struct adv_fabric *f, uint32_t wire, struct adv_packet *p)
+{
+	const struct adv_wire *w = &f->wire[wire];
+
+	p->at = f->now + w->delay;
+	if (w->shortened && p->at < w->not_before)
+		p->at = w->not_before;
+	if (w->crosses)
+		adv_part_cross(f, wire, p);
+	else
+		adv_fabric_fly(f, wire, p);
+}
+
 static void finish_sending(struct adv_fabric *f, uint32_t wire)
 {
 	struct adv_wire *w = &f->wire[wire];
 	struct adv_packet *p = w->sending;
-	uint32_t hosts = f->config.topology->hosts;
+	uint32_t hosts = f->config.topology->hosts, node = w->from.node;
+	struct adv_switch *sw = node >= hosts ? f->node[node - hosts].sw : NULL;
 
 	w->sending = NULL;
-	if (w->from.node >= hosts)
-		adv_switch_sent(f->node[w->from.node - hosts].sw, f->now, w->from.port, p);
+	if (sw)
+		adv_switch_sent(sw, f->now, w->from.port, p);
 	else
-		adv_fabric_host_sent(f, &f->host[w->from.node], p);
-	if (w->cut) {
+		adv_fabric_host_sent(f, &f->host[node], p);
+	if (w->cut)
 		adv_fabric_cut(f, wire, p);
-	} else {
-		p->at = f->now + w->delay;
-		if (p->at < w->not_before)
-			p->at = w->not_before;
-		if (w->crosses) {
-			adv_part_cross(f, wire, p);
-		} else {
-			if (w->to.node < hosts)
-				__builtin_prefetch(p->header); /* not read since the sender */
-			if (!w->flying.head)
-				adv_fabric_at(f, p->at, ADV_DUE_ARRIVE, wire);
-			adv_packet_list_push(&w->flying, p);
-		}
-	}
-	if (w->from.node >= hosts)
-		adv_fabric_serve(f, w->from.node - hosts);
 	else
-		adv_fabric_host_send(f, &f->host[w->from.node]);
+		leave(f, wire, p);
+	if (sw)
+		adv_fabric_serve(f, node - hosts);
+	else
+		adv_fabric_host_send(f, &f->host[node]);
+}
+
+/* Handles a frame that arrives and is no data. */
+static void deliver_other(struct adv_fabric *f, uint32_t wire, struct adv_packet *p)
+{
+	if (p->kind == ADV_PACKET_LOST) {
+		adv_packet_give_back(&f->pool, p);
+		return;
+	}
+	adv_packet_list_push(&f->wire[wire].pauses, p);
+	adv_fabric_at(f, f->now + f->config.pause_response, ADV_DUE_PAUSE, wire);
 }
 
 static void deliver_frame(struct adv_fabric *f, uint32_t wire)
 {
 	struct adv_wire *w = &f->wire[wire];
 	struct adv_packet *p = adv_packet_list_pop(&w->flying);
-	uint32_t hosts = f->config.topology->hosts;
+	uint32_t hosts = f->config.topology->hosts, node = w->to.node;
 
 	if (w->flying.head) {
-		__builtin_prefetch(
-			w->flying.head->next); /* whose time is read at the next arrival */
-		adv_fabric_at(f, w->flying.head->at, ADV_DUE_ARRIVE, wire);
+		/* The next frame is needed hundreds of events later, its header by hosts only. */
+		__builtin_prefetch(w->flying.head);
+		if (node < hosts)
+			__builtin_prefetch(w->flying.head->header);
+		adv_fabric_at(f, p->at, ADV_DUE_ARRIVE, wire);
 	}
 	if (w->lose_per_million && adv_fabric_loses(f, wire, p))
 		return;
 	if (w->seen_arriving && p->kind != ADV_PACKET_LOST)
 		adv_fabric_show(f, wire, false, p);
-	if (p->kind == ADV_PACKET_LOST) {
-		adv_packet_give_back(&f->pool, p);
-	} else if (p->kind == ADV_PACKET_PAUSE) {
-		adv_packet_list_push(&w->pauses, p);
-		adv_fabric_at(f, f->now + f->config.pause_response, ADV_DUE_PAUSE, wire);
-	} else if (w->to.node >= hosts) {
-		adv_switch_rx(f->node[w->to.node - hosts].sw, f->now, w->to.port, p);
-		adv_fabric_serve(f, w->to.node - hosts);
+	if (p->kind != ADV_PACKET_DATA) {
+		deliver_other(f, wire, p);
+	} else if (node >= hosts) {
+		adv_switch_rx(f->node[node - hosts].sw, f->now, w->to.port, p);
+		adv_fabric_serve(f, node - hosts);
 	} else {
-		adv_fabric_host_rx(f, &f->host[w->to.node], p);
+		adv_fabric_host_rx(f, &f->host[node], p);
 	}
 }
 
@@ -123,16 +136,12 @@ static void start_transfer(struct adv_fabric *f, uint32_t job)
 		adv_fabric_host_progress(f, h);
 }
 
-static void process_due(struct adv_fabric *f, uint32_t what)
+/* Processes the events that are not of each frame. */
+static void process_due(struct adv_fabric *f, enum adv_due kind, uint32_t i)
 {
-	uint32_t i = what & ADV_DUE_INDEX;
-
-	switch ((enum adv_due)(what >> ADV_DUE_SHIFT)) {
+	switch (kind) {
 	case ADV_DUE_SENT:
-		finish_sending(f, i);
-		break;
 	case ADV_DUE_ARRIVE:
-		deliver_frame(f, i);
 		break;
 	case ADV_DUE_PAUSE:
 		pause_takes_effect(f, i);
@@ -176,10 +185,17 @@ static void process_due(struct adv_fabric *f, uint32_t what)
 
 void adv_fabric_process(struct adv_fabric *f, const struct adv_calendar_event *event)
 {
+	uint32_t kind = event->what >> ADV_DUE_SHIFT;
+
 	f->now = event->at;
 	f->events++;
 	adv_fabric_look_ahead(f);
-	process_due(f, event->what);
+	if (kind == ADV_DUE_SENT)
+		finish_sending(f, event->what & ADV_DUE_INDEX);
+	else if (kind == ADV_DUE_ARRIVE)
+		deliver_frame(f, event->what & ADV_DUE_INDEX);
+	else
+		process_due(f, kind, event->what & ADV_DUE_INDEX);
 }
 
 bool adv_fabric_new_deadlock(struct adv_fabric *f)

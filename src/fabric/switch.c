@@ -68,6 +68,8 @@ static int set_up_switch(struct adv_switch *s, const struct adv_switch_config *c
 	for (unsigned i = 0; i < config->ports; i++)
 		if (!make_port(s, i, config->ps_per_byte[i]))
 			return ENOMEM;
+	for (unsigned i = 0; config->number && i < config->ports; i++)
+		s->port[i].number = config->number[i];
 	used = dedicated_bytes(s);
 	if (used > config->buffer)
 		return EINVAL;
@@ -78,15 +80,18 @@ static int set_up_switch(struct adv_switch *s, const struct adv_switch_config *c
 struct adv_switch *adv_switch_create(const struct adv_switch_config *config)
 {
 	struct adv_switch *s;
+	size_t size;
 	int err;
 
 	if (config->ports == 0 || config->ports > ADV_SWITCH_PORTS || config->buffer > UINT32_MAX) {
 		errno = EINVAL;
 		return NULL;
 	}
-	s = calloc(1, sizeof(*s) + config->ports * sizeof(s->port[0]));
+	size = sizeof(*s) + config->ports * sizeof(s->port[0]);
+	s = aligned_alloc(_Alignof(struct adv_switch), size);
 	if (!s)
 		return NULL;
+	memset(s, 0, size);
 	err = set_up_switch(s, config);
 	if (err) {
 		adv_switch_destroy(s);
@@ -128,6 +133,19 @@ void adv_switch_watch(struct adv_switch *s, adv_switch_watch_fn *fn, void *user)
 {
 	s->watch = fn;
 	s->watch_user = user;
+}
+
+/* ---- ports that may be able to send ---- */
+
+int adv_switch_next_ready(struct adv_switch *s)
+{
+	uint16_t port = s->ready_first;
+
+	if (port == ADV_NO_PORT)
+		return -1;
+	s->ready_first = s->port[port].next_ready;
+	s->port[port].in_ready = false;
+	return port;
 }
 
 /* ---- frames in ---- */
@@ -329,40 +347,6 @@ void adv_switch_sent(struct adv_switch *s, uint64_t now, unsigned port, const st
 	}
 	if (pt->to_tell || adv_egress_ready(&pt->egress))
 		adv_switch_wake(s, port);
-}
-
-/* ---- prefetch ---- */
-
-void adv_switch_fetch_port(const struct adv_switch *s, unsigned port)
-{
-	__builtin_prefetch(&s->port[port].egress);
-	__builtin_prefetch(&s->port[port].told);
-	__builtin_prefetch(s->routes);
-}
-
-void adv_switch_fetch_rx(const struct adv_switch *s, unsigned port, const struct adv_packet *p)
-{
-	const struct adv_route_set *set;
-	const struct adv_port *out;
-
-	if (p->kind != ADV_PACKET_DATA || p->to >= s->routes->hosts)
-		return;
-	__builtin_prefetch(&s->port[port].ingress[p->priority]);
-	set = adv_route_find(s->routes, p->to);
-	if (set->count == 0)
-		return;
-	out = &s->port[adv_route_pick(s->routes, set, p->flow, s->route_seed)];
-	__builtin_prefetch(&out->egress);
-	__builtin_prefetch(&out->egress.queue[p->priority]);
-	__builtin_prefetch(&out->told);
-}
-
-void adv_switch_fetch_sent(const struct adv_switch *s, unsigned port, const struct adv_packet *p)
-{
-	if (p->kind != ADV_PACKET_DATA)
-		return;
-	__builtin_prefetch(&s->port[p->in_port].ingress[p->priority]);
-	__builtin_prefetch(s->port[port].egress.queue[p->priority].packets.head);
 }
 
 /* ---- queries ---- */

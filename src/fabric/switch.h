@@ -63,6 +63,7 @@ enum adv_balance {
 struct adv_switch_config {
 	unsigned ports;		       /* 1 to ADV_SWITCH_PORTS */
 	const uint32_t *ps_per_byte;   /* time of a byte on the cable of each port, ps */
+	const uint32_t *number;	       /* the caller's number of each port, or NULL */
 	uint64_t buffer;	       /* bytes, including headroom; up to UINT32_MAX */
 	const struct adv_class *class; /* ADV_PRIORITIES of them */
 	uint16_t pause_quanta; /* time in pause frames, which are repeated after half of it; 0: the
@@ -94,13 +95,13 @@ struct adv_switch_counters {
 	uint64_t rx_bytes;
 	uint64_t tx_frames;
 	uint64_t tx_bytes;
+	uint64_t most_used; /* largest use of the buffer, bytes */
 	uint64_t drops[ADV_DROP_REASONS];
 	uint64_t dropped_bytes;
 	uint64_t ecn_marked;
-	uint64_t rx_pause;  /* pause and resume frames */
-	uint64_t tx_pause;  /* pause and resume frames */
-	uint64_t storms;    /* found by the watchdog */
-	uint64_t most_used; /* largest use of the buffer, bytes */
+	uint64_t rx_pause; /* pause and resume frames */
+	uint64_t tx_pause; /* pause and resume frames */
+	uint64_t storms;   /* found by the watchdog */
 };
 
 struct adv_switch;
@@ -153,15 +154,6 @@ void adv_switch_set_routes(struct adv_switch *s, const struct adv_route_table *r
 struct adv_packet *adv_switch_tx(struct adv_switch *s, uint64_t now, unsigned port);
 /* Ends the sending of a frame: frees its room in the buffer. */
 void adv_switch_sent(struct adv_switch *s, uint64_t now, unsigned port, const struct adv_packet *p);
-
-/* Prefetches the part of a port's data that adv_switch_rx(), adv_switch_tx() and adv_switch_sent()
- * read first. */
-void adv_switch_fetch_port(const struct adv_switch *s, unsigned port);
-/* Prefetches the other data for adv_switch_rx(). Call it when the data of adv_switch_fetch_port()
- * and the frame are in the cache. */
-void adv_switch_fetch_rx(const struct adv_switch *s, unsigned port, const struct adv_packet *p);
-/* As adv_switch_fetch_rx(), but for adv_switch_sent(). */
-void adv_switch_fetch_sent(const struct adv_switch *s, unsigned port, const struct adv_packet *p);
 
 /* Returns the next port that has become able to send. Returns each port once, then -1. */
 int adv_switch_next_ready(struct adv_switch *s);

@@ -9,9 +9,11 @@
 
 enum { BYTES, SENT, SENT_BYTES, MOST, PEAK, UNTIL, PAUSED_FOR, PAUSES, VALUES };
 
-static bool is_used(const struct adv_egress_queue *q)
+static bool is_used(const struct adv_egress *e, unsigned priority)
 {
-	return q->most || q->pauses || q->sent;
+	const struct adv_egress_queue *q = &e->queue[priority];
+
+	return q->most || e->pauses[priority].count || q->sent;
 }
 
 void adv_egress_write(struct adv_egress *e, struct adv_copy what, struct adv_mail *m)
@@ -19,12 +21,13 @@ void adv_egress_write(struct adv_egress *e, struct adv_copy what, struct adv_mai
 	uint8_t head[4] = {e->filled, e->paused, e->ignores, 0};
 
 	for (unsigned p = 0; p < ADV_PRIORITIES; p++)
-		head[3] |= (uint8_t)(is_used(&e->queue[p]) << p);
+		head[3] |= (uint8_t)(is_used(e, p) << p);
 	adv_mail_add(m, head, sizeof(head));
 	for (unsigned p = 0; p < ADV_PRIORITIES; p++) {
 		const struct adv_egress_queue *q = &e->queue[p];
-		uint64_t v[VALUES] = {q->bytes, q->sent,	 q->sent_bytes, q->most,
-				      q->peak,	q->paused_until, q->paused_for, q->pauses};
+		const struct adv_egress_pauses *pauses = &e->pauses[p];
+		uint64_t v[VALUES] = {q->bytes, q->sent,	 q->sent_bytes,	 q->most,
+				      q->peak,	q->paused_until, pauses->lasted, pauses->count};
 
 		if (!(head[3] & (1u << p)))
 			continue;
@@ -55,8 +58,8 @@ bool adv_egress_read(struct adv_egress *e, struct adv_mail_reader *r)
 		q->most = (uint32_t)v[MOST];
 		q->peak = (uint32_t)v[PEAK];
 		q->paused_until = v[UNTIL];
-		q->paused_for = v[PAUSED_FOR];
-		q->pauses = v[PAUSES];
+		e->pauses[p].lasted = v[PAUSED_FOR];
+		e->pauses[p].count = v[PAUSES];
 	}
 	return true;
 }

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The switch's own structures, shared by its files only.
+ * The switch's own structures, shared by its files, and by due.c and ahead.c, which run for each
+ * frame. The functions that each frame passes are inline.
  *
  * switch.c	    create, frames in and out, marks
- * switch_ready.c   the list of ports that may be able to send
  * switch_buffer.c  allocation of the buffer, and pauses of peers
  * switch_timer.c   repeated and expired pauses, the watchdog
  */
 #ifndef ADV_FABRIC_SWITCH_INTERNAL_H
 #define ADV_FABRIC_SWITCH_INTERNAL_H
+
+#include <assert.h>
+#include <stddef.h>
 
 #include "base/rng.h"
 #include "fabric/calendar.h"
@@ -23,19 +26,23 @@ struct adv_guard {
 	uint64_t calm;	 /* in a storm: time without a pause, ps */
 };
 
+/* The first cache line has what each frame needs, and each queue is one. */
 struct adv_port {
-	struct adv_egress egress;
-	struct adv_ingress ingress[ADV_PRIORITIES];
 	uint8_t told;	 /* priorities in which the peer is paused */
 	uint8_t to_tell; /* priorities whose state the next pause frame carries */
 	uint8_t storm;	 /* priorities that the watchdog acts on */
 	bool sending;
-	bool in_ready;		 /* true if the port is in the list of ready ports */
-	uint16_t next_ready;	 /* next port of the list of ready ports */
+	bool in_ready;	     /* true if the port is in the list of ready ports */
+	uint16_t next_ready; /* next port of the list of ready ports */
+	uint32_t number;     /* adv_switch_config.number */
+	struct adv_egress egress;
+	struct adv_ingress ingress[ADV_PRIORITIES];
 	uint64_t repeat_at;	 /* time of the next repeated pause frame, ps */
 	uint64_t repeat;	 /* interval of repeated pause frames, ps */
 	struct adv_guard *guard; /* watchdog's state by priority; NULL: no watchdog */
-};
+} __attribute__((aligned(64)));
+
+_Static_assert(offsetof(struct adv_port, egress.queue) == 64, "queues are cache lines");
 
 #define ADV_NO_PORT UINT16_MAX
 
@@ -51,12 +58,12 @@ struct adv_switch {
 	uint16_t pause_quanta;
 	uint16_t ready_first; /* list of ports that may have become able to send */
 	uint16_t ready_last;
-	struct adv_class class[ADV_PRIORITIES];
+	uint64_t deadline;
 	struct adv_switch_counters counters;
+	struct adv_class class[ADV_PRIORITIES];
 	struct adv_rng rng;
 	struct adv_watchdog watchdog;
 	uint64_t poll_at;
-	uint64_t deadline;
 	adv_switch_watch_fn *watch;
 	void *watch_user;
 	struct adv_port port[];
@@ -70,20 +77,153 @@ static inline void adv_switch_tell(struct adv_switch *s, uint64_t now, enum adv_
 		s->watch(s->watch_user, now, what, port, priority, p, value);
 }
 
-/* switch_ready.c: adds a port that does not send to the list of adv_switch_next_ready(). */
-void adv_switch_wake(struct adv_switch *s, unsigned port);
+/* Adds a port that does not send to the list of adv_switch_next_ready(). */
+static inline void adv_switch_wake(struct adv_switch *s, unsigned port)
+{
+	struct adv_port *pt = &s->port[port];
+
+	if (pt->in_ready || pt->sending)
+		return;
+	pt->in_ready = true;
+	pt->next_ready = ADV_NO_PORT;
+	if (s->ready_first == ADV_NO_PORT)
+		s->ready_first = (uint16_t)port;
+	else
+		s->port[s->ready_last].next_ready = (uint16_t)port;
+	s->ready_last = (uint16_t)port;
+}
+/* ---- prefetch ---- */
+
+/* Prefetches what adv_switch_rx() or adv_switch_sent() reads first of a port. */
+static inline void adv_switch_fetch_port(const struct adv_switch *s, unsigned port)
+{
+	__builtin_prefetch(&s->port[port]);
+	__builtin_prefetch(s->routes);
+}
+
+/* Prefetches the other data for adv_switch_rx(). The data of adv_switch_fetch_port() and the frame
+ * are in the cache. */
+static inline void adv_switch_fetch_rx(const struct adv_switch *s, unsigned port,
+				       const struct adv_packet *p)
+{
+	const struct adv_route_set *set;
+	const struct adv_port *out;
+
+	if (p->kind != ADV_PACKET_DATA || p->to >= s->routes->hosts)
+		return;
+	__builtin_prefetch(&s->port[port].ingress[p->priority]);
+	set = adv_route_find(s->routes, p->to);
+	if (set->count == 0)
+		return;
+	out = &s->port[adv_route_pick(s->routes, set, p->flow, s->route_seed)];
+	__builtin_prefetch(out);
+	__builtin_prefetch(&out->egress.queue[p->priority]);
+}
+
+/* As adv_switch_fetch_rx(), but for adv_switch_sent(). */
+static inline void adv_switch_fetch_sent(const struct adv_switch *s, unsigned port,
+					 const struct adv_packet *p)
+{
+	if (p->kind != ADV_PACKET_DATA)
+		return;
+	__builtin_prefetch(&s->port[p->in_port].ingress[p->priority]);
+	__builtin_prefetch(s->port[port].egress.queue[p->priority].packets.head);
+}
+
 /* switch.c: counts a drop and returns the frame to the pool. */
 void adv_switch_drop(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p,
 		     enum adv_drop reason);
 
-/* switch_buffer.c: allocates room for a received frame that is to be sent by `egress`, and pauses
- * the peer if necessary. False: there is no room; *why has the reason. */
-bool adv_buffer_admit(struct adv_switch *s, uint64_t now, const struct adv_packet *p,
-		      const struct adv_egress *egress, enum adv_drop *why);
-/* switch_buffer.c: frees the room of a frame, and resumes the peer if possible. */
-void adv_buffer_release(struct adv_switch *s, uint64_t now, const struct adv_packet *p);
-/* switch_buffer.c: returns the pause frame that the port has to send to its peer; NULL: no
- * memory. */
+/* ---- the buffer: switch_buffer.c ---- */
+
+/* Takes room for a frame in the headroom of its input port, and pauses the peer. False: there is no
+ * room. */
+bool adv_buffer_take_headroom(struct adv_switch *s, uint64_t now, const struct adv_packet *p);
+/* Resumes the peer of an input port that it has paused, if possible. */
+void adv_buffer_resume(struct adv_switch *s, uint64_t now, unsigned port, unsigned priority);
+/* Returns the pause frame that the port has to send to its peer; NULL: no memory. */
 struct adv_packet *adv_buffer_pause_frame(struct adv_switch *s, uint64_t now, unsigned port);
+
+/* Returns the limit of an input port if `shared_used` of the `shared` bytes are in use. */
+static inline uint64_t adv_buffer_limit(const struct adv_class *class, uint64_t shared,
+					uint64_t shared_used)
+{
+	if (class->lossless && class->xoff)
+		return class->xoff;
+	return class->reserved + (shared - shared_used) * class->alpha_1024 / 1024;
+}
+
+/* Returns the part of `used` bytes that is not reserved. */
+static inline uint64_t adv_buffer_shared_part(const struct adv_class *class, uint64_t used)
+{
+	return used > class->reserved ? used - class->reserved : 0;
+}
+
+/* Allocates `bytes` for an input port. False: its use would exceed the limit, or the shared buffer
+ * is full. */
+static inline bool adv_buffer_take_shared(struct adv_switch *s, const struct adv_class *class,
+					  struct adv_ingress *in, uint32_t bytes, uint64_t limit)
+{
+	uint64_t used = (uint64_t)in->used + bytes;
+	uint64_t more =
+		adv_buffer_shared_part(class, used) - adv_buffer_shared_part(class, in->used);
+
+	if (used > limit || s->shared_used + more > s->shared)
+		return false;
+	in->used += bytes;
+	s->shared_used += more;
+	return true;
+}
+
+/* Allocates room for a received frame that is to be sent by `egress`, and pauses the peer if
+ * necessary. False: there is no room; *why has the reason. */
+static inline bool adv_buffer_admit(struct adv_switch *s, uint64_t now, const struct adv_packet *p,
+				    const struct adv_egress *egress, enum adv_drop *why)
+{
+	const struct adv_class *class = &s->class[p->priority];
+	struct adv_ingress *in = &s->port[p->in_port].ingress[p->priority];
+	uint64_t limit = adv_buffer_limit(class, s->shared, s->shared_used);
+
+	if (class->lossless) {
+		*why = ADV_DROP_HEADROOM;
+		if (!adv_buffer_take_shared(s, class, in, p->bytes, limit) &&
+		    !adv_buffer_take_headroom(s, now, p))
+			return false;
+	} else {
+		*why = ADV_DROP_QUEUE;
+		if ((uint64_t)egress->queue[p->priority].bytes + p->bytes > limit)
+			return false;
+		*why = ADV_DROP_BUFFER;
+		if (!adv_buffer_take_shared(s, class, in, p->bytes, UINT64_MAX))
+			return false;
+	}
+	s->used += p->bytes;
+	if (s->used > s->counters.most_used)
+		s->counters.most_used = s->used;
+	return true;
+}
+
+/* Frees the room of a frame, and resumes the peer if possible. */
+static inline void adv_buffer_release(struct adv_switch *s, uint64_t now,
+				      const struct adv_packet *p)
+{
+	const struct adv_class *class = &s->class[p->priority];
+	struct adv_ingress *in = &s->port[p->in_port].ingress[p->priority];
+	uint32_t bytes = p->bytes;
+
+	if (in->headroom_used) {
+		uint32_t back = bytes < in->headroom_used ? bytes : in->headroom_used;
+
+		in->headroom_used -= back;
+		bytes -= back;
+	}
+	assert(in->used >= bytes && s->used >= p->bytes);
+	s->shared_used -= adv_buffer_shared_part(class, in->used) -
+			  adv_buffer_shared_part(class, in->used - bytes);
+	in->used -= bytes;
+	s->used -= p->bytes;
+	if (in->paused)
+		adv_buffer_resume(s, now, p->in_port, p->priority);
+}
 
 #endif

@@ -55,6 +55,7 @@ static void set_delay(struct adv_wire *w, uint64_t delay)
 {
 	if (w->flying.head && delay < w->delay)
 		w->not_before = w->flying.tail->at;
+	w->shortened |= w->not_before != 0;
 	w->delay = delay;
 }
 

@@ -35,7 +35,7 @@ static uint64_t ahead(struct adv_rng *rng)
 
 static void test_all_in_order(void **state)
 {
-	struct adv_calendar *c = adv_calendar_create();
+	struct adv_calendar *c = adv_calendar_create(1);
 	struct expected *e = calloc(EVENTS, sizeof(*e));
 	struct adv_calendar_event got;
 	struct adv_rng rng;
@@ -63,7 +63,7 @@ static void test_all_in_order(void **state)
  * their order, and no event is lost. */
 static void test_while_taking(void **state)
 {
-	struct adv_calendar *c = adv_calendar_create();
+	struct adv_calendar *c = adv_calendar_create(1);
 	struct adv_calendar_event got;
 	uint64_t now = 0, taken = 0, sum = 0, wanted = 0;
 	uint32_t last = 0, added;
@@ -91,10 +91,41 @@ static void test_while_taking(void **state)
 	adv_calendar_destroy(c);
 }
 
+/* Events 2 ns from each other, in different buckets: four of them are seen ahead, and one that is
+ * added before them is dequeued first. Nothing is seen beyond the next 16 ns. */
+static void test_soon_in_other_buckets(void **state)
+{
+	struct adv_calendar *c = adv_calendar_create(1);
+	struct adv_calendar_event got;
+	uint32_t count;
+
+	assert_non_null(c);
+	for (uint32_t i = 1; i <= 10; i++)
+		assert_true(adv_calendar_add(c, 2000 * i, i));
+	assert_true(adv_calendar_add(c, 1000000, 11));
+	for (uint32_t i = 1; i <= 10; i++) {
+		assert_true(adv_calendar_take(c, ADV_CALENDAR_NEVER, &got));
+		assert_int_equal(got.what, i);
+		adv_calendar_soon(c, &count);
+		assert_int_equal(count, i < 7 ? 4 : 10 - i);
+		assert_true(adv_calendar_add(c, got.at + 1, 100));
+		assert_true(adv_calendar_take(c, ADV_CALENDAR_NEVER, &got));
+		assert_int_equal(got.what, 100);
+	}
+	assert_false(adv_calendar_take(c, 999999, &got));
+	assert_int_equal(adv_calendar_next(c) / 512, 1000000 / 512);
+	assert_true(adv_calendar_add(c, 999999, 12));
+	assert_true(adv_calendar_take(c, ADV_CALENDAR_NEVER, &got));
+	assert_int_equal(got.what, 12);
+	assert_true(adv_calendar_take(c, ADV_CALENDAR_NEVER, &got));
+	assert_int_equal(got.what, 11);
+	adv_calendar_destroy(c);
+}
+
 /* adv_calendar_soon() returns the next events in order. */
 static void test_soon(void **state)
 {
-	struct adv_calendar *c = adv_calendar_create();
+	struct adv_calendar *c = adv_calendar_create(1);
 	const struct adv_calendar_event *soon;
 	struct adv_calendar_event got, wanted[64];
 	uint32_t count, seen = 0;
@@ -130,7 +161,7 @@ static void test_same_time(void **state)
 	static const uint64_t at[] = {100, 1000000, 900000000};
 
 	for (unsigned k = 0; k < 3; k++) {
-		struct adv_calendar *c = adv_calendar_create();
+		struct adv_calendar *c = adv_calendar_create(1);
 		const struct adv_calendar_event *next;
 		struct adv_calendar_event got;
 
@@ -158,7 +189,7 @@ static void test_same_time(void **state)
 /* No event after `until` is dequeued. Events that are added between such calls are in order. */
 static void test_until(void **state)
 {
-	struct adv_calendar *c = adv_calendar_create();
+	struct adv_calendar *c = adv_calendar_create(1);
 	struct adv_calendar_event got;
 
 	assert_non_null(c);
@@ -187,7 +218,7 @@ static void test_until(void **state)
 static void test_next(void **state)
 {
 	static const uint64_t at[] = {0, 700, 100000, 20000000, 5000000000ull};
-	struct adv_calendar *c = adv_calendar_create();
+	struct adv_calendar *c = adv_calendar_create(1);
 	struct adv_calendar_event got;
 
 	assert_non_null(c);
@@ -206,9 +237,13 @@ static void test_next(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_in_order), cmocka_unit_test(test_while_taking),
-		cmocka_unit_test(test_soon),	     cmocka_unit_test(test_until),
-		cmocka_unit_test(test_next),	     cmocka_unit_test(test_same_time),
+		cmocka_unit_test(test_all_in_order),
+		cmocka_unit_test(test_while_taking),
+		cmocka_unit_test(test_soon),
+		cmocka_unit_test(test_until),
+		cmocka_unit_test(test_next),
+		cmocka_unit_test(test_same_time),
+		cmocka_unit_test(test_soon_in_other_buckets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

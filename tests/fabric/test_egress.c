@@ -195,7 +195,7 @@ static void test_pause(void **state)
 	assert_int_equal(adv_egress_deadline(&f->e), 101000 + 10 * quantum);
 	pause_one(f, 102000, 3, 0);
 	assert_true(adv_egress_ready(&f->e));
-	assert_int_equal(f->e.queue[3].pauses, 2);
+	assert_int_equal(f->e.pauses[3].count, 2);
 	assert_int_equal(adv_egress_paused_for(&f->e, 3, UINT64_MAX), 10 * quantum + 2000);
 	pause_one(f, 103000, 3, 0);
 	assert_int_equal(pop(f), 3);

@@ -111,20 +111,20 @@ static void test_each_allocation(void **state)
  */
 static void test_calendar(void **state)
 {
-	struct adv_calendar *c = adv_calendar_create();
+	struct adv_calendar *c = adv_calendar_create(1);
 	struct adv_calendar_event got;
 
 	assert_non_null(c);
 	assert_true(adv_calendar_add(c, 1, 0));
-	for (uint32_t i = 0; i < 100; i++)
-		assert_true(adv_calendar_add(c, 5000, i));
-	assert_true(adv_calendar_take(c, 6000, &got));
+	for (uint32_t i = 0; i < 1000; i++)
+		assert_true(adv_calendar_add(c, 500000, i));
+	assert_true(adv_calendar_take(c, 600000, &got));
 	assert_false(adv_calendar_failed(c));
 	no_memory_at = 1;
-	assert_false(adv_calendar_take(c, 6000, &got));
+	assert_false(adv_calendar_take(c, 600000, &got));
 	assert_int_equal(no_memory_at, 0);
 	assert_true(adv_calendar_failed(c));
-	assert_int_equal(adv_calendar_count(c), 100);
+	assert_int_equal(adv_calendar_count(c), 1000);
 	assert_false(adv_calendar_take(c, ADV_CALENDAR_NEVER, &got));
 	adv_calendar_destroy(c);
 }

@@ -2,12 +2,14 @@
 """Bugs of the simulated Ethernet, its scenarios and the planners: as those in mutants.py."""
 
 BUFFER = "src/fabric/switch_buffer.c"
+BUFFER_H = "src/fabric/switch_internal.h"
 CALENDAR = "src/fabric/calendar.c"
 TROUBLE = "src/fabric/trouble.c"
 AFTER = "src/fabric/after.c"
 CONNECTION = "src/fabric/connection.c"
 DEADLOCK = "src/fabric/deadlock.c"
 EGRESS = "src/fabric/egress.c"
+EGRESS_H = "src/fabric/egress.h"
 FAILURE = "src/fabric/failure.c"
 EXTERNAL = "src/fabric/external.c"
 FABRIC_C = "src/fabric/fabric.c"
@@ -49,12 +51,13 @@ FABRIC = [
     ("ets-overhead", "preamble and gap do not count for ETS", EGRESS,
      "(int32_t)(q->packets.head->bytes + ADV_WIRE_OVERHEAD)",
      "(int32_t)(q->packets.head->bytes)"),
-    ("ets-saves", "a queue that is empty keeps its deficit", EGRESS,
+    ("ets-saves", "a queue that is empty keeps its deficit", EGRESS_H,
      "\t\tq->deficit = 0;\n", ""),
     ("ets-quantum-twice", "a queue has a quantum at each frame", EGRESS,
      "\t\t\te->granted = true;", "\t\t\te->granted = false;"),
-    ("strict-lowest", "of strict priorities the lowest goes first", EGRESS,
-     "31u - (unsigned)__builtin_clz(strict)", "(unsigned)__builtin_ctz(strict)"),
+    ("strict-lowest", "of strict priorities the lowest goes first", EGRESS_H,
+     "31u - (unsigned)__builtin_clz(may & e->strict ? may & e->strict : may)",
+     "may & e->strict ? (unsigned)__builtin_ctz(may & e->strict) : 31u - (unsigned)__builtin_clz(may)"),
     ("pause-quantum", "a quantum of pause is 512 bytes", EGRESS,
      "* ADV_QUANTUM_BYTES * e->ps_per_byte;", "* 8 * ADV_QUANTUM_BYTES * e->ps_per_byte;"),
     ("pause-all", "a pause frame counts for all priorities", EGRESS,
@@ -82,26 +85,24 @@ FABRIC = [
      "\n\tmark_frame(s, now, port, p);"),
     ("pause-behind-data", "a pause frame waits for the data that is queued", SWITCH,
      "\tif (pt->to_tell) {\n\t\tp = adv", "\tif (pt->to_tell && !pt->egress.filled) {\n\t\tp = adv"),
-    ("xoff-late", "the limit may be crossed by a frame", BUFFER,
-     "(uint64_t)in->used + bytes > limit ||", "(uint64_t)in->used > limit ||"),
+    ("xoff-late", "the limit may be crossed by a frame", BUFFER_H,
+     "if (used > limit ||", "if (in->used > limit ||"),
     ("xon-early", "a pause ends while the headroom has frames", BUFFER,
-     "if (!in->paused || in->headroom_used ||", "if (!in->paused ||"),
+     "if (in->headroom_used || !adv_switch_would", "if (!adv_switch_would"),
     ("xon-offset", "a pause ends just below the limit", BUFFER,
-     "used + class->xon_offset <= limit_at", "used <= limit_at"),
+     "used + class->xon_offset <= adv_buffer_limit", "used <= adv_buffer_limit"),
     ("headroom-a-byte", "the headroom is a byte longer than it is", BUFFER,
      "if (in->headroom - in->headroom_used < p->bytes)",
      "if (in->headroom + 1 - in->headroom_used < p->bytes)"),
-    ("headroom-first", "what leaves was in the shared buffer, not in the headroom", BUFFER,
-     "uint32_t bytes = p->bytes < in->headroom_used ? p->bytes : in->headroom_used;",
-     "uint32_t over = p->bytes > in->used ? p->bytes - in->used : 0;\n"
-     "\tuint32_t bytes = over;"),
-    ("alpha-of-all", "alpha is of the whole shared buffer, not of what is free", BUFFER,
+    ("headroom-first", "what leaves was in the shared buffer, not in the headroom", BUFFER_H,
+     "uint32_t back = bytes < in->headroom_used ? bytes : in->headroom_used;",
+     "uint32_t back = bytes > in->used ? bytes - in->used : 0;"),
+    ("alpha-of-all", "alpha is of the whole shared buffer, not of what is free", BUFFER_H,
      "(shared - shared_used) * class->alpha_1024", "shared * class->alpha_1024"),
-    ("reserved-shared", "what is reserved counts as shared", BUFFER,
+    ("reserved-shared", "what is reserved counts as shared", BUFFER_H,
      "return used > class->reserved ? used - class->reserved : 0;", "return used;"),
-    ("lossy-in-headroom", "a lossy frame has the whole buffer to itself", BUFFER,
-     "in->used + bytes > limit || s->shared_used + more > s->shared)",
-     "in->used + bytes > limit)"),
+    ("lossy-in-headroom", "a lossy frame has the whole buffer to itself", BUFFER_H,
+     "if (used > limit || s->shared_used + more > s->shared)", "if (used > limit)"),
     ("pause-not-again", "a pause is told once", TIMER,
      "\t\tpt->to_tell |= pt->told;\n", ""),
     ("storm-sent", "the watchdog does not see that frames were sent", TIMER,
@@ -128,8 +129,8 @@ FABRIC = [
      "wire < 2 * link + 2; wire++) {\n\t\tf->wire[wire].lose_per_million = per_million;",
      "wire < 2 * link + 1; wire++) {\n\t\tf->wire[wire].lose_per_million = per_million;"),
     ("order-of-events", "what is to happen at one time happens in any order", CALENDAR,
-     "(a->at == b->at && a->what < b->what)",
-     "(a->at == b->at && a->what > b->what)"),
+     "((a->at == b->at) & (a->what < b->what))",
+     "((a->at == b->at) & (a->what > b->what))"),
     ("hold-none", "what waits goes into the NIC's queue without end", HOST,
      "if (h->egress.queue[p].count - h->external_queued[p] >= least)",
      "if (h->egress.queue[p].count - h->external_queued[p] >= 1000 * least)"),

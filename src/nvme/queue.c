@@ -59,6 +59,7 @@ enum adv_nvme_cm_status adv_nvme_queue_create(struct adv_nvme_target *target,
 	strncpy(queue->local_address, config->local_address, ADV_NVME_TRADDR_LEN);
 	adv_list_init(&queue->link);
 	adv_list_init(&queue->free);
+	adv_list_init(&queue->ended);
 	for (unsigned i = 0; i < count; i++) {
 		queue->requests[i].queue = queue;
 		adv_list_init(&queue->requests[i].order);
@@ -339,7 +340,11 @@ void adv_nvme_request_executed(struct adv_nvme_request *request, uint64_t now, u
 
 void adv_nvme_request_sent(struct adv_nvme_request *request, uint64_t now)
 {
+	struct adv_nvme_queue *queue = request->queue;
+
+	queue->responding--;
 	adv_nvme_request_free(request);
+	adv_nvme_respond_next(queue);
 }
 
 /* --- the end of a queue --- */
@@ -356,6 +361,9 @@ static void end_request(struct adv_nvme_request *request, struct adv_nvme_contro
 		adv_nvme_order_cancel(request);
 		break;
 	case ADV_NVME_REQUEST_FUSED:
+		break;
+	case ADV_NVME_REQUEST_ENDED:
+		adv_list_del(&request->link);
 		break;
 	case ADV_NVME_REQUEST_QUEUED:
 		if (request->action == ADV_NVME_ACTION_RELEASE)

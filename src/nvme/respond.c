@@ -40,5 +40,23 @@ void adv_nvme_request_complete(struct adv_nvme_request *request, uint16_t status
 	if (status == ADV_NVME_SUCCESS &&
 	    adv_nvme_command_direction(&request->command) == ADV_NVME_TO_HOST)
 		request->write_length = request->data_length;
-	adv_nvme_request_act(request, ADV_NVME_ACTION_RESPOND);
+	request->state = ADV_NVME_REQUEST_ENDED;
+	adv_list_add_tail(&queue->ended, &request->link);
+	adv_nvme_respond_next(queue);
+}
+
+/* The host may send as many commands as it has responses, also if the acknowledgements of these are
+ * lost. Then their requests are not free yet. So no more responses are under way than there are
+ * requests beyond the size of the queue. */
+void adv_nvme_respond_next(struct adv_nvme_queue *queue)
+{
+	unsigned most = queue->requests_count - queue->size;
+	struct adv_nvme_request *request;
+
+	while (queue->responding < most && !adv_list_empty(&queue->ended)) {
+		request = adv_container_of(queue->ended.next, struct adv_nvme_request, link);
+		adv_list_del(&request->link);
+		queue->responding++;
+		adv_nvme_request_act(request, ADV_NVME_ACTION_RESPOND);
+	}
 }

@@ -103,6 +103,7 @@ enum adv_nvme_request_state {
 	ADV_NVME_REQUEST_PARKED, /* an asynchronous event request */
 	ADV_NVME_REQUEST_HELD,	 /* waits for an overlapping write */
 	ADV_NVME_REQUEST_FUSED,	 /* waits for the other one of two fused commands */
+	ADV_NVME_REQUEST_ENDED,	 /* its response waits until others are sent */
 };
 
 struct adv_nvme_queue {
@@ -127,8 +128,10 @@ struct adv_nvme_queue {
 	struct adv_nvme_controller *controller;
 	struct adv_nvme_request *fused_first; /* the first of two fused commands; NULL: none */
 	struct adv_list free;
-	unsigned busy;	     /* requests that are not free */
-	unsigned unanswered; /* of them, those whose response the host does not have */
+	unsigned busy;	       /* requests that are not free */
+	unsigned unanswered;   /* of them, those whose response the host does not have */
+	unsigned responding;   /* of them, those from RESPOND to adv_nvme_request_sent() */
+	struct adv_list ended; /* requests of this state, in order */
 	struct adv_nvme_request requests[];
 };
 

@@ -237,6 +237,9 @@ static int poll_completions(struct adv_nvme_association *a)
 			receive(a, a->connections[qid], &wc[i]);
 		else if ((wc[i].wr_id & 0xff) == ADV_NVME_HOST_INVALIDATE)
 			invalidated(a, a->connections[qid], &wc[i]);
+		else
+			adv_nvme_host_connection_sent(a->connections[qid],
+						      (unsigned)(wc[i].wr_id >> 32));
 	}
 	return n;
 }

@@ -135,9 +135,8 @@ static bool make_qp(struct adv_nvme_host_connection *c, const struct adv_nvme_ho
 		.qp_type = IBV_QPT_RC,
 		.send_cq = device->cq,
 		.recv_cq = device->cq,
-		/* With windows each SEND has its binding, and a window may have to be invalidated.
-		 */
-		.cap = {.max_send_wr = device->invalidate ? 5u * c->size : 2u * c->size,
+		/* A window may have to be invalidated. */
+		.cap = {.max_send_wr = c->room + (device->invalidate ? c->size : 0u),
 			.max_recv_wr = c->size,
 			.max_send_sge = 2,
 			.max_recv_sge = 1},
@@ -213,8 +212,11 @@ adv_nvme_host_connection_open(struct adv_nvme_host_device *device,
 		return NULL;
 	c->qid = qid;
 	c->size = size;
+	/* With windows each SEND has its binding. */
+	c->room = device->invalidate ? 4u * size : 2u * size;
+	c->capsule = calloc(size, sizeof(c->capsule[0]));
 	c->queue = adv_nvme_host_queue_create(size);
-	if (c->queue && resolve(c, address, why)) {
+	if (c->queue && c->capsule && resolve(c, address, why)) {
 		if (!make_device(device, c->id->verbs) || !make_room(device, qid, size) ||
 		    !make_qp(c, device))
 			snprintf(why, 256, "cannot make a queue pair: %s",
@@ -244,6 +246,7 @@ void adv_nvme_host_connection_close(struct adv_nvme_host_connection *c)
 		ibv_dereg_mr(c->mr);
 	if (c->queue)
 		adv_nvme_host_queue_destroy(c->queue);
+	free(c->capsule);
 	free(c->memory);
 	free(c);
 }
@@ -297,19 +300,37 @@ static struct ibv_send_wr *first_of(struct adv_nvme_host_capsule *capsule)
 	return capsule->binds ? &capsule->bind : &capsule->send;
 }
 
-/* The last SEND completes for all of them. */
+/* Posts the first capsules. The last SEND completes for all of them, and names how many work
+ * requests they are. ACKs may be late or lost, so a response may come long before the SEND of its
+ * command completes: capsules without room in the send queue wait. */
 static int flush_capsules(struct adv_nvme_host_connection *c)
 {
+	struct adv_nvme_host_capsule *first = &c->capsule[c->first_capsule], *last = NULL, *next;
 	struct ibv_send_wr *bad;
-	unsigned count = c->capsules;
+	unsigned posted = 0;
 
-	if (!count)
+	while (c->capsules > 0) {
+		next = &c->capsule[c->first_capsule];
+		if (posted + 1 + next->binds > c->room)
+			break;
+		posted += 1 + next->binds;
+		if (last)
+			last->send.next = first_of(next);
+		last = next;
+		c->first_capsule = (c->first_capsule + 1) % c->size;
+		c->capsules--;
+	}
+	if (!last)
 		return 0;
-	for (unsigned i = 0; i + 1 < count; i++)
-		c->capsule[i].send.next = first_of(&c->capsule[i + 1]);
-	c->capsule[count - 1].send.send_flags = IBV_SEND_SIGNALED;
-	c->capsules = 0;
-	return ibv_post_send(c->id->qp, first_of(&c->capsule[0]), &bad);
+	last->send.send_flags = IBV_SEND_SIGNALED;
+	last->send.wr_id = ADV_NVME_HOST_WR(ADV_NVME_HOST_SEND, c->qid, posted);
+	c->room -= posted;
+	return ibv_post_send(c->id->qp, first_of(first), &bad);
+}
+
+void adv_nvme_host_connection_sent(struct adv_nvme_host_connection *c, unsigned index)
+{
+	c->room += index;
 }
 
 int adv_nvme_host_connection_flush(struct adv_nvme_host_connection *c)
@@ -331,7 +352,8 @@ int adv_nvme_host_connection_send(struct adv_nvme_host_connection *c,
 				  uint32_t data_length, uint32_t lkey, struct ibv_send_wr *bind)
 {
 	uint8_t *memory = c->memory + (size_t)c->next_capsule * ADV_NVME_COMMAND_LEN;
-	struct adv_nvme_host_capsule *capsule = &c->capsule[c->capsules++];
+	struct adv_nvme_host_capsule *capsule =
+		&c->capsule[(c->first_capsule + c->capsules++) % c->size];
 
 	c->next_capsule = (c->next_capsule + 1) % (2u * c->size);
 	adv_nvme_command_encode(command, memory);

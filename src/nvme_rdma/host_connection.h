@@ -31,9 +31,11 @@ struct adv_nvme_host_connection {
 	struct adv_nvme_windows *windows; /* NULL: commands have the key of all data */
 	unsigned next_capsule;
 	bool connected;
+	unsigned room; /* work requests of capsules that the send queue takes now */
 	/* What the next adv_nvme_host_connection_flush() posts. */
 	unsigned capsules, receives;
-	struct adv_nvme_host_capsule capsule[ADV_NVME_HOST_TOGETHER];
+	struct adv_nvme_host_capsule *capsule; /* a ring of `size` */
+	unsigned first_capsule;
 	unsigned receive[ADV_NVME_HOST_TOGETHER];
 };
 
@@ -48,7 +50,7 @@ struct adv_nvme_host_device {
 };
 
 /* The kind of a work request, in the low byte of its ID; the connection's qid is above, and then
- * the index of the receive or window. */
+ * the index of the receive or window, or the number of work requests that a SEND completes for. */
 enum { ADV_NVME_HOST_SEND = 1, ADV_NVME_HOST_RECV = 2, ADV_NVME_HOST_INVALIDATE = 3 };
 #define ADV_NVME_HOST_WR(kind, qid, index)                                                         \
 	((uint64_t)(kind) | (uint64_t)(qid) << 8 | (uint64_t)(index) << 32)
@@ -61,7 +63,7 @@ adv_nvme_host_connection_open(struct adv_nvme_host_device *device,
 void adv_nvme_host_connection_close(struct adv_nvme_host_connection *c);
 /* Prepares a capsule, with `data` in it if `data_length`. `bind`: a work request that comes before
  * it, or NULL. The next flush posts it; this call flushes when ADV_NVME_HOST_TOGETHER are prepared.
- * 0 or errno of the flush. */
+ * At most `size` may be without a response. 0 or errno of the flush. */
 int adv_nvme_host_connection_send(struct adv_nvme_host_connection *c,
 				  const struct adv_nvme_command *command, const uint8_t *data,
 				  uint32_t data_length, uint32_t lkey, struct ibv_send_wr *bind);
@@ -72,9 +74,12 @@ const uint8_t *adv_nvme_host_connection_received(const struct adv_nvme_host_conn
 						 unsigned index);
 /* Prepares a receive again, as adv_nvme_host_connection_send() a capsule. */
 int adv_nvme_host_connection_post(struct adv_nvme_host_connection *c, unsigned index);
-/* Posts what is prepared: receives, then capsules. 0 or errno; then nothing is prepared any more,
- * and the connection is of no use. */
+/* Posts what is prepared: receives, then the capsules for which the send queue has room. 0 or
+ * errno; then the connection is of no use. */
 int adv_nvme_host_connection_flush(struct adv_nvme_host_connection *c);
+/* A SEND has completed; index: that of its wr_id. Its work requests, and those before it that do
+ * not complete, have left the send queue: flush again. */
+void adv_nvme_host_connection_sent(struct adv_nvme_host_connection *c, unsigned index);
 /* True if the peer has disconnected. */
 bool adv_nvme_host_connection_ended(struct adv_nvme_host_connection *c);
 void adv_nvme_host_device_free(struct adv_nvme_host_device *device);

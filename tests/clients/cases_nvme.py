@@ -262,6 +262,17 @@ def invalidate(lab):
     end(lab.target)
 
 
+@case("nvme", "acks-lost")
+def lost_acks(lab):
+    """A host goes on although the ACKs of its commands, or those of the responses, are lost for a while."""
+    plan = "drop=15% op=ack tx"
+    target = serve(lab, "-n", "ram:16MiB", faults=plan)
+    for depth, options in (("1", []), ("3", []), ("8", ["--invalidate"]), ("32", [])):
+        lab.run(host(lab, "bench", "-T", "1", "-Q", depth, *options), env={"ADVERB_FAULT": plan})
+    lab.run(host(lab, "verify", "-Q", "8", "--size", "2MiB"), env={"ADVERB_FAULT": plan})
+    end(target)
+
+
 @case("nvme-long", "torn")
 def torn(lab):
     """The end of data is visible before its begin, at the host as at the target: neither looks before the completion."""

@@ -478,35 +478,6 @@ static void test_too_many_commands(void **state)
 	lab_close(&admin);
 }
 
-/* A host that has the responses sends its next commands before the SENDs complete here: the ACKs
- * may be late, or lost. */
-static void test_commands_before_acks(void **state)
-{
-	struct lab *lab = *state;
-	struct lab_queue admin, io;
-	struct adv_nvme_command c = lab_io(ADV_NVME_READ, 0, 1);
-
-	lab_ready(lab, &admin, &io, 0);
-	lab->hold_sends = true;
-	for (unsigned i = 0; i < 256; i++)
-		lab_send(&io, &c);
-	assert_false(io.closed);
-	assert_int_equal(io.responses, 1 + 256);
-	while (lab->held_count > 100)
-		lab_continue(lab, 0);
-	/* Only commands without a response count. */
-	lab->hold_backend = true;
-	for (unsigned i = 0; i < 128; i++)
-		lab_send(&io, &c);
-	assert_false(io.closed);
-	lab_send(&io, &c);
-	assert_true(io.closed);
-	while (lab->held_count)
-		lab_continue(lab, 0);
-	assert_true(io.freed);
-	lab_close(&admin);
-}
-
 /* A write of a lost connection is in execution when the host repeats it on a new one. */
 static void test_stale_write(void **state)
 {
@@ -679,10 +650,9 @@ int main(void)
 		TEST(test_host_without_name),  TEST(test_discovery),
 		TEST(test_features),	       TEST(test_events),
 		TEST(test_keep_alive),	       TEST(test_error_log),
-		TEST(test_too_many_commands),  TEST(test_commands_before_acks),
-		TEST(test_stale_write),	       TEST(test_loss_at_each_step),
-		TEST(test_shutdown_and_reset), TEST(test_shutdown_flushes),
-		TEST(test_namespaces),
+		TEST(test_too_many_commands),  TEST(test_stale_write),
+		TEST(test_loss_at_each_step),  TEST(test_shutdown_and_reset),
+		TEST(test_shutdown_flushes),   TEST(test_namespaces),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

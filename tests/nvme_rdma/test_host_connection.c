@@ -27,6 +27,7 @@ struct fixture {
 	struct rdma_cm_id id;
 	struct ibv_mr mr;
 	uint8_t memory[SIZE * (2 * ADV_NVME_COMMAND_LEN + ADV_NVME_COMPLETION_LEN)];
+	struct adv_nvme_host_capsule capsule[SIZE];
 	struct adv_nvme_host_connection c;
 };
 
@@ -78,8 +79,13 @@ static int setup(void **state)
 	f.qp.context = &f.context;
 	f.id.qp = &f.qp;
 	f.mr.lkey = LKEY;
-	f.c = (struct adv_nvme_host_connection){
-		.qid = 1, .size = SIZE, .id = &f.id, .mr = &f.mr, .memory = f.memory};
+	f.c = (struct adv_nvme_host_connection){.qid = 1,
+						.size = SIZE,
+						.id = &f.id,
+						.mr = &f.mr,
+						.memory = f.memory,
+						.capsule = f.capsule,
+						.room = 2 * SIZE};
 	*state = &f;
 	return 0;
 }
@@ -170,6 +176,36 @@ static void test_binds(void **state)
 		assert_int_equal(device.posted[i].signaled, i == 4);
 }
 
+/* Capsules wait until SENDs have completed: the ACKs of commands that have responses may be lost.
+ */
+static void test_no_room(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_send_wr bind = {.opcode = IBV_WR_BIND_MW};
+
+	for (unsigned i = 0; i < 2 * SIZE; i += 2) {
+		assert_int_equal(send_capsule(f, 0, NULL), 0);
+		assert_int_equal(send_capsule(f, 0, NULL), 0);
+		assert_int_equal(adv_nvme_host_connection_flush(&f->c), 0);
+		assert_int_equal(device.count, i + 2);
+	}
+	assert_int_equal(send_capsule(f, 0, &bind), 0);
+	assert_int_equal(send_capsule(f, 0, NULL), 0);
+	assert_int_equal(adv_nvme_host_connection_flush(&f->c), 0);
+	assert_int_equal(device.count, 2 * SIZE);
+	assert_int_equal(device.posted[1].wr_id, ADV_NVME_HOST_WR(ADV_NVME_HOST_SEND, 1, 2));
+	adv_nvme_host_connection_sent(&f->c, 2);
+	assert_int_equal(adv_nvme_host_connection_flush(&f->c), 0);
+	assert_int_equal(device.count, 2 * SIZE + 2);
+	assert_int_equal(device.posted[2 * SIZE].opcode, IBV_WR_BIND_MW);
+	assert_true(device.posted[2 * SIZE + 1].signaled);
+	assert_int_equal(device.posted[2 * SIZE + 1].wr_id,
+			 ADV_NVME_HOST_WR(ADV_NVME_HOST_SEND, 1, 2));
+	adv_nvme_host_connection_sent(&f->c, 2);
+	assert_int_equal(adv_nvme_host_connection_flush(&f->c), 0);
+	assert_int_equal(device.count, 2 * SIZE + 3);
+}
+
 /* The flush tells that it failed, and does not try again. */
 static void test_fails(void **state)
 {
@@ -190,6 +226,7 @@ int main(void)
 		cmocka_unit_test_setup(test_receives_first, setup),
 		cmocka_unit_test_setup(test_many_receives, setup),
 		cmocka_unit_test_setup(test_binds, setup),
+		cmocka_unit_test_setup(test_no_room, setup),
 		cmocka_unit_test_setup(test_fails, setup),
 	};
 

@@ -61,7 +61,7 @@ static void print_fields(const struct adv_frame_text *t, FILE *f, enum adv_frame
 
 static void print_addresses(const struct adv_frame_text *t, FILE *f, enum adv_frame_layer layer)
 {
-	char src[INET6_ADDRSTRLEN], dst[INET6_ADDRSTRLEN], dmac[18], smac[18];
+	char src[INET6_ADDRSTRLEN], dst[INET6_ADDRSTRLEN], dmac[ADV_MAC_TEXT], smac[ADV_MAC_TEXT];
 	char opcode[OPCODE_TEXT];
 
 	if (layer == ADV_LAYER_ETHERNET) {
@@ -212,7 +212,7 @@ void adv_frame_text_print_tree(const struct adv_frame_text *t, bool good_icrc, F
 
 static void add_addresses(const struct adv_frame_text *t, struct json_object *to)
 {
-	char mac[18], ip[INET6_ADDRSTRLEN];
+	char mac[ADV_MAC_TEXT], ip[INET6_ADDRSTRLEN];
 
 	adv_json_add_text(to, "dmac", adv_mac_print(t->frame.dmac, mac));
 	adv_json_add_text(to, "smac", adv_mac_print(t->frame.smac, mac));

@@ -6,8 +6,8 @@
  * that, it notices the end of the connection, ends the connection if the process dies, and lets
  * the last bytes reach the peer.
  *
- * The functions that return int return 0 or errno. ucma_stream_end.h has those that end a
- * connection.
+ * The functions that return int return 0 or errno. ucma_stream_end.h declares the
+ * functions that end a connection.
  */
 #ifndef ADV_DAEMON_UCMA_STREAM_H
 #define ADV_DAEMON_UCMA_STREAM_H

@@ -106,19 +106,17 @@ static inline struct adv_packet *adv_egress_dequeue(struct adv_egress *e, unsign
 /* Dequeues the next frame to send. NULL: no frame may be sent. */
 static inline struct adv_packet *adv_egress_pop(struct adv_egress *e)
 {
-	unsigned may = e->filled & (uint8_t)(~e->paused | e->ignores);
+	unsigned may = e->filled & (uint8_t)(~e->paused | e->ignores), strict = may & e->strict;
 	struct adv_packet *p;
 	unsigned priority;
 
 	if (!may)
 		return NULL;
-	priority = 31u - (unsigned)__builtin_clz(may & e->strict ? may & e->strict : may);
-	if (!(may & e->strict)) {
-		if (may & (may - 1))
-			priority = adv_egress_next_by_weight(e, may);
-		else
-			adv_egress_charge_only(e, priority);
-	}
+	priority = 31u - (unsigned)__builtin_clz(strict ? strict : may);
+	if (!strict && (may & (may - 1)))
+		priority = adv_egress_next_by_weight(e, may);
+	else if (!strict)
+		adv_egress_charge_only(e, priority);
 	p = adv_egress_dequeue(e, priority);
 	e->queue[priority].sent++;
 	e->queue[priority].sent_bytes += p->bytes;

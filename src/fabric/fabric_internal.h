@@ -207,7 +207,7 @@ void adv_fabric_at(struct adv_fabric *f, uint64_t at, enum adv_due kind, uint32_
 void adv_fabric_tell(struct adv_fabric *f, const struct adv_fabric_event *event);
 /* Puts a frame on a wire that is free. */
 void adv_fabric_put(struct adv_fabric *f, uint32_t wire, struct adv_packet *p);
-/* Puts a frame that arrives at packet->at behind those that are on the wire. */
+/* Appends a frame to those on a wire. p->at: when it arrives. */
 void adv_fabric_fly(struct adv_fabric *f, uint32_t wire, struct adv_packet *p);
 /* Sends from all ready ports of a switch, and adds the event of its next deadline. */
 void adv_fabric_serve(struct adv_fabric *f, uint32_t s);

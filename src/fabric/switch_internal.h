@@ -92,6 +92,7 @@ static inline void adv_switch_wake(struct adv_switch *s, unsigned port)
 		s->port[s->ready_last].next_ready = (uint16_t)port;
 	s->ready_last = (uint16_t)port;
 }
+
 /* ---- prefetch ---- */
 
 /* Prefetches what adv_switch_rx() or adv_switch_sent() reads first of a port. */

@@ -53,9 +53,10 @@ void adv_fabric_lose(struct adv_fabric *f, uint32_t link, uint32_t per_million)
 
 static void set_delay(struct adv_wire *w, uint64_t delay)
 {
-	if (w->flying.head && delay < w->delay)
+	if (w->flying.head && delay < w->delay) {
 		w->not_before = w->flying.tail->at;
-	w->shortened |= w->not_before != 0;
+		w->shortened = true;
+	}
 	w->delay = delay;
 }
 

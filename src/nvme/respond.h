@@ -8,8 +8,7 @@
 /* Ends a request: with success its data goes to the host, with another status the error log gets an
  * entry. If the queue is closed, the request is released instead. */
 void adv_nvme_request_complete(struct adv_nvme_request *request, uint16_t status);
-/* Has ended requests respond, in their order, as far as SENDs of earlier responses have completed.
- */
+/* Starts the responses of ended requests, in their order, until as many are under way as may be. */
 void adv_nvme_respond_next(struct adv_nvme_queue *queue);
 
 #endif

@@ -328,9 +328,9 @@ static int flush_capsules(struct adv_nvme_host_connection *c)
 	return ibv_post_send(c->id->qp, first_of(first), &bad);
 }
 
-void adv_nvme_host_connection_sent(struct adv_nvme_host_connection *c, unsigned index)
+void adv_nvme_host_connection_sent(struct adv_nvme_host_connection *c, unsigned count)
 {
-	c->room += index;
+	c->room += count;
 }
 
 int adv_nvme_host_connection_flush(struct adv_nvme_host_connection *c)

@@ -77,9 +77,9 @@ int adv_nvme_host_connection_post(struct adv_nvme_host_connection *c, unsigned i
 /* Posts what is prepared: receives, then the capsules for which the send queue has room. 0 or
  * errno; then the connection is of no use. */
 int adv_nvme_host_connection_flush(struct adv_nvme_host_connection *c);
-/* A SEND has completed; index: that of its wr_id. Its work requests, and those before it that do
- * not complete, have left the send queue: flush again. */
-void adv_nvme_host_connection_sent(struct adv_nvme_host_connection *c, unsigned index);
+/* A SEND has completed. count: the number in its wr_id. So many work requests, its own and those
+ * before it that do not complete, have left the send queue: flush again. */
+void adv_nvme_host_connection_sent(struct adv_nvme_host_connection *c, unsigned count);
 /* True if the peer has disconnected. */
 bool adv_nvme_host_connection_ended(struct adv_nvme_host_connection *c);
 void adv_nvme_host_device_free(struct adv_nvme_host_device *device);

@@ -10,19 +10,13 @@ struct fetch {
 	struct ibv_send_wr wr;
 };
 
-/* Sets the members that a READ has only: to clear the structure would take longer. */
 static void fill(struct adv_nvme_worker *w, struct adv_nvme_request *request, struct fetch *f)
 {
-	f->sge = (struct ibv_sge){(uintptr_t)request->data, request->data_length,
-				  adv_nvme_worker_data_lkey(w, request)};
+	adv_nvme_worker_fill_transfer(w, request, request->data_length, &f->sge, &f->wr);
 	f->wr.wr_id = (uintptr_t)request | ADV_NVME_WR_READ;
 	f->wr.next = NULL;
-	f->wr.sg_list = &f->sge;
-	f->wr.num_sge = 1;
 	f->wr.opcode = IBV_WR_RDMA_READ;
 	f->wr.send_flags = IBV_SEND_SIGNALED;
-	f->wr.wr.rdma.remote_addr = request->remote.address;
-	f->wr.wr.rdma.rkey = request->remote.key;
 }
 
 /* Ends the requests from that of the work request `bad` on: they have no data. */

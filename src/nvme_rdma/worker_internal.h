@@ -100,6 +100,22 @@ void adv_nvme_worker_act(struct adv_nvme_worker *w, uint64_t now);
 /* Returns the key of request->data, which is in a buffer or in the namespace. */
 uint32_t adv_nvme_worker_data_lkey(const struct adv_nvme_worker *w,
 				   const struct adv_nvme_request *request);
+
+/* Sets the members that a READ and a WRITE of the request's data have in common. The caller sets
+ * wr_id, next, opcode and send_flags; neither has others. To clear the structure would take a
+ * tenth of the target's time for a Read of 4 KiB. */
+static inline void adv_nvme_worker_fill_transfer(const struct adv_nvme_worker *w,
+						 const struct adv_nvme_request *request,
+						 uint32_t length, struct ibv_sge *sge,
+						 struct ibv_send_wr *wr)
+{
+	*sge = (struct ibv_sge){(uintptr_t)request->data, length,
+				adv_nvme_worker_data_lkey(w, request)};
+	wr->sg_list = sge;
+	wr->num_sge = 1;
+	wr->wr.rdma.remote_addr = request->remote.address;
+	wr->wr.rdma.rkey = request->remote.key;
+}
 /* Posts the READs of requests. */
 void adv_nvme_worker_fetch(struct adv_nvme_worker *w, struct adv_nvme_request **requests,
 			   unsigned count);

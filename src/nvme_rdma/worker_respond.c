@@ -25,8 +25,8 @@ uint32_t adv_nvme_worker_data_lkey(const struct adv_nvme_worker *w,
 	return lkey;
 }
 
-/* Makes the SEND. Sets the members that its opcode has only: to clear the structures would take a
- * tenth of the target's time for a Read of 4 KiB. */
+/* Makes the SEND. Sets only the members that its opcode has: to clear the structure would take
+ * longer. */
 static void fill_send(struct adv_nvme_request *request, struct response *r)
 {
 	r->send_sge = (struct ibv_sge){(uintptr_t)request->response, sizeof(request->response), 0};
@@ -45,16 +45,11 @@ static void fill_send(struct adv_nvme_request *request, struct response *r)
 static void fill_write(struct adv_nvme_worker *w, struct adv_nvme_request *request,
 		       struct response *r)
 {
-	r->data_sge = (struct ibv_sge){(uintptr_t)request->data, request->write_length,
-				       adv_nvme_worker_data_lkey(w, request)};
+	adv_nvme_worker_fill_transfer(w, request, request->write_length, &r->data_sge, &r->write);
 	r->write.wr_id = (uintptr_t)request | ADV_NVME_WR_QUIET;
 	r->write.next = &r->send;
-	r->write.sg_list = &r->data_sge;
-	r->write.num_sge = 1;
 	r->write.opcode = IBV_WR_RDMA_WRITE;
 	r->write.send_flags = 0;
-	r->write.wr.rdma.remote_addr = request->remote.address;
-	r->write.wr.rdma.rkey = request->remote.key;
 }
 
 /* Returns the first work request of a response, and ends the chain with its SEND. */
@@ -89,8 +84,8 @@ void adv_nvme_worker_sent(struct adv_nvme_worker *w, struct adv_nvme_request *la
 	}
 }
 
-/* Ends all requests: none of their SENDs completes with success. The queue pair of those that were
- * posted is in the error state. */
+/* Ends all the requests. No SEND of theirs succeeds: some were not posted, and for the others the
+ * queue pair is in the error state. */
 static void not_posted(struct adv_nvme_worker *w, struct adv_nvme_request **requests,
 		       unsigned count, const struct ibv_send_wr *bad, int err)
 {

@@ -26,10 +26,10 @@ static int qp_attr_for(struct adv_rdma_id *id, enum ibv_qp_state state, struct i
 	attr->qp_state = state;
 	if (m.body.qp_attr.mask & IBV_QP_AV && attr->ah_attr.is_global) {
 		err = adv_rdma_own_gid_index(id->id.verbs, &m.body.qp_attr.route);
+		if (err)
+			return err;
 		attr->ah_attr.grh.sgid_index = m.body.qp_attr.route.sgid_index;
 	}
-	if (err)
-		return err;
 	*mask = m.body.qp_attr.mask;
 	return 0;
 }

@@ -294,6 +294,15 @@ static void wrong_chunks(void)
 	call_refused(ADV_RPCRDMA_ERR_CHUNK);
 }
 
+/* Reads to a write chunk of so many segments, the first with `key`. */
+static void read_with_key(uint32_t key, unsigned segments)
+{
+	start_read(9, 5000);
+	request_write_chunk(&r, &q, 5000, segments);
+	q.header.segments[0].handle = key;
+	call(ADV_RPCRDMA_MSG);
+}
+
 /* A client that supports remote invalidation: a reply invalidates the key of its call, if the call
  * has only one. */
 static void invalidation(const char *host, const char *port)
@@ -305,17 +314,10 @@ static void invalidation(const char *host, const char *port)
 	if (!requester_connect_invalidating(&r, host, port))
 		wrong("refused");
 	key = requester_bind(&r);
-	start_read(9, 5000);
-	request_write_chunk(&r, &q, 5000, 1);
-	q.header.segments[0].handle = key;
-	call(ADV_RPCRDMA_MSG);
+	read_with_key(key, 1);
 	if (r.invalidated != key)
 		wrong("the key was not invalidated");
-	key = requester_bind(&r);
-	start_read(9, 5000);
-	request_write_chunk(&r, &q, 5000, 2);
-	q.header.segments[0].handle = key;
-	call(ADV_RPCRDMA_MSG);
+	read_with_key(requester_bind(&r), 2);
 	if (r.invalidated)
 		wrong("one of two keys was invalidated");
 }

@@ -55,7 +55,7 @@ struct reply {
 
 /* Connects. False: refused. `receives`: how many to post, at most REQUESTER_RECEIVES. */
 bool requester_connect(struct requester *r, const char *host, const char *port, unsigned receives);
-/* Likewise. The gateway is told that this client supports remote invalidation. */
+/* Connects, and tells the gateway that this client supports remote invalidation. False: refused. */
 bool requester_connect_invalidating(struct requester *r, const char *host, const char *port);
 /* Binds a memory window to the memory for chunks. Returns its key. */
 uint32_t requester_bind(struct requester *r);

@@ -39,6 +39,22 @@ void lab_destroy(struct lab *lab)
 	free(lab->disk);
 }
 
+int lab_setup(void **state)
+{
+	static struct lab lab;
+	struct adv_nvme_target_config config = {0};
+
+	lab_create(&lab, &config);
+	*state = &lab;
+	return 0;
+}
+
+int lab_teardown(void **state)
+{
+	lab_destroy(*state);
+	return 0;
+}
+
 static uint16_t execute(struct lab *lab, const struct adv_nvme_io *io)
 {
 	uint8_t *at = (uint8_t *)io->backend + io->offset;

@@ -59,6 +59,9 @@ struct lab_queue {
 
 void lab_create(struct lab *lab, const struct adv_nvme_target_config *config);
 void lab_destroy(struct lab *lab);
+/* Set-up and teardown of a test whose state is a lab without options. */
+int lab_setup(void **state);
+int lab_teardown(void **state);
 /* Carries out all actions. */
 void lab_run(struct lab *lab);
 /* Continues the held request `index`. */

@@ -2,22 +2,6 @@
 /* Responses whose SENDs complete late: the ACKs of the host are late, or lost. */
 #include "harness.h"
 
-static int setup(void **state)
-{
-	static struct lab lab;
-	struct adv_nvme_target_config config = {0};
-
-	lab_create(&lab, &config);
-	*state = &lab;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	lab_destroy(*state);
-	return 0;
-}
-
 /* A host that has the responses sends its next commands before the SENDs complete here: the ACKs
  * may be late, or lost. */
 static void test_commands_before_acks(void **state)
@@ -80,8 +64,8 @@ static void test_loss_before_acks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_commands_before_acks, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_loss_before_acks, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_commands_before_acks, lab_setup, lab_teardown),
+		cmocka_unit_test_setup_teardown(test_loss_before_acks, lab_setup, lab_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,22 +4,6 @@
 
 #include "nvme/bytes.h"
 
-static int setup(void **state)
-{
-	static struct lab lab;
-	struct adv_nvme_target_config config = {0};
-
-	lab_create(&lab, &config);
-	*state = &lab;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	lab_destroy(*state);
-	return 0;
-}
-
 static void test_bring_up(void **state)
 {
 	struct lab *lab = *state;
@@ -638,7 +622,7 @@ static void test_namespaces(void **state)
 	lab_close(&admin);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, lab_setup, lab_teardown)
 
 int main(void)
 {

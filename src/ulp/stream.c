@@ -11,7 +11,12 @@
 #include "wire/bytes.h"
 
 #define LAST 0x80000000u
-enum { PARTS_AT_ONCE = 64, PRIVILEGED_FIRST = 600, PRIVILEGED_END = 1024 };
+enum {
+	PARTS_AT_ONCE = ADV_STREAM_PARTS_MAX + 1, /* with the length of a record */
+	PIECES_AT_ONCE = 64, /* that are received before the loop handles other things */
+	PRIVILEGED_FIRST = 600,
+	PRIVILEGED_END = 1024,
+};
 
 struct adv_stream {
 	struct adv_loop *loop;
@@ -22,8 +27,10 @@ struct adv_stream {
 	bool connected, paused;
 	uint32_t events; /* that are watched */
 	struct adv_list out;
-	unsigned timeout_ms; /* in which a record with memory has to arrive; 0: no limit */
-	struct adv_timer incomplete;
+	/* In which a record with memory has to arrive, and the first one of `out` to be sent. 0: no
+	 * limit. */
+	unsigned timeout_ms;
+	struct adv_timer incomplete, unsent;
 
 	uint8_t head[4];
 	unsigned head_length;
@@ -85,6 +92,24 @@ static unsigned gather(struct adv_stream *s, struct iovec *parts)
 	return n;
 }
 
+/* A record has become the first one. */
+static void limit_sending(struct adv_stream *s)
+{
+	if (s->timeout_ms)
+		adv_loop_start_timer(s->loop, &s->unsent, s->timeout_ms);
+}
+
+/* Ends the sending of the first record. */
+static void finish(struct adv_stream *s, struct adv_stream_out *out, bool ok)
+{
+	adv_list_del(&out->link);
+	if (adv_list_empty(&s->out))
+		adv_timer_cancel(&s->unsent);
+	else
+		limit_sending(s);
+	out->done(out, ok);
+}
+
 /* Returns 0, or why the connection is lost. */
 static int flush(struct adv_stream *s)
 {
@@ -104,8 +129,7 @@ static int flush(struct adv_stream *s)
 
 			if (!consume(out, &sent))
 				break;
-			adv_list_del(&out->link);
-			out->done(out, true);
+			finish(s, out, true);
 		}
 	}
 	return 0;
@@ -115,6 +139,8 @@ void adv_stream_send(struct adv_stream *s, struct adv_stream_out *out, size_t le
 {
 	adv_put_be32(out->head, (s->ops->framing == ADV_STREAM_RPC ? LAST : 0) | (uint32_t)length);
 	out->head_sent = 0;
+	if (adv_list_empty(&s->out))
+		limit_sending(s);
 	adv_list_add_tail(&s->out, &out->link);
 	/* The loop sends: errors are reported from there only. */
 	update_events(s);
@@ -197,6 +223,13 @@ static void give_up(struct adv_timer *t)
 	s->ops->lost(s->user, ETIME);
 }
 
+static void not_taken(struct adv_timer *t)
+{
+	struct adv_stream *s = adv_container_of(t, struct adv_stream, unsent);
+
+	s->ops->lost(s->user, ETIMEDOUT);
+}
+
 /* Receives one piece. False: nothing more can be received now, or the stream may be closed. */
 static bool receive(struct adv_stream *s)
 {
@@ -246,8 +279,9 @@ static void ready(struct adv_watch *w, uint32_t events)
 		return;
 	}
 	update_events(s);
+	/* The loop calls this again as long as there is something to receive. */
 	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
-		while (receive(s))
+		for (unsigned i = 0; i < PIECES_AT_ONCE && receive(s); i++)
 			;
 	}
 }
@@ -299,6 +333,7 @@ static struct adv_stream *new_stream(struct adv_loop *l, int fd, size_t limit,
 	s->events = EPOLLIN | EPOLLOUT;
 	adv_list_init(&s->out);
 	adv_timer_init(&s->incomplete, give_up);
+	adv_timer_init(&s->unsent, not_taken);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
 	return s;
@@ -350,12 +385,7 @@ void adv_stream_close(struct adv_stream *s)
 	close(s->watch.fd);
 	if (s->record)
 		s->ops->dropped(s->user, s->record, s->size ? s->size : 1);
-	while (!adv_list_empty(&s->out)) {
-		struct adv_stream_out *out =
-			adv_container_of(s->out.next, struct adv_stream_out, link);
-
-		adv_list_del(&out->link);
-		out->done(out, false);
-	}
+	while (!adv_list_empty(&s->out))
+		finish(s, adv_container_of(s->out.next, struct adv_stream_out, link), false);
 	free(s);
 }

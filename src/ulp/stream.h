@@ -32,17 +32,18 @@ struct adv_stream_ops {
 	 */
 	void (*dropped)(void *user, uint8_t *buffer, size_t size);
 	/* The connection failed or ended; err: why, 0: the peer closed it, EMSGSIZE: a record is
-	 * too long, EPROTO: it is none, ETIME: it was not completed in time. The user calls
-	 * adv_stream_close(). */
+	 * too long, EPROTO: it is none, ETIME: it was not completed in time, ETIMEDOUT: the peer
+	 * takes no records. The user calls adv_stream_close(). */
 	void (*lost)(void *user, int err);
 	enum adv_stream_framing framing;
 };
 
 /* A record to send. The memory belongs to the stream until `done`. */
+enum { ADV_STREAM_PARTS_MAX = 63 };
 struct adv_stream_out {
 	struct adv_list link; /* alone: the record does not wait */
 	struct iovec *parts;  /* changed while it is sent */
-	unsigned count;
+	unsigned count;	      /* at most ADV_STREAM_PARTS_MAX */
 	uint8_t head[4];
 	unsigned head_sent;
 	/* ok: the whole record was sent. It may not close the stream. */
@@ -55,8 +56,8 @@ struct adv_stream *adv_stream_connect(struct adv_loop *l, const struct sockaddr 
 				      bool privileged, size_t limit,
 				      const struct adv_stream_ops *ops, void *user);
 /* Makes a stream of an accepted connection. Within the timeout, the peer has to acknowledge what is
- * sent to it, and to complete a record after memory was found for it. The descriptor belongs to the
- * stream. NULL and errno: it belongs to the caller. */
+ * sent to it, to take one more record, and to complete a record after memory was found for it. The
+ * descriptor belongs to the stream. NULL and errno: it belongs to the caller. */
 struct adv_stream *adv_stream_accepted(struct adv_loop *l, int fd, unsigned timeout_ms,
 				       size_t limit, const struct adv_stream_ops *ops, void *user);
 /* Closes the connection. Calls `done` of the records that were not sent. */

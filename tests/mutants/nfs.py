@@ -4,6 +4,7 @@
 RPCRDMA = "src/rpcrdma/"
 BINDING = "src/nfs/binding.c"
 STREAM = "src/ulp/stream.c"
+ENDPOINT = "src/ulp/endpoint.c"
 GATEWAY = "src/gateway/"
 
 NFS = [
@@ -65,6 +66,14 @@ NFS = [
      "s->paused ? EPOLLRDHUP : EPOLLIN", "s->paused ? 0 : EPOLLIN"),
     ("stream-partly", "a record that was sent in part is sent from its beginning", STREAM,
      "	out->head_sent += (unsigned)head;\n", ""),
+    ("stream-greedy", "a peer that always sends keeps the loop from all others", STREAM,
+     "i < PIECES_AT_ONCE && receive(s)", "receive(s)"),
+    ("stream-slowly", "a record may be taken as slowly as a client likes", STREAM,
+     "	if (s->timeout_ms)\n		adv_loop_start_timer(s->loop, &s->unsent, s->timeout_ms);\n", ""),
+    ("endpoint-greedy", "a peer that always sends keeps the loop from all others", ENDPOINT,
+     "batch < BATCHES && !e->closing", "!e->closing"),
+    ("endpoint-armed", "a completion queue is armed once only", ENDPOINT,
+     "		if (ibv_req_notify_cq(e->cq, 0) != 0)\n", "		if (false)\n"),
     ("nfs-resend", "a call is not sent again after the server's connection was lost", f"{GATEWAY}session.c",
      "if (c->state == ADV_GATEWAY_SENT)\n			c->state", "if (false)\n			c->state"),
     ("nfs-doubled", "a call that the client repeats is sent to the server again", f"{GATEWAY}session.c",

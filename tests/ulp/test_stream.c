@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -337,6 +338,69 @@ static void test_silence(void **state)
 	assert_false(w.is_lost);
 }
 
+static unsigned rounds;
+
+static void count_round(struct adv_task *t)
+{
+	rounds++;
+	adv_loop_defer(w.loop, t);
+}
+
+/* A peer that always has something to say does not keep the loop from others: it may send fragments
+ * without data, without end. */
+static void test_many_fragments(void **state)
+{
+	enum { FRAGMENTS = 4000 };
+	static const uint8_t empty[4 * FRAGMENTS], last[] = {0x80, 0, 0, 1, 'x'};
+	struct adv_task round;
+
+	rounds = 0;
+	adv_task_init(&round, count_round);
+	adv_loop_defer(w.loop, &round);
+	w.wanted = 1;
+	peer_writes(empty, sizeof(empty));
+	peer_writes(last, sizeof(last));
+	adv_loop_run(w.loop);
+	adv_task_cancel(&round);
+	assert_int_equal(w.records, 1);
+	assert_int_equal(w.last[0], 'x');
+	assert_true(rounds > 20);
+}
+
+static struct adv_timer drip;
+
+static void take_some(struct adv_timer *t)
+{
+	static uint8_t in[65536];
+
+	recv(w.peer, in, sizeof(in), MSG_DONTWAIT);
+	adv_loop_start_timer(w.loop, t, 1);
+}
+
+/* A peer that takes a record slowly: each piece in time, but not the record. */
+static void test_taken_slowly(void **state)
+{
+	enum { LENGTH = 512 << 20 };
+	char *memory = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct iovec part = {memory, LENGTH};
+	struct adv_stream_out out = {.parts = &part, .count = 1, .done = done};
+
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	accept_stream(100);
+	w.wanted = 1;
+	adv_list_init(&out.link);
+	adv_stream_send(w.stream, &out, LENGTH);
+	adv_timer_init(&drip, take_some);
+	adv_loop_start_timer(w.loop, &drip, 1);
+	adv_loop_run(w.loop);
+	adv_timer_cancel(&drip);
+	munmap(memory, LENGTH);
+	assert_true(w.is_lost);
+	assert_int_equal(w.err, ETIMEDOUT);
+	assert_int_equal(w.unsent, 1);
+}
+
 static void test_smb(void **state)
 {
 	static const uint8_t in[] = {0, 0, 0, 3, 'a', 'b', 'c', 0, 0, 0, 1, 'd'};
@@ -402,6 +466,8 @@ int main(void)
 		TEST(test_end_without_memory),
 		TEST(test_incomplete),
 		TEST(test_silence),
+		TEST(test_many_fragments),
+		TEST(test_taken_slowly),
 		cmocka_unit_test_setup_teardown(test_smb, set_up_smb, tear_down),
 		cmocka_unit_test_setup_teardown(test_smb_send, set_up_smb, tear_down),
 		cmocka_unit_test_setup_teardown(test_smb_wrong, set_up_smb, tear_down),

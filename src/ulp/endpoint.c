@@ -7,7 +7,12 @@
 
 #include "ulp/endpoint_internal.h"
 
-enum { BATCH = 16, RETRIES = 7, READS_MAX = 16 };
+enum {
+	BATCH = 16,
+	BATCHES = 16, /* of completions, before the loop handles other things */
+	RETRIES = 7,
+	READS_MAX = 16,
+};
 
 struct adv_endpoint {
 	struct adv_loop *loop;
@@ -17,6 +22,7 @@ struct adv_endpoint {
 	struct ibv_cq *cq;
 	struct adv_endpoint_config config;
 	struct adv_task end;
+	struct adv_task look; /* at the completion queue */
 	bool closing;
 	unsigned events; /* to acknowledge */
 
@@ -92,44 +98,58 @@ static void completed(struct adv_endpoint *e, const struct ibv_wc *wc)
 	}
 }
 
-static void poll_cq(struct adv_endpoint *e)
+/* Handles completions. False: there may be more. */
+static bool poll_cq(struct adv_endpoint *e)
 {
 	struct ibv_wc wc[BATCH];
-	int n;
 
-	while (!e->closing && (n = ibv_poll_cq(e->cq, BATCH, wc)) > 0) {
+	for (unsigned batch = 0; batch < BATCHES && !e->closing; batch++) {
+		int n = ibv_poll_cq(e->cq, BATCH, wc);
+
+		if (n <= 0)
+			return true;
 		for (int i = 0; i < n && !e->closing; i++)
 			completed(e, &wc[i]);
 		post_waiting(e);
 	}
+	return e->closing;
 }
 
-/* Handles an event of the endpoint's completion queue. */
-static void handle_event(struct adv_endpoint *e)
+/* The completion queue has had an event. A peer may send without end, so the others get their turn
+ * after some completions. */
+static void look(struct adv_task *t)
 {
-	e->events++;
-	poll_cq(e);
-	if (e->closing)
-		return;
-	/* What completed before the queue was armed causes no event. */
-	if (ibv_req_notify_cq(e->cq, 0) != 0)
-		adv_endpoint_close(e);
-	poll_cq(e);
+	struct adv_endpoint *e = adv_container_of(t, struct adv_endpoint, look);
+	bool done = poll_cq(e);
+
+	if (done && !e->closing) {
+		if (ibv_req_notify_cq(e->cq, 0) != 0)
+			adv_endpoint_close(e);
+		/* What completed before the queue was armed causes no event. */
+		done = poll_cq(e);
+	}
+	if (!done)
+		adv_loop_defer(e->loop, t);
 }
 
 void adv_device_events(struct adv_device *d)
 {
 	struct ibv_cq *cq;
-	void *endpoint;
+	void *context;
 
-	while (ibv_get_cq_event(d->channel, &cq, &endpoint) == 0)
-		handle_event(endpoint);
+	while (ibv_get_cq_event(d->channel, &cq, &context) == 0) {
+		struct adv_endpoint *e = context;
+
+		e->events++;
+		adv_loop_defer(e->loop, &e->look);
+	}
 }
 
 /* --- the end --- */
 
 static void free_objects(struct adv_endpoint *e)
 {
+	adv_task_cancel(&e->look);
 	if (e->id->qp)
 		rdma_destroy_qp(e->id);
 	if (e->cq) {
@@ -256,6 +276,7 @@ static struct adv_endpoint *new_endpoint(struct adv_loop *l,
 	adv_list_init(&e->posted);
 	adv_list_init(&e->waiting);
 	adv_task_init(&e->end, end);
+	adv_task_init(&e->look, look);
 	return e;
 }
 

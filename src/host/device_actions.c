@@ -21,14 +21,28 @@ int adv_device_watch_receive(struct adv_device *d, int op, bool armed)
 				DEVICE_SOURCE_RECEIVE);
 }
 
+void adv_device_watch_send(struct adv_device *d, int fd)
+{
+	if (fd == d->bg.send_fd)
+		return;
+	if (d->bg.send_fd >= 0)
+		(void)adv_device_watch(d, EPOLL_CTL_DEL, d->bg.send_fd, 0, DEVICE_SOURCE_SEND);
+	if (fd >= 0)
+		(void)adv_device_watch(d, EPOLL_CTL_ADD, fd, EPOLLOUT, DEVICE_SOURCE_SEND);
+	d->bg.send_fd = fd;
+}
+
 static void arm_sockets(struct adv_device *d, bool armed)
 {
 	(void)adv_device_watch_receive(d, EPOLL_CTL_MOD, armed);
 	if (d->bell_fd >= 0)
 		(void)adv_device_watch(d, EPOLL_CTL_MOD, d->bell_fd, armed ? EPOLLIN : 0,
 				       DEVICE_SOURCE_BELL);
-	if (!armed)
-		(void)adv_device_link_sleep(d, false);
+	if (armed)
+		return; /* the thread watches the send socket before it sleeps */
+	/* When there is room, the program sends. The socket would wake the thread all the time. */
+	adv_device_watch_send(d, -1);
+	(void)adv_device_link_sleep(d, false);
 }
 
 void adv_device_perform(struct adv_device *d, unsigned actions)

@@ -254,6 +254,8 @@ int adv_device_watch(struct adv_device *d, int op, int fd, uint32_t events,
 		     enum device_source source);
 /* As adv_device_watch(), for the UDP socket. armed: its packets wake the thread. */
 int adv_device_watch_receive(struct adv_device *d, int op, bool armed);
+/* With the lock held: lets this send socket wake the thread when it is writable; -1: none does. */
+void adv_device_watch_send(struct adv_device *d, int fd);
 
 /* Returns the time of all engines and of `progress`, ns. On an emulated host it may stand still. */
 static inline uint64_t adv_device_clock(const struct adv_device *d)
@@ -293,11 +295,9 @@ void adv_device_publish_counters(struct adv_device *d);
 /* Lets the engine count latencies in the page. The page is never copied then: the histogram is
  * large. If adverbd is replaced, requests that complete while the page is copied may not count. */
 void adv_device_publish_latency(struct adv_device *d);
-/* With the lock held: passes queued events to the callbacks, releases the lock, and signals
- * eventfds. */
+/* As adv_device_deliver_events(), then releases the lock and signals eventfds. */
 void adv_device_release(struct adv_device *d);
-/* Wraps d->udp in the link of shared memory with processes of this machine, unless ADVERB_NO_SHM is
- * set. */
+/* Wraps d->udp in the link of shared memory, unless ADVERB_NO_SHM is set. */
 void adv_device_peers_init(struct adv_device *d);
 /* Permits long packets within this machine to the engine. */
 void adv_device_peers_engine(struct adv_device *d);

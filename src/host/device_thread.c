@@ -29,19 +29,13 @@ static bool rest_link(struct adv_device *d)
 	return !adv_progress_is_armed(&d->progress) || adv_device_link_sleep(d, true);
 }
 
-/* While the sockets are armed, adds a full send socket to the epoll set. Otherwise the program
- * tries again to send. */
+/* While the sockets are armed, the thread waits for room in a full send socket. Otherwise the
+ * program tries again to send. */
 static void watch_send_fd(struct adv_device *d)
 {
-	int fd = d->link_full && adv_progress_is_armed(&d->progress) ? d->link->send_fd : -1;
+	bool armed = adv_progress_is_armed(&d->progress);
 
-	if (fd == d->bg.send_fd)
-		return;
-	if (d->bg.send_fd >= 0)
-		(void)adv_device_watch(d, EPOLL_CTL_DEL, d->bg.send_fd, 0, DEVICE_SOURCE_SEND);
-	if (fd >= 0)
-		(void)adv_device_watch(d, EPOLL_CTL_ADD, fd, EPOLLOUT, DEVICE_SOURCE_SEND);
-	d->bg.send_fd = fd;
+	adv_device_watch_send(d, d->link_full && armed ? d->link->send_fd : -1);
 }
 
 /*

@@ -201,11 +201,11 @@ static bool empty_kept(struct port_link *l)
 {
 	if (l->kept_first == l->kept_end || put_all_kept(l))
 		return true;
-	if (!atomic_load_explicit(&l->flag->full, memory_order_relaxed)) {
-		fill_room(l);
-		if (put_all_kept(l))
-			return true;
-	}
+	/* Also if the flag is set: an emulator that was preempted may have emptied the socket
+	 * since. */
+	fill_room(l);
+	if (put_all_kept(l))
+		return true;
 	look_for_emulator(l);
 	return l->kept_first == l->kept_end;
 }

@@ -109,7 +109,7 @@ static void *serve_one(void *argument)
 {
 	struct emulator *em = argument;
 	struct adv_port_message m;
-	int room[2], fd[ADV_PORT_FDS];
+	int room[2], fd[ADV_PORT_FDS], least = 0;
 	struct pollfd called = {.fd = em->listener, .events = POLLIN};
 
 	/* accept(2) takes the lowest free descriptor before it waits: the port has that one. */
@@ -123,6 +123,7 @@ static void *serve_one(void *argument)
 					  .tx_size = ADV_RING_SIZE_MIN,
 					  .rx_size = ADV_RING_SIZE_MIN};
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, room), 0);
+	assert_int_equal(setsockopt(room[0], SOL_SOCKET, SO_SNDBUF, &least, sizeof(least)), 0);
 	em->room = room[1];
 	fd[ADV_PORT_MEMORY] = memory_of(adv_port_memory_len(&m.place));
 	fd[ADV_PORT_ROOM] = room[0];
@@ -136,6 +137,29 @@ static void *serve_one(void *argument)
 static void destroy_nothing(struct adv_link *link)
 {
 	(void)link;
+}
+
+static const struct adv_link_ops inner_ops = {.destroy = destroy_nothing};
+
+/* Creates the port of host 0. */
+static struct adv_link *port_open(struct adv_link *inner, struct emulator *em)
+{
+	struct adv_link *port;
+	pthread_t server;
+
+	*inner = (struct adv_link){.ops = &inner_ops, .send_fd = -1};
+	assert_int_equal(pthread_create(&server, NULL, serve_one, em), 0);
+	port = adv_port_create(inner, 1, 1);
+	assert_non_null(port);
+	assert_int_equal(pthread_join(server, NULL), 0);
+	return port;
+}
+
+static void emulator_close(struct emulator *em)
+{
+	close(em->room);
+	close(em->sock);
+	close(em->listener);
 }
 
 /* Returns a socket whose peer has closed its end. */
@@ -163,19 +187,14 @@ static int next_descriptor(void)
  * that of the emulator, whose clock stays as slow as a late emulator's. */
 static void test_abandoned(void **state)
 {
-	static const struct adv_link_ops inner_ops = {.destroy = destroy_nothing};
-	struct adv_link inner = {.ops = &inner_ops}, *port;
+	struct adv_link inner, *port;
 	struct emulator em = {.limit = S};
 	uint64_t first;
-	pthread_t server;
 	int number, other;
 
 	emulator_open(&em);
 	number = next_descriptor(); /* the server waits until the port has it */
-	assert_int_equal(pthread_create(&server, NULL, serve_one, &em), 0);
-	port = adv_port_create(&inner, 1, 1);
-	assert_non_null(port);
-	assert_int_equal(pthread_join(server, NULL), 0);
+	port = port_open(&inner, &em);
 	adv_port_abandon(port);
 	assert_int_equal(fcntl(number, F_GETFD), -1);
 	other = ended_socket();
@@ -188,18 +207,65 @@ static void test_abandoned(void **state)
 	close(number);
 	if (other != number)
 		close(other);
-	close(em.room);
-	close(em.sock);
-	close(em.listener);
+	emulator_close(&em);
+}
+
+/* Sends to host 1 until the port is full. */
+static void fill(struct adv_link *port)
+{
+	static uint8_t payload[4096];
+	struct iovec iov = {payload, sizeof(payload)};
+	struct adv_path path = {0};
+	struct adv_tx_batch batch;
+	unsigned sends = 0;
+
+	adv_port_gid(adv_port_place_of(port), 0, false, &path.sgid);
+	adv_port_gid(adv_port_place_of(port), 1, false, &path.dgid);
+	do {
+		batch.count = 1;
+		batch.packet[0] = (struct adv_tx_packet){.path = &path,
+							 .iov = &iov,
+							 .iov_count = 1,
+							 .header_len = ADV_BTH_LEN,
+							 .payload_len = sizeof(payload)};
+		assert_true(sends++ < 10000);
+	} while (port->ops->send(port, &batch));
+}
+
+static bool is_writable(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* A full port is not writable, so that its program sleeps. An emulator that empties the socket
+ * late, when the program has filled the ring again, does not change that for longer than a flush.
+ */
+static void test_full(void **state)
+{
+	struct emulator em = {.limit = S};
+	struct adv_link inner, *port;
+	uint8_t bytes[64];
+
+	emulator_open(&em);
+	port = port_open(&inner, &em);
+	fill(port);
+	assert_false(is_writable(port->send_fd));
+	assert_true(recv(em.room, bytes, sizeof(bytes), MSG_DONTWAIT) > 0);
+	assert_true(is_writable(port->send_fd));
+	assert_false(port->ops->flush(port));
+	assert_false(is_writable(port->send_fd));
+	port->ops->destroy(port);
+	emulator_close(&em);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_addresses),
-		cmocka_unit_test(test_link_local),
-		cmocka_unit_test(test_foreign),
-		cmocka_unit_test(test_abandoned),
+		cmocka_unit_test(test_addresses), cmocka_unit_test(test_link_local),
+		cmocka_unit_test(test_foreign),	  cmocka_unit_test(test_abandoned),
+		cmocka_unit_test(test_full),
 	};
 
 	if (!netns_enter())

@@ -25,6 +25,7 @@ UDP_RX = "src/link/udp_rx.c"
 UDP_SEGMENT = "src/link/udp_segment.c"
 UDP_TX = "src/link/udp_tx.c"
 THREAD = "src/host/device_thread.c"
+ACTIONS = "src/host/device_actions.c"
 UCMA_STREAM = "src/daemon/ucma_stream.c"
 UCMA_STREAM_END = "src/daemon/ucma_stream_end.c"
 USERS = "src/daemon/users.c"
@@ -192,6 +193,8 @@ RUNTIME = [
      "\tif (!l->of_slot[slot])\n\t\tl->udp_last[slot] = UDP_EARLIER;\n", ""),
     ("shm-count", "the link's counters lack packets by UDP", SHM,
      "\tl->link.inner = udp;\n", ""),
+    ("room-watched", "room in a link wakes the thread though the program sends", ACTIONS,
+     "\tadv_device_watch_send(d, -1);\n", ""),
     ("thread-rest", "the device's thread sleeps though a ring holds a packet", THREAD,
      "\tif (!rest_link(d))\n\t\tplan.more = true;", "\t(void)rest_link(d);"),
     ("wait-rest", "a waiting thread of the program sleeps though a ring holds a packet", WAIT,

@@ -17,10 +17,9 @@ static bool accept_meta(void *user, struct adv_rx_meta *meta)
 	return true;
 }
 
-static void open_program(struct world *w, uint32_t host)
+void world_start(struct world *w, struct world_program *g, uint32_t host, uint32_t prefix)
 {
 	struct adv_emulator *e = &w->emulator;
-	struct world_program *g = &w->program[host];
 	int fd[ADV_PORT_TIME] = {-1, -1};
 
 	g->p = calloc(1, sizeof(*g->p));
@@ -32,12 +31,21 @@ static void open_program(struct world *w, uint32_t host)
 	adv_list_add_tail(&e->host[host].programs, &g->p->node);
 	e->programs++;
 	assert_int_equal(adv_emulator_attach(e, g->p, fd), 0);
-	assert_int_equal(adv_emulator_claim(e, g->p, WORLD_PREFIX, 1), 0);
-	for (unsigned i = 0; i < ADV_PORT_TIME; i++)
-		close(fd[i]);
+	assert_int_equal(adv_emulator_claim(e, g->p, prefix, 1), 0);
+	close(fd[ADV_PORT_MEMORY]);
+	g->room = fd[ADV_PORT_ROOM];
 	adv_ring_writer_init(&g->writer, g->p->memory, e->place.tx_size);
 	adv_ring_reader_init(&g->reader, g->p->memory + adv_ring_memory_len(e->place.tx_size),
 			     e->place.rx_size, 0, accept_meta, NULL);
+}
+
+void world_stop(struct world *w, struct world_program *g)
+{
+	if (!g->p)
+		return;
+	adv_emulator_drop(&w->emulator, g->p);
+	close(g->room);
+	g->p = NULL;
 }
 
 int world_open(void **state)
@@ -68,7 +76,7 @@ int world_open(void **state)
 	for (uint32_t i = 0; i < WORLD_HOSTS; i++) {
 		adv_list_init(&e->host[i].programs);
 		e->host[i].bell = -1;
-		open_program(w, i);
+		world_start(w, &w->program[i], i, WORLD_PREFIX);
 	}
 	*state = w;
 	return 0;
@@ -79,7 +87,7 @@ int world_close(void **state)
 	struct world *w = *state;
 
 	for (uint32_t i = 0; i < WORLD_HOSTS; i++) {
-		adv_emulator_drop(&w->emulator, w->program[i].p);
+		world_stop(w, &w->program[i]);
 		free(w->emulator.host[i].owner);
 	}
 	adv_emulator_free_frames(&w->emulator);
@@ -91,12 +99,19 @@ int world_close(void **state)
 	return 0;
 }
 
-void world_send(struct world *w, const struct world_frame *f)
+void world_path(const struct world *w, uint32_t from, uint32_t to, struct adv_path *path)
+{
+	*path = (struct adv_path){.sport = 0xc123, .hop_limit = 64};
+	adv_port_gid(&w->emulator.place, from, false, &path->sgid);
+	adv_port_gid(&w->emulator.place, to, false, &path->dgid);
+}
+
+bool world_put(struct world_program *g, const struct adv_path *path, const struct world_frame *f)
 {
 	static uint8_t bytes[PAYLOAD_MAX];
-	struct adv_path path = {.sport = 0xc123, .hop_limit = 64, .tclass = f->tclass};
+	struct adv_path marked = *path;
 	struct iovec iov = {bytes, f->payload};
-	struct adv_tx_packet pkt = {.path = &path,
+	struct adv_tx_packet pkt = {.path = &marked,
 				    .iov = &iov,
 				    .iov_count = 1,
 				    .header_len = ADV_BTH_LEN,
@@ -106,22 +121,39 @@ void world_send(struct world *w, const struct world_frame *f)
 	assert_true(f->payload <= sizeof(bytes));
 	for (uint32_t i = 0; i < f->payload; i++)
 		bytes[i] = (uint8_t)i;
-	adv_port_gid(&w->emulator.place, f->from, false, &path.sgid);
-	adv_port_gid(&w->emulator.place, 1 - f->from, false, &path.dgid);
+	marked.tclass = f->tclass;
 	pkt.header[5] = (uint8_t)(f->qpn >> 16);
 	pkt.header[6] = (uint8_t)(f->qpn >> 8);
 	pkt.header[7] = (uint8_t)f->qpn;
-	assert_true(adv_ring_put(&w->program[f->from].writer, &pkt));
+	return adv_ring_put(&g->writer, &pkt);
+}
+
+void world_send(struct world *w, const struct world_frame *f)
+{
+	struct adv_path path;
+
+	world_path(w, f->from, 1 - f->from, &path);
+	assert_true(world_put(&w->program[f->from], &path, f));
 }
 
 static void count_packet(void *user, const struct adv_rx_packet *pkt)
 {
-	((struct world_program *)user)->received++;
+	struct world_program *g = user;
+
+	g->received++;
+	g->last = *pkt->meta;
+}
+
+void world_read(struct world_program *g)
+{
+	struct adv_link_counters counters;
+
+	while (adv_ring_get(&g->reader, 64, count_packet, g, &counters))
+		;
 }
 
 void world_run(struct world *w, uint64_t time)
 {
-	struct adv_link_counters counters;
 	struct adv_fabric *f = w->emulator.config.fabric;
 	uint64_t until = adv_fabric_now(f) + time;
 
@@ -129,7 +161,6 @@ void world_run(struct world *w, uint64_t time)
 	while (adv_fabric_now(f) < until)
 		assert_int_not_equal(adv_fabric_run(f, until), ADV_FABRIC_NO_MEMORY);
 	for (uint32_t i = 0; i < WORLD_HOSTS; i++)
-		while (adv_ring_get(&w->program[i].reader, 64, count_packet, &w->program[i],
-				    &counters))
-			;
+		if (w->program[i].p)
+			world_read(&w->program[i]);
 }

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "fabric/part.h"
+#include "fabric/settle.h"
 #include "fabric/switch_internal.h"
 
 void adv_fabric_at(struct adv_fabric *f, uint64_t at, enum adv_due kind, uint32_t index)
@@ -24,7 +25,8 @@ void adv_fabric_tell(struct adv_fabric *f, const struct adv_fabric_event *event)
 		f->watch(f->watch_user, event);
 }
 
-void adv_fabric_put(struct adv_fabric *f, uint32_t wire, struct adv_packet *p)
+/* Begins the transmission of a frame. Returns its end, ps. */
+static inline uint64_t begin_sending(struct adv_fabric *f, uint32_t wire, struct adv_packet *p)
 {
 	struct adv_wire *w = &f->wire[wire];
 
@@ -32,7 +34,14 @@ void adv_fabric_put(struct adv_fabric *f, uint32_t wire, struct adv_packet *p)
 	w->sending = p;
 	if (w->seen_leaving)
 		adv_fabric_show(f, wire, true, p);
-	adv_fabric_at(f, f->now + adv_wire_time(w->ps_per_byte, p->bytes), ADV_DUE_SENT, wire);
+	return f->now + adv_wire_time(w->ps_per_byte, p->bytes);
+}
+
+void adv_fabric_put(struct adv_fabric *f, uint32_t wire, struct adv_packet *p)
+{
+	uint64_t end = begin_sending(f, wire, p);
+
+	adv_fabric_at(f, end, ADV_DUE_SENT, wire);
 }
 
 void adv_fabric_fly(struct adv_fabric *f, uint32_t wire, struct adv_packet *p)
@@ -46,6 +55,76 @@ void adv_fabric_fly(struct adv_fabric *f, uint32_t wire, struct adv_packet *p)
 	adv_packet_list_push(&w->flying, p);
 }
 
+/* ---- departures, see departure.h ---- */
+
+/* Returns the latest time at which a departure has to be processed. Other parts have to learn at
+ * once which frames arrive there. A departure may end a pause: then a pause frame leaves at once.
+ */
+static inline uint64_t limit_of(const struct adv_fabric *f, const struct adv_fabric_node *n,
+				uint64_t at, uint32_t wire)
+{
+	return f->wire[wire].crosses || n->strict ? at : at + n->slack;
+}
+
+static inline void need_event(struct adv_fabric *f, struct adv_fabric_node *n, uint64_t at)
+{
+	if (at >= n->settle_at)
+		return;
+	n->settle_at = at;
+	adv_fabric_at(f, at, ADV_DUE_SETTLE, n->index);
+}
+
+static inline void depart(struct adv_fabric *f, struct adv_fabric_node *n, uint64_t at,
+			  uint32_t wire)
+{
+	adv_departures_add(&n->departures, at, wire);
+	need_event(f, n, limit_of(f, n, at, wire));
+}
+
+void adv_fabric_plan_settle(struct adv_fabric *f, struct adv_fabric_node *n)
+{
+	const struct adv_departures *d = &n->departures;
+	uint64_t first = ADV_CALENDAR_NEVER;
+
+	for (uint32_t i = d->first; i != d->end; i++) {
+		const struct adv_departure *next = &d->of[i & d->mask];
+		uint64_t limit = limit_of(f, n, next->at, next->wire);
+
+		if (limit < first)
+			first = limit;
+	}
+	need_event(f, n, first);
+}
+
+void adv_fabric_set_slack(struct adv_fabric *f, struct adv_fabric_node *n)
+{
+	uint32_t s = n->index;
+
+	n->slack = adv_switch_repeat_min(n->sw);
+	for (uint32_t i = f->first_port[s]; i < f->first_port[s + 1]; i++) {
+		const struct adv_wire *w = &f->wire[f->port_wire[i]];
+
+		if (w->delay < n->slack)
+			n->slack = w->delay;
+	}
+	adv_fabric_plan_settle(f, n);
+}
+
+/* ---- switches ---- */
+
+/* Puts a frame of a switch on a wire that is free. A watcher learns events in their order, and
+ * programs receive frames so: then all events are in the calendar. */
+static inline void put_switched(struct adv_fabric *f, struct adv_fabric_node *n, uint32_t wire,
+				struct adv_packet *p)
+{
+	uint64_t end = begin_sending(f, wire, p);
+
+	if (f->watch || f->external)
+		adv_fabric_at(f, end, ADV_DUE_SENT, wire);
+	else
+		depart(f, n, end, wire);
+}
+
 void adv_fabric_serve(struct adv_fabric *f, uint32_t s)
 {
 	struct adv_fabric_node *n = &f->node[s];
@@ -56,7 +135,11 @@ void adv_fabric_serve(struct adv_fabric *f, uint32_t s)
 		struct adv_packet *p = adv_switch_tx(sw, f->now, port);
 
 		if (p)
-			adv_fabric_put(f, sw->port[port].number, p);
+			put_switched(f, n, sw->port[port].number, p);
+	}
+	if (n->borders && n->strict != (sw->pausing > 0)) {
+		n->strict = !n->strict;
+		adv_fabric_plan_settle(f, n);
 	}
 	if (sw->deadline < n->timer_at) {
 		n->timer_at = sw->deadline;

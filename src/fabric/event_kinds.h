@@ -7,6 +7,7 @@
  * processed in the order of kinds, then of indices. A host or switch has at most one event of a
  * kind and index at a time, except timers that no longer apply, so the order is complete. */
 enum adv_due {
+	ADV_DUE_SETTLE, /* switch: frames were sent, see departure.h */
 	ADV_DUE_SENT,	/* wire: the frame was sent */
 	ADV_DUE_ARRIVE, /* wire: the oldest of its flying frames was received completely */
 	ADV_DUE_PAUSE,	/* wire: a received pause frame takes effect */

@@ -137,9 +137,15 @@ static int make_switch(struct adv_fabric *f, uint32_t s)
 
 	for (unsigned i = 0; i < c.ports; i++)
 		ps_per_byte[i] = f->wire[f->port_wire[f->first_port[s] + i]].ps_per_byte;
-	f->node[s] = (struct adv_fabric_node){f, adv_switch_create(&c), ADV_CALENDAR_NEVER, s};
+	f->node[s] = (struct adv_fabric_node){.fabric = f,
+					      .sw = adv_switch_create(&c),
+					      .timer_at = ADV_CALENDAR_NEVER,
+					      .settle_at = ADV_CALENDAR_NEVER,
+					      .index = s};
 	if (!f->node[s].sw)
 		return errno;
+	if (adv_fabric_settle_open(f, &f->node[s]))
+		return ENOMEM;
 	return set_headroom(f, s);
 }
 
@@ -215,8 +221,10 @@ void adv_fabric_destroy(struct adv_fabric *f)
 		return;
 	for (uint32_t h = 0; f->host && h < f->config.topology->hosts; h++)
 		adv_fabric_host_close(f, &f->host[h]);
-	for (uint32_t s = 0; f->node && s < f->config.topology->switches; s++)
+	for (uint32_t s = 0; f->node && s < f->config.topology->switches; s++) {
 		adv_switch_destroy(f->node[s].sw);
+		adv_departures_free(&f->node[s].departures);
+	}
 	adv_fabric_deadlock_close(f);
 	adv_parts_destroy(f->parts);
 	adv_packet_pool_free(&f->pool);
@@ -277,27 +285,9 @@ enum adv_fabric_stop adv_fabric_run(struct adv_fabric *f, uint64_t until)
 
 enum adv_fabric_stop adv_fabric_run_some(struct adv_fabric *f, uint64_t until, uint64_t events)
 {
-	struct adv_calendar_event event;
-
 	if (f->parts)
 		return adv_parts_run(f, until, events);
-	f->done = false;
-	for (; events && adv_calendar_take(f->calendar, until, &event); events--) {
-		adv_fabric_process(f, &event);
-		if (f->no_memory || f->pool.failed)
-			return ADV_FABRIC_NO_MEMORY;
-		if (f->cycle_length && adv_fabric_new_deadlock(f))
-			return ADV_FABRIC_DEADLOCK;
-		if (f->done)
-			return ADV_FABRIC_DONE;
-	}
-	if (events == 0)
-		return ADV_FABRIC_EVENTS;
-	if (adv_calendar_failed(f->calendar))
-		return ADV_FABRIC_NO_MEMORY;
-	if (until != ADV_CALENDAR_NEVER)
-		f->now = until;
-	return ADV_FABRIC_UNTIL;
+	return adv_fabric_run_calendar(f, until, events);
 }
 
 /* ---- queries ---- */

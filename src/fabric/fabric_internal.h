@@ -11,8 +11,8 @@
  * slow.c	the input of slow hosts, and storms
  * failure.c	cables that fail, new routes
  * deadlock.c	cycles of paused queues
- * ahead.c	prefetches the data of the next events
  * due.c	adds events
+ * settle.c	the ends of transmissions of switches
  *
  * The files part*.c divide a network among threads, see part.h.
  */
@@ -21,6 +21,7 @@
 
 #include "base/rng.h"
 #include "fabric/calendar.h"
+#include "fabric/departure.h"
 #include "fabric/egress.h"
 #include "fabric/event_kinds.h"
 #include "fabric/fabric.h"
@@ -65,8 +66,13 @@ struct adv_fabric_host {
 struct adv_fabric_node {
 	struct adv_fabric *fabric;
 	struct adv_switch *sw;
-	uint64_t timer_at; /* earliest ADV_DUE_SWITCH, ps */
-	uint32_t index;	   /* number of the switch */
+	uint64_t timer_at;  /* earliest ADV_DUE_SWITCH, ps */
+	uint64_t settle_at; /* earliest ADV_DUE_SETTLE, ps */
+	uint64_t slack;	    /* departures are processed at most so much later, ps */
+	struct adv_departures departures;
+	bool borders;	/* a wire of the switch crosses */
+	bool strict;	/* it borders and pauses a peer */
+	uint32_t index; /* number of the switch */
 };
 
 struct adv_fabric_peer {
@@ -218,8 +224,14 @@ struct adv_gid adv_fabric_gid(uint32_t host);
 
 /* Processes an event that was dequeued. */
 void adv_fabric_process(struct adv_fabric *f, const struct adv_calendar_event *event);
+/* adv_fabric_run_some() of a fabric that is not divided. */
+enum adv_fabric_stop adv_fabric_run_calendar(struct adv_fabric *f, uint64_t until, uint64_t events);
 /* True if a deadlock has been found that no run has returned yet. */
 bool adv_fabric_new_deadlock(struct adv_fabric *f);
+
+/* ---- settle.c, see settle.h: before the first frame of a switch. Returns 0 or ENOMEM ---- */
+
+int adv_fabric_settle_open(struct adv_fabric *f, struct adv_fabric_node *n);
 
 /* ---- the parts of a divided fabric, see part.h ---- */
 
@@ -328,9 +340,5 @@ void adv_fabric_failures_free(struct adv_fabric *f);
 
 int adv_fabric_deadlock_open(struct adv_fabric *f);
 void adv_fabric_deadlock_close(struct adv_fabric *f);
-
-/* ---- ahead.c: before an event that was dequeued is processed ---- */
-
-void adv_fabric_look_ahead(const struct adv_fabric *f);
 
 #endif

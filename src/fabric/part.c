@@ -27,6 +27,7 @@ struct adv_fabric *adv_parts_owner(struct adv_fabric *f, enum adv_due kind, uint
 	case ADV_DUE_PAUSE:
 		return adv_part_of(f, f->wire[index].to.node);
 	case ADV_DUE_SWITCH:
+	case ADV_DUE_SETTLE:
 		return adv_part_of(f, f->config.topology->hosts + index);
 	case ADV_DUE_HOST:
 	case ADV_DUE_DRAIN:

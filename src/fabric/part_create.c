@@ -41,9 +41,13 @@ static void hand_out(struct adv_parts *all)
 	struct adv_fabric *f = all->whole;
 	const struct adv_topology *t = f->config.topology;
 
-	for (uint32_t i = 0; i < f->wires; i++)
-		f->wire[i].crosses =
-			all->of_node[f->wire[i].from.node] != all->of_node[f->wire[i].to.node];
+	for (uint32_t i = 0; i < f->wires; i++) {
+		struct adv_wire *w = &f->wire[i];
+
+		w->crosses = all->of_node[w->from.node] != all->of_node[w->to.node];
+		if (w->crosses) /* no host is at a wire that crosses */
+			f->node[w->from.node - t->hosts].borders = true;
+	}
 	for (uint32_t h = 0; h < t->hosts; h++)
 		adv_mr_move(f->host[h].mr, all->part[all->of_node[h]]->fabric.memory);
 	for (uint32_t s = 0; s < t->switches; s++) {

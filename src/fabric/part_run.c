@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include "fabric/part.h"
+#include "fabric/settle.h"
 
 /* ---- a thread's parts ---- */
 
@@ -20,6 +21,16 @@ static void begin_run(struct adv_part *p)
 	adv_part_clear(p, 0);
 	p->events_before = p->fabric.events;
 	adv_part_publish(p, 0);
+}
+
+/* Processes the departures of the part's switches at the end of a run. */
+static void settle_part(struct adv_part *p, uint64_t to)
+{
+	const struct adv_fabric *f = &p->fabric;
+
+	for (uint32_t s = 0; s < f->config.topology->switches; s++)
+		if (f->node[s].fabric == f)
+			adv_fabric_settle(&p->fabric, &f->node[s], to);
 }
 
 /* Waits for the other threads, and the other ranks, at the end of a step. */
@@ -57,8 +68,10 @@ static struct adv_plan run_parts(struct adv_parts *all, uint32_t thread)
 	}
 	meet(all, thread, parity);
 	/* What the parts have sent in the last events arrives in a later run. */
-	for (uint32_t i = first; i < all->end; i += each)
+	for (uint32_t i = first; i < all->end; i += each) {
+		settle_part(all->part[i], plan.at);
 		adv_part_receive(all->part[i], parity);
+	}
 	/* The caller's thread goes on when all others wait for the next run. */
 	adv_barrier_meet(&all->barrier);
 	return plan;

@@ -2,45 +2,26 @@
 /* What happens at each event. */
 #include <stdlib.h>
 
+#include "fabric/ahead.h"
 #include "fabric/part.h"
+#include "fabric/settle.h"
 #include "fabric/trouble.h"
 
 /* ---- wires ---- */
 
-/* Ends the sending of a frame, which then is on its way to the other end. */
-static inline void leave(struct adv_fabric *f, uint32_t wire, struct adv_packet *p)
+static void sent(struct adv_fabric *f, uint32_t wire)
 {
 	const struct adv_wire *w = &f->wire[wire];
-
-	p->at = f->now + w->delay;
-	if (w->shortened && p->at < w->not_before)
-		p->at = w->not_before;
-	if (w->crosses)
-		adv_part_cross(f, wire, p);
-	else
-		adv_fabric_fly(f, wire, p);
-}
-
-static void finish_sending(struct adv_fabric *f, uint32_t wire)
-{
-	struct adv_wire *w = &f->wire[wire];
-	struct adv_packet *p = w->sending;
 	uint32_t hosts = f->config.topology->hosts, node = w->from.node;
-	struct adv_switch *sw = node >= hosts ? f->node[node - hosts].sw : NULL;
 
-	w->sending = NULL;
-	if (sw)
-		adv_switch_sent(sw, f->now, w->from.port, p);
-	else
-		adv_fabric_host_sent(f, &f->host[node], p);
-	if (w->cut)
-		adv_fabric_cut(f, wire, p);
-	else
-		leave(f, wire, p);
-	if (sw)
-		adv_fabric_serve(f, node - hosts);
-	else
-		adv_fabric_host_send(f, &f->host[node]);
+	if (node >= hosts) {
+		adv_fabric_settle(f, &f->node[node - hosts], f->now);
+		adv_fabric_sent(f, &f->node[node - hosts], wire);
+		return;
+	}
+	adv_fabric_host_sent(f, &f->host[node], w->sending);
+	adv_fabric_finish_sending(f, wire);
+	adv_fabric_host_send(f, &f->host[node]);
 }
 
 /* Handles a frame that arrives and is no data. */
@@ -74,6 +55,7 @@ static void deliver_frame(struct adv_fabric *f, uint32_t wire)
 	if (p->kind != ADV_PACKET_DATA) {
 		deliver_other(f, wire, p);
 	} else if (node >= hosts) {
+		adv_fabric_settle(f, &f->node[node - hosts], f->now);
 		adv_switch_rx(f->node[node - hosts].sw, f->now, w->to.port, p);
 		adv_fabric_serve(f, node - hosts);
 	} else {
@@ -90,6 +72,7 @@ static void pause_takes_effect(struct adv_fabric *f, uint32_t wire)
 	if (p->kind == ADV_PACKET_LOST) {
 		/* The cable has failed meanwhile. */
 	} else if (w->to.node >= hosts) {
+		adv_fabric_settle(f, &f->node[w->to.node - hosts], f->now);
 		adv_switch_pause(f->node[w->to.node - hosts].sw, f->now, w->to.port, p);
 		adv_fabric_serve(f, w->to.node - hosts);
 	} else {
@@ -104,6 +87,7 @@ static void switch_timer(struct adv_fabric *f, uint32_t s)
 {
 	if (f->node[s].timer_at != f->now)
 		return;
+	adv_fabric_settle(f, &f->node[s], f->now);
 	f->node[s].timer_at = ADV_CALENDAR_NEVER;
 	adv_switch_expire(f->node[s].sw, f->now);
 	adv_fabric_serve(f, s);
@@ -139,9 +123,15 @@ static void start_transfer(struct adv_fabric *f, uint32_t job)
 /* Processes the events that are not of each frame. */
 static void process_due(struct adv_fabric *f, enum adv_due kind, uint32_t i)
 {
+	if (kind >= ADV_DUE_CABLE) /* they look at all switches */
+		adv_fabric_settle_all(f, f->now);
 	switch (kind) {
 	case ADV_DUE_SENT:
 	case ADV_DUE_ARRIVE:
+		break;
+	case ADV_DUE_SETTLE:
+		f->events--; /* the departures count */
+		adv_fabric_settle_due(f, &f->node[i]);
 		break;
 	case ADV_DUE_PAUSE:
 		pause_takes_effect(f, i);
@@ -191,7 +181,7 @@ void adv_fabric_process(struct adv_fabric *f, const struct adv_calendar_event *e
 	f->events++;
 	adv_fabric_look_ahead(f);
 	if (kind == ADV_DUE_SENT)
-		finish_sending(f, event->what & ADV_DUE_INDEX);
+		sent(f, event->what & ADV_DUE_INDEX);
 	else if (kind == ADV_DUE_ARRIVE)
 		deliver_frame(f, event->what & ADV_DUE_INDEX);
 	else
@@ -204,4 +194,37 @@ bool adv_fabric_new_deadlock(struct adv_fabric *f)
 		return false;
 	f->deadlock_told = true;
 	return true;
+}
+
+/* ---- the loop ---- */
+
+static enum adv_fabric_stop run_some(struct adv_fabric *f, uint64_t until, uint64_t events)
+{
+	struct adv_calendar_event event;
+
+	f->done = false;
+	for (; events && adv_calendar_take(f->calendar, until, &event); events--) {
+		adv_fabric_process(f, &event);
+		if (f->no_memory || f->pool.failed)
+			return ADV_FABRIC_NO_MEMORY;
+		if (f->cycle_length && adv_fabric_new_deadlock(f))
+			return ADV_FABRIC_DEADLOCK;
+		if (f->done)
+			return ADV_FABRIC_DONE;
+	}
+	if (events == 0)
+		return ADV_FABRIC_EVENTS;
+	if (adv_calendar_failed(f->calendar))
+		return ADV_FABRIC_NO_MEMORY;
+	if (until != ADV_CALENDAR_NEVER)
+		f->now = until;
+	return ADV_FABRIC_UNTIL;
+}
+
+enum adv_fabric_stop adv_fabric_run_calendar(struct adv_fabric *f, uint64_t until, uint64_t events)
+{
+	enum adv_fabric_stop stop = run_some(f, until, events);
+
+	adv_fabric_settle_all(f, f->now);
+	return stop;
 }

@@ -21,6 +21,7 @@ bool adv_buffer_take_headroom(struct adv_switch *s, uint64_t now, const struct a
 
 	if (!in->paused) {
 		in->paused = true;
+		s->pausing++;
 		port->told |= (uint8_t)(1u << p->priority);
 		adv_switch_tell(s, now, ADV_SWITCH_XOFF, p->in_port, p->priority, NULL,
 				in->used + in->headroom_used);
@@ -51,6 +52,7 @@ void adv_buffer_resume(struct adv_switch *s, uint64_t now, unsigned port, unsign
 	if (in->headroom_used || !adv_switch_would_resume(s, priority, in->used, s->shared_used))
 		return;
 	in->paused = false;
+	s->pausing--;
 	pt->told &= (uint8_t) ~(1u << priority);
 	adv_switch_tell(s, now, ADV_SWITCH_XON, port, priority, NULL, in->used);
 	owe_pause_frame(s, port, priority);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The switch's own structures, shared by its files, and by due.c and ahead.c, which run for each
+ * The switch's own structures, shared by its files, and by due.c and ahead.h, which run for each
  * frame. The functions that each frame passes are inline.
  *
  * switch.c	    create, frames in and out, marks
@@ -58,6 +58,7 @@ struct adv_switch {
 	uint16_t pause_quanta;
 	uint16_t ready_first; /* list of ports that may have become able to send */
 	uint16_t ready_last;
+	uint32_t pausing; /* input ports and priorities whose peer is paused */
 	uint64_t deadline;
 	struct adv_switch_counters counters;
 	struct adv_class class[ADV_PRIORITIES];
@@ -91,6 +92,17 @@ static inline void adv_switch_wake(struct adv_switch *s, unsigned port)
 	else
 		s->port[s->ready_last].next_ready = (uint16_t)port;
 	s->ready_last = (uint16_t)port;
+}
+
+/* Returns the shortest interval of repeated pause frames of all ports, ps. */
+static inline uint64_t adv_switch_repeat_min(const struct adv_switch *s)
+{
+	uint64_t least = s->port[0].repeat;
+
+	for (unsigned i = 1; i < s->ports; i++)
+		if (s->port[i].repeat < least)
+			least = s->port[i].repeat;
+	return least;
 }
 
 /* ---- prefetch ---- */

@@ -5,6 +5,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "fabric/settle.h"
+
 #define MILLION 1000000u
 
 /* Makes a random number generator for each wire, so that the frames of one wire have no influence
@@ -75,6 +77,12 @@ void adv_fabric_disturb(struct adv_fabric *f, uint32_t link,
 							    ? trouble->corrupt
 							    : MILLION - trouble->lose;
 		set_delay(&f->wire[wire], delay);
+	}
+	for (unsigned end = 0; end < 2; end++) {
+		uint32_t node = f->wire[2 * link + end].from.node;
+
+		if (node >= f->config.topology->hosts)
+			adv_fabric_set_slack(f, &f->node[node - f->config.topology->hosts]);
 	}
 }
 

@@ -22,6 +22,7 @@ struct net {
 	struct adv_topology t;
 	struct adv_fabric_config config;
 	struct adv_fabric *f;
+	bool unwatched;	    /* no events are reported */
 	uint64_t digest;    /* hash of all reported events */
 	uint64_t events[8]; /* number of events of switches, by enum adv_switch_event */
 };

@@ -5,44 +5,49 @@
  * file follows the chain one step per event, so that each step finds in the cache what the previous
  * step prefetched. Only the speed depends on it.
  */
+#ifndef ADV_FABRIC_AHEAD_H
+#define ADV_FABRIC_AHEAD_H
+
 #include "fabric/fabric_internal.h"
 #include "fabric/switch_internal.h"
 
 /* Number of events ahead for which the wire, the frame with its port, and the other data are
  * prefetched. */
-#define TO_WIRE	 3
-#define TO_FRAME 1
-#define TO_OTHER 0
+#define ADV_AHEAD_WIRE	3
+#define ADV_AHEAD_FRAME 1
+#define ADV_AHEAD_OTHER 0
 
 /* The next step of the chain that an event's data form. */
-struct step {
+struct adv_ahead {
 	bool sent; /* the event is at the sending end */
 	const struct adv_link_end *end;
 	const struct adv_packet *p;
 };
 
 /* Returns the wire of the event; of an event that has none, any wire. */
-static inline const struct adv_wire *wire_of(const struct adv_fabric *f,
-					     const struct adv_calendar_event *event)
+static inline const struct adv_wire *adv_ahead_wire(const struct adv_fabric *f,
+						    const struct adv_calendar_event *event)
 {
 	uint32_t wire = event->what & ADV_DUE_INDEX;
 
 	return &f->wire[wire < f->wires ? wire : 0];
 }
 
-static inline struct step step_of(const struct adv_fabric *f,
-				  const struct adv_calendar_event *event)
+static inline struct adv_ahead adv_ahead_of(const struct adv_fabric *f,
+					    const struct adv_calendar_event *event)
 {
-	const struct adv_wire *w = wire_of(f, event);
+	const struct adv_wire *w = adv_ahead_wire(f, event);
 	bool sent = event->what >> ADV_DUE_SHIFT == ADV_DUE_SENT;
 
-	return (struct step){sent, sent ? &w->from : &w->to, sent ? w->sending : w->flying.head};
+	return (struct adv_ahead){sent, sent ? &w->from : &w->to,
+				  sent ? w->sending : w->flying.head};
 }
 
 /* Prefetches the frame, and the port or host. */
-static inline void fetch_frame(const struct adv_fabric *f, const struct adv_calendar_event *event)
+static inline void adv_ahead_fetch_frame(const struct adv_fabric *f,
+					 const struct adv_calendar_event *event)
 {
-	struct step step = step_of(f, event);
+	struct adv_ahead step = adv_ahead_of(f, event);
 	uint32_t hosts = f->config.topology->hosts;
 
 	__builtin_prefetch(step.p);
@@ -54,9 +59,10 @@ static inline void fetch_frame(const struct adv_fabric *f, const struct adv_cale
 	}
 }
 
-static inline void fetch_other(const struct adv_fabric *f, const struct adv_calendar_event *event)
+static inline void adv_ahead_fetch_other(const struct adv_fabric *f,
+					 const struct adv_calendar_event *event)
 {
-	struct step step = step_of(f, event);
+	struct adv_ahead step = adv_ahead_of(f, event);
 	uint32_t hosts = f->config.topology->hosts;
 	const struct adv_switch *s;
 
@@ -78,15 +84,18 @@ static inline void fetch_other(const struct adv_fabric *f, const struct adv_cale
 		adv_switch_fetch_rx(s, step.end->port, step.p);
 }
 
-void adv_fabric_look_ahead(const struct adv_fabric *f)
+/* Before an event that was dequeued is processed. */
+static inline void adv_fabric_look_ahead(const struct adv_fabric *f)
 {
 	uint32_t count;
 	const struct adv_calendar_event *next = adv_calendar_soon(f->calendar, &count);
 
-	if (count > TO_WIRE)
-		__builtin_prefetch(wire_of(f, &next[TO_WIRE]));
-	if (count > TO_FRAME)
-		fetch_frame(f, &next[TO_FRAME]);
-	if (count > TO_OTHER)
-		fetch_other(f, &next[TO_OTHER]);
+	if (count > ADV_AHEAD_WIRE)
+		__builtin_prefetch(adv_ahead_wire(f, &next[ADV_AHEAD_WIRE]));
+	if (count > ADV_AHEAD_FRAME)
+		adv_ahead_fetch_frame(f, &next[ADV_AHEAD_FRAME]);
+	if (count > ADV_AHEAD_OTHER)
+		adv_ahead_fetch_other(f, &next[ADV_AHEAD_OTHER]);
 }
+
+#endif

@@ -12,8 +12,7 @@
 
 static bool device(void *user, struct adv_device *d)
 {
-	d->user =
-		adv_gateway_buffers_create(user, d->pd, ADV_GATEWAY_BUFFER_MAX, adv_gateway_retry);
+	d->user = adv_gateway_buffers_create(user, d->pd, ADV_GATEWAY_BUFFER_MAX);
 	return d->user != NULL;
 }
 
@@ -28,15 +27,8 @@ static void request(void *user, struct adv_device *d, struct rdma_cm_id *id,
 	adv_gateway_session_accept(user, d, id, param);
 }
 
-static bool reverse_device(void *user, struct adv_device *d)
-{
-	d->user = adv_gateway_buffers_create(user, d->pd, ADV_GATEWAY_BUFFER_MAX,
-					     adv_gateway_reverse_retry);
-	return d->user != NULL;
-}
-
 static const struct adv_connections_ops forward_ops = {device, device_gone, request};
-static const struct adv_connections_ops reverse_ops = {reverse_device, device_gone, NULL};
+static const struct adv_connections_ops reverse_ops = {device, device_gone, NULL};
 
 static const struct adv_gateway_service forward = {"NFS", &forward_ops, NULL,
 						   adv_gateway_close_all};

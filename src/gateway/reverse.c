@@ -22,9 +22,18 @@ static void connect_server(struct adv_reverse_session *s);
 
 /* --- the end --- */
 
+static void end_turns(struct adv_reverse_session *s)
+{
+	adv_turn_end(&s->record_turn);
+	adv_turn_end(&s->reply_turn);
+	if (s->buffers)
+		adv_gateway_serve_turns(s->buffers);
+}
+
 static void end_session(struct adv_reverse_session *s)
 {
 	adv_timer_cancel(&s->reconnect);
+	end_turns(s);
 	adv_reverse_free_calls(s);
 	adv_list_del(&s->link);
 	s->gateway->session_count--;
@@ -39,6 +48,7 @@ static void close_client(struct adv_reverse_session *s)
 	struct adv_stream *stream = s->stream;
 
 	s->stream = NULL;
+	end_turns(s);
 	if (stream)
 		adv_stream_close(stream);
 	if (s->endpoint)
@@ -74,7 +84,7 @@ static void connected(void *user, struct adv_device *d, const void *private_data
 		fprintf(stderr, "%s: connected to %s again\n", s->peer, s->gateway->server_name);
 	s->reported = false;
 	adv_reverse_send_calls(s);
-	adv_loop_defer(s->gateway->loop, &s->buffers->retry);
+	adv_reverse_unblock(s);
 }
 
 static void received(void *user, struct adv_receive *r)
@@ -159,10 +169,19 @@ static uint8_t *buffer(void *user, size_t length)
 	struct adv_reverse_session *s = user;
 	uint8_t *b = NULL;
 
-	if (s->buffers && s->call_count < ADV_GATEWAY_CALLS_MAX)
-		b = adv_nvme_buffers_get(s->buffers->calls, length + ADV_GATEWAY_HEADER_ROOM);
-	s->starved = b == NULL;
+	s->blocked = !s->buffers || s->call_count >= ADV_GATEWAY_CALLS_MAX;
+	if (!s->blocked)
+		b = adv_gateway_get_call(s->buffers, &s->record_turn,
+					 length + ADV_GATEWAY_HEADER_ROOM);
 	return b ? b + ADV_GATEWAY_HEADER_ROOM : NULL;
+}
+
+static bool take_record_turn(struct adv_turn *t)
+{
+	struct adv_reverse_session *s =
+		adv_container_of(t, struct adv_reverse_session, record_turn);
+
+	return adv_stream_resume(s->stream) || s->blocked;
 }
 
 static void dropped(void *user, uint8_t *message, size_t size)
@@ -233,6 +252,8 @@ static struct adv_reverse_session *new_session(struct adv_gateway *g, struct adv
 	s->gateway = g;
 	s->connections = c;
 	adv_list_init(&s->calls);
+	adv_turn_init(&s->record_turn, take_record_turn);
+	adv_turn_init(&s->reply_turn, adv_reverse_take_reply_turn);
 	adv_timer_init(&s->reconnect, reconnect);
 	adv_rpcrdma_private_data_encode(&ours, s->private_data);
 	adv_gateway_name_socket(s->peer, sizeof(s->peer), fd);
@@ -253,21 +274,6 @@ void adv_gateway_reverse_accept(struct adv_gateway *g, struct adv_connections *c
 	printf("%s: connected\n", s->peer);
 	fflush(stdout);
 	connect_server(s);
-}
-
-void adv_gateway_reverse_retry(struct adv_task *t)
-{
-	struct adv_gateway_buffers *b = adv_container_of(t, struct adv_gateway_buffers, retry);
-
-	adv_list_for_each(struct adv_reverse_session, s, &b->gateway->sessions, link) {
-		if (s->buffers != b)
-			continue;
-		adv_reverse_send_calls(s);
-		if (s->starved && s->stream) {
-			s->starved = false;
-			adv_stream_resume(s->stream);
-		}
-	}
 }
 
 void adv_gateway_reverse_close_all(struct adv_gateway *g)

@@ -9,10 +9,6 @@
 
 #include "gateway/session.h"
 
-/* The task of a device's buffers: gives memory to the waiting calls, and resumes the waiting
- * streams.
- */
-void adv_gateway_reverse_retry(struct adv_task *t);
 /* Accepts a client's TCP connection; the descriptor belongs to the session. Reports an error. */
 void adv_gateway_reverse_accept(struct adv_gateway *g, struct adv_connections *c, int fd);
 /* Ends all sessions: the loop ends them. */

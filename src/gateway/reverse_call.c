@@ -37,14 +37,23 @@ static void put_reply(struct adv_reverse_call *c)
 	c->reply = NULL;
 }
 
+void adv_reverse_unblock(struct adv_reverse_session *s)
+{
+	if (s->blocked && s->stream)
+		adv_stream_resume(s->stream);
+}
+
 static void free_call(struct adv_reverse_call *c)
 {
+	struct adv_reverse_session *s = c->session;
+
 	revoke(c);
 	put_reply(c);
 	adv_list_del(&c->link);
-	c->session->call_count--;
-	adv_gateway_put_call(c->session->buffers, c->buffer, c->size);
+	s->call_count--;
+	adv_gateway_put_call(s->buffers, c->buffer, c->size);
 	free(c);
+	adv_reverse_unblock(s);
 }
 
 static void free_if_done(struct adv_reverse_call *c)
@@ -186,17 +195,18 @@ static void post_call(struct adv_reverse_call *c, struct adv_rpcrdma_request *pl
 	adv_endpoint_post(s->endpoint, &c->work);
 }
 
-/* Sends a call. False: there is no memory for its reply now. */
+/* Sends a call. False: it waits for memory for its reply. */
 static bool send_call(struct adv_reverse_call *c)
 {
 	static struct adv_rpcrdma_request plan;
+	struct adv_reverse_session *s = c->session;
 
 	if (!plan_call(c, &plan)) {
 		fail_call(c);
 		return true;
 	}
 	c->reply_size = ADV_GATEWAY_HEADER_ROOM + plan.reply_bytes;
-	c->reply = adv_nvme_buffers_get(c->session->buffers->replies, c->reply_size);
+	c->reply = adv_gateway_get_reply(s->buffers, &s->reply_turn, c->reply_size);
 	if (!c->reply)
 		return false;
 	if (grant(c, &plan))
@@ -206,14 +216,37 @@ static bool send_call(struct adv_reverse_call *c)
 	return true;
 }
 
+/* Returns the first call that may be sent, or NULL. */
+static struct adv_reverse_call *next_call(struct adv_reverse_session *s)
+{
+	if (!s->connected || s->in_flight >= s->credits)
+		return NULL;
+	adv_list_for_each(struct adv_reverse_call, c, &s->calls, link) {
+		if (!c->in_flight && !c->answered)
+			return c;
+	}
+	return NULL;
+}
+
 void adv_reverse_send_calls(struct adv_reverse_session *s)
 {
-	adv_list_for_each_safe(struct adv_reverse_call, c, &s->calls, link) {
-		if (!s->connected || s->in_flight >= s->credits)
-			return;
-		if (!c->in_flight && !c->answered && !send_call(c))
-			return;
-	}
+	struct adv_reverse_call *c;
+
+	do
+		c = next_call(s);
+	while (c && send_call(c));
+}
+
+bool adv_reverse_take_reply_turn(struct adv_turn *t)
+{
+	struct adv_reverse_session *s = adv_container_of(t, struct adv_reverse_session, reply_turn);
+	struct adv_reverse_call *c = next_call(s);
+
+	if (c && !send_call(c))
+		return false;
+	if (next_call(s))
+		adv_turn_wait(&s->buffers->reply_turns, t);
+	return true;
 }
 
 bool adv_reverse_add_call(struct adv_reverse_session *s, uint8_t *buffer, size_t size,

@@ -17,7 +17,8 @@ struct adv_reverse_session {
 	unsigned wait_ms; /* until the next attempt; grows until the server sends something */
 	bool connected;	  /* to the server */
 	bool reported;	  /* the present trouble with the server has been reported */
-	bool starved;	  /* the stream waits for memory */
+	bool blocked;	  /* the stream waits until there are buffers or fewer calls */
+	struct adv_turn record_turn, reply_turn; /* for memory of the stream, and of replies */
 	uint8_t private_data[ADV_RPCRDMA_PRIVATE_LEN];
 	uint32_t send_threshold, receive_threshold; /* the largest SEND each way, bytes */
 	struct adv_list calls;			    /* struct adv_reverse_call, in their order */
@@ -49,6 +50,9 @@ struct adv_reverse_call {
 	uint8_t failed[ADV_RPC_FAILED_LEN];
 };
 
+/* There are buffers, or fewer calls: the stream may go on. */
+void adv_reverse_unblock(struct adv_reverse_session *s);
+
 /* --- calls and replies --- */
 
 /* A call of the client. Owns the buffer, which has ADV_GATEWAY_HEADER_ROOM before the message.
@@ -57,6 +61,8 @@ bool adv_reverse_add_call(struct adv_reverse_session *s, uint8_t *buffer, size_t
 			  size_t length);
 /* Sends the calls for which there are credits and memory. */
 void adv_reverse_send_calls(struct adv_reverse_session *s);
+/* It is the session's turn to get memory for a reply: sends one call. */
+bool adv_reverse_take_reply_turn(struct adv_turn *t);
 /* A reply or an error of the server. */
 void adv_reverse_reply(struct adv_reverse_session *s, const struct adv_rpcrdma_header *h,
 		       const uint8_t *body, size_t length);

@@ -115,6 +115,7 @@ int adv_gateway_serve(struct adv_gateway *g, const struct adv_gateway_service *s
 	g->server = to->sa;
 	snprintf(g->server_name, sizeof(g->server_name), "%s port %s", to->host, to->port);
 	adv_list_init(&g->sessions);
+	adv_list_init(&g->message_turns);
 	g->loop = adv_loop_create();
 	if (g->loop) {
 		status = serve(&c, at);

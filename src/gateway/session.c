@@ -19,26 +19,6 @@ enum {
 
 static void connect_server(struct adv_gateway_session *s);
 
-static void retry_call(struct adv_gateway_call *c);
-
-void adv_gateway_retry(struct adv_task *t)
-{
-	struct adv_gateway_buffers *b = adv_container_of(t, struct adv_gateway_buffers, retry);
-
-	adv_list_for_each(struct adv_gateway_session, s, &b->gateway->sessions, link) {
-		if (s->buffers != b)
-			continue;
-		adv_list_for_each(struct adv_gateway_call, c, &s->calls, link) {
-			if (c->state == ADV_GATEWAY_STARVED)
-				retry_call(c);
-		}
-		if (s->starved && s->stream) {
-			s->starved = false;
-			adv_stream_resume(s->stream);
-		}
-	}
-}
-
 /* --- calls --- */
 
 static void sent(struct adv_stream_out *out, bool ok)
@@ -151,20 +131,42 @@ static bool fetch(struct adv_gateway_call *c, const struct adv_rpcrdma_header *h
 	return true;
 }
 
-/* Gets memory for the chunks of a call and fetches them; without memory, the call waits. */
-static void retry_call(struct adv_gateway_call *c)
+/* Gets memory for the chunks of a call and fetches them. False: the call waits for memory. */
+static bool get_memory(struct adv_gateway_call *c)
 {
 	static struct adv_rpcrdma_header h;
+	struct adv_gateway_session *s = c->session;
 	size_t used;
 
-	c->fetched = adv_nvme_buffers_get(c->session->buffers->calls, c->fetched_length);
+	c->fetched = adv_gateway_get_call(s->buffers, &s->call_turn, c->fetched_length);
 	if (!c->fetched) {
 		c->state = ADV_GATEWAY_STARVED;
-		return;
+		return false;
 	}
 	adv_rpcrdma_header_decode(c->header, c->header_length, &h, &used);
 	if (!fetch(c, &h))
-		adv_endpoint_close(c->session->endpoint);
+		adv_endpoint_close(s->endpoint);
+	return true;
+}
+
+/* It is the session's turn: one call gets memory. */
+static bool take_call_turn(struct adv_turn *t)
+{
+	struct adv_gateway_session *s = adv_container_of(t, struct adv_gateway_session, call_turn);
+	bool got = false;
+
+	adv_list_for_each(struct adv_gateway_call, c, &s->calls, link) {
+		if (c->state != ADV_GATEWAY_STARVED)
+			continue;
+		if (got) {
+			adv_turn_wait(&s->buffers->call_turns, t);
+			return true;
+		}
+		got = get_memory(c);
+		if (!got)
+			return false;
+	}
+	return true;
 }
 
 /* A client sends a call again if the reply takes too long. Its chunks are new, and the old ones may
@@ -231,7 +233,7 @@ static void received_call(struct adv_gateway_session *s, struct adv_receive *r,
 	s->call_count++;
 	c->fetched_length = plan.fetched;
 	if (plan.fetched > 0)
-		retry_call(c);
+		get_memory(c);
 	else
 		examine(c);
 }
@@ -286,10 +288,17 @@ static void connected(void *user)
 static uint8_t *buffer(void *user, size_t length)
 {
 	struct adv_gateway_session *s = user;
-	uint8_t *b = adv_nvme_buffers_get(s->buffers->replies, length + ADV_GATEWAY_HEADER_ROOM);
+	uint8_t *b =
+		adv_gateway_get_reply(s->buffers, &s->reply_turn, length + ADV_GATEWAY_HEADER_ROOM);
 
-	s->starved = b == NULL;
 	return b ? b + ADV_GATEWAY_HEADER_ROOM : NULL;
+}
+
+static bool take_reply_turn(struct adv_turn *t)
+{
+	struct adv_gateway_session *s = adv_container_of(t, struct adv_gateway_session, reply_turn);
+
+	return adv_stream_resume(s->stream);
 }
 
 static void dropped(void *user, uint8_t *message, size_t size)
@@ -332,7 +341,8 @@ static void close_stream(struct adv_gateway_session *s)
 		return;
 	adv_stream_close(s->stream);
 	s->stream = NULL;
-	s->starved = false;
+	adv_turn_end(&s->reply_turn);
+	adv_gateway_serve_turns(s->buffers);
 	adv_gateway_back_reset(s);
 }
 
@@ -397,6 +407,8 @@ static void closed(void *user)
 	struct adv_gateway_session *s = user;
 
 	close_stream(s);
+	adv_turn_end(&s->call_turn);
+	adv_gateway_serve_turns(s->buffers);
 	adv_timer_cancel(&s->reconnect);
 	adv_gateway_progress_stop(s);
 	while (!adv_list_empty(&s->calls))
@@ -437,6 +449,8 @@ bool adv_gateway_session_accept(struct adv_gateway *g, struct adv_device *d, str
 	s->buffers = d->user;
 	adv_list_init(&s->calls);
 	adv_list_init(&s->back_calls);
+	adv_turn_init(&s->call_turn, take_call_turn);
+	adv_turn_init(&s->reply_turn, take_reply_turn);
 	adv_timer_init(&s->reconnect, reconnect);
 	adv_rpcrdma_private_data_decode(param->private_data, param->private_data_len, &theirs);
 	s->invalidation = theirs.remote_invalidation;

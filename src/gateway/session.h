@@ -11,6 +11,7 @@
 
 #include "nvme_rdma/buffers.h"
 #include "ulp/endpoint.h"
+#include "ulp/turn.h"
 
 enum {
 	ADV_GATEWAY_MESSAGE_MAX = (2 << 20) - 4096, /* RPC message, bytes */
@@ -28,7 +29,9 @@ struct adv_gateway {
 	unsigned session_max;
 	unsigned session_count;
 	struct adv_list sessions;
-	size_t message_bytes; /* of the messages that were reassembled; smb */
+	/* smb: the bytes of the messages that were reassembled, and the turns for such memory. */
+	size_t message_bytes;
+	struct adv_list message_turns;
 };
 
 /* The buffers of a device; the user of a struct adv_device. Calls and replies have separate ones:
@@ -36,23 +39,24 @@ struct adv_gateway {
 struct adv_gateway_buffers {
 	struct adv_gateway *gateway;
 	struct adv_nvme_buffers *calls, *replies;
-	struct adv_task retry; /* memory was freed */
+	struct adv_list call_turns, reply_turns;
+	struct adv_task serve; /* the turns: memory was freed */
 };
 
-/* largest: bytes of a buffer. `retry` runs after memory was freed. NULL: errno. */
+/* largest: bytes of a buffer. NULL: errno. */
 struct adv_gateway_buffers *adv_gateway_buffers_create(struct adv_gateway *g, struct ibv_pd *pd,
-						       size_t largest,
-						       void (*retry)(struct adv_task *t));
+						       size_t largest);
 void adv_gateway_buffers_destroy(struct adv_gateway_buffers *b);
-/* Frees memory of calls, and starts the task that gives it to waiting calls and streams. */
+/* Returns memory of calls or of replies. NULL: there is too little, or others were first; the turn
+ * waits. */
+uint8_t *adv_gateway_get_call(struct adv_gateway_buffers *b, struct adv_turn *t, size_t size);
+uint8_t *adv_gateway_get_reply(struct adv_gateway_buffers *b, struct adv_turn *t, size_t size);
+/* Frees it; those who wait get it soon. */
 void adv_gateway_put_call(struct adv_gateway_buffers *b, uint8_t *buffer, size_t size);
-/* Frees memory of replies, and starts the task that gives it to waiting calls and streams. */
 void adv_gateway_put_reply(struct adv_gateway_buffers *b, uint8_t *buffer, size_t size);
+/* Serves those who wait soon: memory was freed, or a turn has ended. */
+void adv_gateway_serve_turns(struct adv_gateway_buffers *b);
 
-/* The task of a device's buffers: gives memory to the waiting calls, and resumes the waiting
- * streams.
- */
-void adv_gateway_retry(struct adv_task *t);
 /* Accepts a client. False: the id is not changed; errno is EUSERS if there are as many clients as
  * the gateway accepts. */
 bool adv_gateway_session_accept(struct adv_gateway *g, struct adv_device *d, struct rdma_cm_id *id,

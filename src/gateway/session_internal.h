@@ -33,10 +33,10 @@ struct adv_gateway_session {
 	unsigned received;	   /* messages of the client, ever; wraps */
 	unsigned completed_before; /* at the last check */
 	unsigned received_before;
-	unsigned idle_checks;  /* in a row */
-	unsigned wait_ms;      /* until the next attempt */
-	bool reported;	       /* the present trouble with the server has been reported */
-	bool starved;	       /* the stream waits for memory */
+	unsigned idle_checks; /* in a row */
+	unsigned wait_ms;     /* until the next attempt */
+	bool reported;	      /* the present trouble with the server has been reported */
+	struct adv_turn call_turn, reply_turn;
 	uint32_t threshold;    /* the largest SEND to the client, bytes */
 	bool invalidation;     /* the client supports remote invalidation */
 	struct adv_list calls; /* struct adv_gateway_call, in their order */

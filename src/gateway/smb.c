@@ -15,7 +15,7 @@ enum { BUFFERS_LEAST = 16 << 20 }; /* bytes; the longest message fits */
 
 static bool device(void *user, struct adv_device *d)
 {
-	d->user = adv_gateway_buffers_create(user, d->pd, ADV_SMB_MESSAGE_MAX, adv_smb_retry);
+	d->user = adv_gateway_buffers_create(user, d->pd, ADV_SMB_MESSAGE_MAX);
 	return d->user != NULL;
 }
 
@@ -30,15 +30,8 @@ static void request(void *user, struct adv_device *d, struct rdma_cm_id *id,
 	adv_smb_session_accept(user, d, id, param);
 }
 
-static bool reverse_device(void *user, struct adv_device *d)
-{
-	d->user =
-		adv_gateway_buffers_create(user, d->pd, ADV_SMB_MESSAGE_MAX, adv_smb_reverse_retry);
-	return d->user != NULL;
-}
-
 static const struct adv_connections_ops forward_ops = {device, device_gone, request};
-static const struct adv_connections_ops reverse_ops = {reverse_device, device_gone, NULL};
+static const struct adv_connections_ops reverse_ops = {device, device_gone, NULL};
 
 static const struct adv_gateway_service forward = {"SMB", &forward_ops, NULL, adv_smb_close_all};
 static const struct adv_gateway_service reverse = {"SMB", &reverse_ops, adv_smb_reverse_accept,

@@ -256,7 +256,7 @@ static void hold(struct adv_smb_direct *d, struct adv_receive *r, const struct a
 	d->held[at] = (struct held){r, *f};
 }
 
-void adv_smb_direct_resume(struct adv_smb_direct *d)
+bool adv_smb_direct_resume(struct adv_smb_direct *d)
 {
 	while (d->held_count > 0 && !d->closing) {
 		struct held *h = &d->held[d->held_first];
@@ -268,6 +268,7 @@ void adv_smb_direct_resume(struct adv_smb_direct *d)
 		repost(d, h->receive);
 	}
 	send_all(d);
+	return d->held_count == 0 || d->closing;
 }
 
 static void received(void *user, struct adv_receive *r)

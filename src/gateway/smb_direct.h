@@ -68,8 +68,8 @@ struct adv_smb_direct *adv_smb_direct_connect(struct adv_loop *l, struct adv_con
 					      const struct adv_smb_direct_config *config);
 /* Ends the connection soon: `closed` is called later. May be called more than once. */
 void adv_smb_direct_close(struct adv_smb_direct *d);
-/* Memory may be free again. */
-void adv_smb_direct_resume(struct adv_smb_direct *d);
+/* Memory may be free again. False: there is too little. */
+bool adv_smb_direct_resume(struct adv_smb_direct *d);
 
 /* The longest message that the peer receives, and the longest RDMA transfer, bytes. */
 uint32_t adv_smb_direct_longest(const struct adv_smb_direct *d);

@@ -5,21 +5,24 @@
 
 enum { OVERHEAD = 1024 }; /* bytes that go with a message: its request or response */
 
-uint8_t *adv_smb_message_get(struct adv_gateway *g, size_t length)
+uint8_t *adv_smb_message_get(struct adv_gateway *g, struct adv_turn *t, size_t length)
 {
 	size_t left = g->buffer_bytes - g->message_bytes;
-	uint8_t *message;
+	uint8_t *message = NULL;
 
-	if (left < OVERHEAD || length > left - OVERHEAD)
-		return NULL;
-	message = malloc(length);
+	if (adv_turn_has_come(&g->message_turns, t) && left >= OVERHEAD &&
+	    length <= left - OVERHEAD)
+		message = malloc(length);
 	if (message)
 		g->message_bytes += length + OVERHEAD;
+	else
+		adv_turn_wait(&g->message_turns, t);
 	return message;
 }
 
-void adv_smb_message_put(struct adv_gateway *g, uint8_t *message, size_t length)
+void adv_smb_message_put(struct adv_gateway_buffers *b, uint8_t *message, size_t length)
 {
 	free(message);
-	g->message_bytes -= length + OVERHEAD;
+	b->gateway->message_bytes -= length + OVERHEAD;
+	adv_gateway_serve_turns(b);
 }

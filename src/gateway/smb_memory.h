@@ -9,9 +9,10 @@
  * smbclient make use of it. */
 enum { ADV_SMB_MESSAGE_MAX = (8 << 20) + (64 << 10) };
 
-/* Returns memory for a reassembled message; NULL: there is as much as the gateway may use. */
-uint8_t *adv_smb_message_get(struct adv_gateway *g, size_t length);
-/* Frees it. The caller starts the task that gives memory to waiting messages. */
-void adv_smb_message_put(struct adv_gateway *g, uint8_t *message, size_t length);
+/* Returns memory for a reassembled message. NULL: there is as much as the gateway may use, or
+ * others were first; the turn waits. */
+uint8_t *adv_smb_message_get(struct adv_gateway *g, struct adv_turn *t, size_t length);
+/* Frees it; those who wait get memory soon. `b`: any buffers of the gateway. */
+void adv_smb_message_put(struct adv_gateway_buffers *b, uint8_t *message, size_t length);
 
 #endif

@@ -28,8 +28,7 @@ static void free_request(struct adv_smb_request *r)
 	adv_list_del(&r->link);
 	if (r->data)
 		adv_gateway_put_call(s->buffers, r->data, r->data_length);
-	adv_smb_message_put(s->gateway, r->message, r->length);
-	adv_loop_defer(s->gateway->loop, &s->buffers->retry);
+	adv_smb_message_put(s->buffers, r->message, r->length);
 	free(r->wr);
 	free(r->sge);
 	free(r);
@@ -133,21 +132,35 @@ static void fetch(struct adv_smb_request *r)
 	adv_smb_direct_read(r->session->direct, &r->reads);
 }
 
-/* Gets memory for the data of a request, or has it wait. */
-static void get_data(struct adv_smb_request *r)
+/* Gets memory for the data of a request. False: it waits. */
+static bool get_data(struct adv_smb_request *r)
 {
-	r->data = adv_nvme_buffers_get(r->session->buffers->calls, r->data_length);
+	struct adv_smb_session *s = r->session;
+
+	r->data = adv_gateway_get_call(s->buffers, &s->data_turn, r->data_length);
 	r->starved = !r->data;
 	if (r->data)
 		fetch(r);
+	return !r->starved;
 }
 
-void adv_smb_retry_requests(struct adv_smb_session *s)
+bool adv_smb_take_data_turn(struct adv_turn *t)
 {
-	adv_list_for_each_safe(struct adv_smb_request, r, &s->requests, link) {
-		if (r->starved && !s->closing)
-			get_data(r);
+	struct adv_smb_session *s = adv_container_of(t, struct adv_smb_session, data_turn);
+	bool got = false;
+
+	adv_list_for_each(struct adv_smb_request, r, &s->requests, link) {
+		if (!r->starved || s->closing)
+			continue;
+		if (got) {
+			adv_turn_wait(&s->buffers->call_turns, t);
+			return true;
+		}
+		got = get_data(r);
+		if (!got)
+			return false;
 	}
+	return true;
 }
 
 /* --- from the client --- */
@@ -167,7 +180,7 @@ void adv_smb_request(struct adv_smb_session *s, uint8_t *message, size_t length)
 	struct adv_smb_request *r = calloc(1, sizeof(*r));
 
 	if (!r) {
-		adv_smb_message_put(s->gateway, message, length);
+		adv_smb_message_put(s->buffers, message, length);
 		adv_smb_session_end(s, "no memory");
 		return;
 	}

@@ -18,19 +18,14 @@ static void close_stream(struct adv_smb_reverse *s)
 	struct adv_stream *stream = s->stream;
 
 	s->stream = NULL;
+	adv_turn_end(&s->record_turn);
+	if (s->buffers)
+		adv_gateway_serve_turns(s->buffers);
 	if (stream)
 		adv_stream_close(stream);
 }
 
 /* --- the server --- */
-
-static void resume_stream(struct adv_smb_reverse *s)
-{
-	if (s->starved && s->stream) {
-		s->starved = false;
-		adv_stream_resume(s->stream);
-	}
-}
 
 static void ready(void *user, struct adv_device *d)
 {
@@ -38,22 +33,29 @@ static void ready(void *user, struct adv_device *d)
 
 	s->device = d;
 	s->buffers = d->user;
-	resume_stream(s);
+	if (s->stream)
+		adv_stream_resume(s->stream);
 }
 
 static uint8_t *message_buffer(void *user, size_t length)
 {
 	struct adv_smb_reverse *s = user;
 
-	return adv_smb_message_get(s->gateway, length);
+	return adv_smb_message_get(s->gateway, &s->message_turn, length);
+}
+
+static bool take_message_turn(struct adv_turn *t)
+{
+	struct adv_smb_reverse *s = adv_container_of(t, struct adv_smb_reverse, message_turn);
+
+	return adv_smb_direct_resume(s->direct);
 }
 
 static void message_dropped(void *user, uint8_t *message, size_t length)
 {
 	struct adv_smb_reverse *s = user;
 
-	adv_smb_message_put(s->gateway, message, length);
-	adv_loop_defer(s->gateway->loop, &s->buffers->retry);
+	adv_smb_message_put(s->buffers, message, length);
 }
 
 static void message(void *user, uint8_t *m, size_t length)
@@ -75,6 +77,7 @@ static void closed(void *user, const char *reason)
 			s->gateway->server_name, s->device ? "has ended" : "cannot be made",
 			reason ? ": " : "", reason ? reason : "");
 	s->closing = true;
+	adv_turn_end(&s->message_turn);
 	close_stream(s);
 	adv_smb_reverse_free_calls(s);
 	adv_list_del(&s->link);
@@ -92,10 +95,16 @@ static const struct adv_smb_direct_ops direct_ops = {ready, message_buffer, mess
 static uint8_t *buffer(void *user, size_t length)
 {
 	struct adv_smb_reverse *s = user;
-	uint8_t *b = s->buffers ? adv_nvme_buffers_get(s->buffers->calls, length) : NULL;
 
-	s->starved = b == NULL;
-	return b;
+	/* Without buffers, the stream goes on when the connection to the server is ready. */
+	return s->buffers ? adv_gateway_get_call(s->buffers, &s->record_turn, length) : NULL;
+}
+
+static bool take_record_turn(struct adv_turn *t)
+{
+	struct adv_smb_reverse *s = adv_container_of(t, struct adv_smb_reverse, record_turn);
+
+	return adv_stream_resume(s->stream);
 }
 
 static void dropped(void *user, uint8_t *b, size_t size)
@@ -131,20 +140,6 @@ static const struct adv_stream_ops stream_ops = {NULL,	  buffer, record,
 
 /* --- the beginning and the end --- */
 
-void adv_smb_reverse_retry(struct adv_task *t)
-{
-	struct adv_gateway_buffers *b = adv_container_of(t, struct adv_gateway_buffers, retry);
-
-	adv_list_for_each(struct adv_smb_reverse, s, &b->gateway->sessions, link) {
-		if (s->closing)
-			continue;
-		/* The memory of messages is not that of a device. */
-		adv_smb_direct_resume(s->direct);
-		if (s->buffers == b)
-			resume_stream(s);
-	}
-}
-
 /* Makes a session, whose stream has the descriptor. NULL and errno. */
 static struct adv_smb_reverse *new_session(struct adv_gateway *g, struct adv_connections *c, int fd)
 {
@@ -164,6 +159,8 @@ static struct adv_smb_reverse *new_session(struct adv_gateway *g, struct adv_con
 		return NULL;
 	s->gateway = g;
 	adv_list_init(&s->calls);
+	adv_turn_init(&s->message_turn, take_message_turn);
+	adv_turn_init(&s->record_turn, take_record_turn);
 	adv_gateway_name_socket(s->peer, sizeof(s->peer), fd);
 	s->direct =
 		adv_smb_direct_connect(g->loop, c, (const struct sockaddr *)&g->server, &config);

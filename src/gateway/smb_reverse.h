@@ -8,8 +8,6 @@
 
 #include "gateway/session.h"
 
-/* The task of a device's buffers: memory was freed. */
-void adv_smb_reverse_retry(struct adv_task *t);
 /* Accepts a client's TCP connection; the descriptor belongs to the session. Reports an error. */
 void adv_smb_reverse_accept(struct adv_gateway *g, struct adv_connections *c, int fd);
 /* Ends all sessions: the loop ends them. */

@@ -151,8 +151,7 @@ static void replied(struct adv_stream_out *out, bool ok)
 
 	if (r->data)
 		adv_gateway_put_reply(s->buffers, r->data, r->data_size);
-	adv_smb_message_put(s->gateway, r->message, r->length);
-	adv_loop_defer(s->gateway->loop, &s->buffers->retry);
+	adv_smb_message_put(s->buffers, r->message, r->length);
 	free(r);
 }
 
@@ -208,7 +207,7 @@ void adv_smb_reverse_response(struct adv_smb_reverse *s, uint8_t *message, size_
 	struct adv_smb_reverse_call *c;
 
 	if (!r) {
-		adv_smb_message_put(s->gateway, message, length);
+		adv_smb_message_put(s->buffers, message, length);
 		adv_smb_reverse_end(s, "no memory");
 		return;
 	}

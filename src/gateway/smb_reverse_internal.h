@@ -15,7 +15,8 @@ struct adv_smb_reverse {
 	struct adv_smb_direct *direct;
 	struct adv_stream *stream; /* NULL: the client is gone */
 	bool closing;
-	bool starved;	       /* the stream waits for memory */
+	/* For memory of messages of the server, and of the stream. */
+	struct adv_turn message_turn, record_turn;
 	bool offload;	       /* the server has chosen a dialect with RDMA channels */
 	struct adv_list calls; /* struct adv_smb_reverse_call */
 	unsigned call_count;

@@ -10,30 +10,13 @@
 #include "gateway/peer.h"
 #include "gateway/smb_session_internal.h"
 
-void adv_smb_retry(struct adv_task *t)
-{
-	struct adv_gateway_buffers *b = adv_container_of(t, struct adv_gateway_buffers, retry);
-
-	adv_list_for_each(struct adv_smb_session, s, &b->gateway->sessions, link) {
-		if (s->closing)
-			continue;
-		/* The memory of messages is not that of a device. */
-		adv_smb_direct_resume(s->direct);
-		if (s->buffers != b)
-			continue;
-		adv_smb_retry_requests(s);
-		if (s->starved && s->stream) {
-			s->starved = false;
-			adv_stream_resume(s->stream);
-		}
-	}
-}
-
 static void close_stream(struct adv_smb_session *s)
 {
 	struct adv_stream *stream = s->stream;
 
 	s->stream = NULL;
+	adv_turn_end(&s->reply_turn);
+	adv_gateway_serve_turns(s->buffers);
 	if (stream)
 		adv_stream_close(stream);
 }
@@ -47,10 +30,15 @@ static void connected(void *user)
 static uint8_t *reply_buffer(void *user, size_t length)
 {
 	struct adv_smb_session *s = user;
-	uint8_t *b = adv_nvme_buffers_get(s->buffers->replies, length);
 
-	s->starved = b == NULL;
-	return b;
+	return adv_gateway_get_reply(s->buffers, &s->reply_turn, length);
+}
+
+static bool take_reply_turn(struct adv_turn *t)
+{
+	struct adv_smb_session *s = adv_container_of(t, struct adv_smb_session, reply_turn);
+
+	return adv_stream_resume(s->stream);
 }
 
 static void reply_dropped(void *user, uint8_t *buffer, size_t size)
@@ -94,15 +82,21 @@ static uint8_t *message_buffer(void *user, size_t length)
 {
 	struct adv_smb_session *s = user;
 
-	return adv_smb_message_get(s->gateway, length);
+	return adv_smb_message_get(s->gateway, &s->message_turn, length);
+}
+
+static bool take_message_turn(struct adv_turn *t)
+{
+	struct adv_smb_session *s = adv_container_of(t, struct adv_smb_session, message_turn);
+
+	return adv_smb_direct_resume(s->direct);
 }
 
 static void message_dropped(void *user, uint8_t *message, size_t length)
 {
 	struct adv_smb_session *s = user;
 
-	adv_smb_message_put(s->gateway, message, length);
-	adv_loop_defer(s->gateway->loop, &s->buffers->retry);
+	adv_smb_message_put(s->buffers, message, length);
 }
 
 /* The first message connects to the server: an RDMA connection alone costs the server nothing. */
@@ -130,6 +124,8 @@ static void closed(void *user, const char *reason)
 	if (reason && !s->closing)
 		fprintf(stderr, "%s: the client is disconnected: %s\n", s->peer, reason);
 	s->closing = true;
+	adv_turn_end(&s->message_turn);
+	adv_turn_end(&s->data_turn);
 	close_stream(s);
 	adv_smb_free_requests(s);
 	adv_smb2_requests_free(&s->table);
@@ -166,6 +162,9 @@ bool adv_smb_session_accept(struct adv_gateway *g, struct adv_device *d, struct 
 	s->gateway = g;
 	s->buffers = d->user;
 	adv_list_init(&s->requests);
+	adv_turn_init(&s->message_turn, take_message_turn);
+	adv_turn_init(&s->data_turn, adv_smb_take_data_turn);
+	adv_turn_init(&s->reply_turn, take_reply_turn);
 	adv_smb2_requests_init(&s->table, ADV_SMB_READ_WRITE_SIZE);
 	adv_gateway_name_id(s->peer, sizeof(s->peer), id);
 	s->direct = adv_smb_direct_accept(g->loop, d, id, param, &config);

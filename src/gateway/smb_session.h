@@ -13,8 +13,6 @@
  * and then the response is one message: older kernels receive up to 1 MiB. */
 enum { ADV_SMB_READ_WRITE_SIZE = 15 << 16 };
 
-/* The task of a device's buffers: memory was freed. */
-void adv_smb_retry(struct adv_task *t);
 /* Accepts a client. False: the id is not changed; errno is EUSERS if there are as many clients as
  * the gateway accepts. */
 bool adv_smb_session_accept(struct adv_gateway *g, struct adv_device *d, struct rdma_cm_id *id,

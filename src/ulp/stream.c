@@ -286,10 +286,13 @@ static void ready(struct adv_watch *w, uint32_t events)
 	}
 }
 
-void adv_stream_resume(struct adv_stream *s)
+bool adv_stream_resume(struct adv_stream *s)
 {
+	if (!has_memory(s))
+		return false;
 	s->paused = false;
 	update_events(s);
+	return true;
 }
 
 /* --- connecting --- */

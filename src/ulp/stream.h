@@ -24,8 +24,8 @@ enum adv_stream_framing {
 struct adv_stream_ops {
 	void (*connected)(void *user); /* adv_stream_connect() only */
 	/* Returns memory for a record of `length` bytes, which belongs to the stream until `record`
-	 * or `dropped`. NULL: none is free; the stream stops reading until adv_stream_resume(). If
-	 * the peer closes the connection meanwhile, what has not been read is lost. */
+	 * or `dropped`. NULL: none is free; the stream stops reading until adv_stream_resume()
+	 * gets it. If the peer closes the connection meanwhile, what has not been read is lost. */
 	uint8_t *(*buffer)(void *user, size_t length);
 	void (*record)(void *user, uint8_t *buffer, size_t size, size_t length);
 	/* Returns memory of a record that did not arrive. `size` is what `buffer` was called with.
@@ -65,7 +65,7 @@ void adv_stream_close(struct adv_stream *s);
 
 /* Sends a record of `length` bytes in `out->parts` after those before it. */
 void adv_stream_send(struct adv_stream *s, struct adv_stream_out *out, size_t length);
-/* Memory may be free again. */
-void adv_stream_resume(struct adv_stream *s);
+/* Memory may be free again: asks for it. False: there is none. */
+bool adv_stream_resume(struct adv_stream *s);
 
 #endif

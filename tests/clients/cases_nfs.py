@@ -82,7 +82,7 @@ def reverse(lab):
     gateway = start_gateway(lab)
     other = start_reverse(lab)
     send_garbage()
-    busy = start_tcp_client(lab, 240)
+    busy = start_tcp_client(lab, 640)
     lab.wait_until(lambda: "random" in busy.output() or not busy.running(), 60, "the calls begin")
     gateway.kill()
     gateway = start_gateway(lab)
@@ -164,6 +164,15 @@ def hostile(lab):
     print(f"measured: memory grew by {growth} KiB")
     if growth > 64 << 10:
         raise Failure(f"the memory of the gateway grew by {growth} KiB")
+    end(gateway)
+
+
+@case("nfs", "greedy")
+def greedy(lab):
+    """A client always has more calls than there is memory for. Another one gets memory in its turn."""
+    start_server(lab)
+    gateway = start_gateway(lab, "--buffers", "8MiB")
+    lab.run(attacker(lab, "greedy"))
     end(gateway)
 
 

@@ -19,6 +19,7 @@ enum {
 	LARGE_CALLS = 8,
 	GARBAGE_MESSAGES = 400,
 	SWARM = 5,
+	GREEDY_CALLS = 400,
 };
 
 static struct requester r;
@@ -38,9 +39,9 @@ static void connect_with(unsigned receives)
 		wrong("refused");
 }
 
-static void start_read(uint32_t length)
+static void start_read(struct requester *from, uint32_t length)
 {
-	request_start(&r, &q, NFS3_READ);
+	request_start(from, &q, NFS3_READ);
 	request_handle(&q, "file");
 	request_word(&q, 0);
 	request_word(&q, 0);
@@ -55,47 +56,47 @@ static void expect_end(const char *what)
 	requester_close(&r);
 }
 
-static void make_write(struct adv_rpcrdma_segment **segment)
+static void make_write(struct requester *from, struct adv_rpcrdma_segment **segment)
 {
-	request_start(&r, &q, NFS3_WRITE);
+	request_start(from, &q, NFS3_WRITE);
 	request_handle(&q, "file");
 	request_word(&q, 0);
 	request_word(&q, 0);
 	request_word(&q, LARGE);
 	request_word(&q, 2);
 	request_word(&q, LARGE);
-	request_read_chunk(&r, &q, (uint32_t)q.length, r.memory, LARGE, 1);
+	request_read_chunk(from, &q, (uint32_t)q.length, from->memory, LARGE, 1);
 	*segment = &q.header.reads[0].segment;
 }
 
-static void make_read(struct adv_rpcrdma_segment **segment)
+static void make_read(struct requester *from, struct adv_rpcrdma_segment **segment)
 {
-	start_read(LARGE);
-	request_write_chunk(&r, &q, LARGE, 1);
+	start_read(from, LARGE);
+	request_write_chunk(from, &q, LARGE, 1);
 	*segment = &q.header.segments[0];
 }
 
-static void make_long_read(struct adv_rpcrdma_segment **segment)
+static void make_long_read(struct requester *from, struct adv_rpcrdma_segment **segment)
 {
-	start_read(LARGE);
-	request_reply_chunk(&r, &q, LARGE + 1024, 1);
+	start_read(from, LARGE);
+	request_reply_chunk(from, &q, LARGE + 1024, 1);
 	*segment = &q.header.segments[0];
 }
 
 /* Memory that is not the client's: a wrong key, or addresses outside the registered memory. */
 static void keys(void)
 {
-	static void (*const make[])(struct adv_rpcrdma_segment **) = {make_write, make_read,
-								      make_long_read};
+	static void (*const make[])(struct requester *, struct adv_rpcrdma_segment **) = {
+		make_write, make_read, make_long_read};
 	struct adv_rpcrdma_segment *segment;
 
 	for (unsigned i = 0; i < 3; i++) {
 		connect_with(REQUESTER_RECEIVES);
-		make[i](&segment);
+		make[i](&r, &segment);
 		segment->handle += 0x100;
 		expect_end("a wrong key was accepted");
 		connect_with(REQUESTER_RECEIVES);
-		make[i](&segment);
+		make[i](&r, &segment);
 		segment->offset = (uintptr_t)r.memory + REQUESTER_MEMORY - LARGE + 1;
 		expect_end("an address outside the memory was accepted");
 	}
@@ -108,7 +109,7 @@ static void deaf(void)
 
 	connect_with(0);
 	for (int i = 0; i < LARGE_CALLS; i++) {
-		make_read(&segment);
+		make_read(&r, &segment);
 		if (!request_send(&r, &q))
 			break;
 	}
@@ -160,7 +161,7 @@ static void garbage(void)
 		uint8_t message[REQUESTER_INLINE];
 		size_t length;
 
-		make_long_read(&segment);
+		make_long_read(&r, &segment);
 		length = adv_rpcrdma_header_encode(&q.header, message, sizeof(message));
 		memcpy(message + length, q.body, q.length);
 		length += q.length;
@@ -186,7 +187,7 @@ static void duplicates(void)
 	uint32_t xid;
 
 	connect_with(REQUESTER_RECEIVES);
-	make_long_read(&segment);
+	make_long_read(&r, &segment);
 	xid = q.header.xid;
 	for (int i = 0; i < REQUESTER_RECEIVES / 2; i++) {
 		segment->offset++;
@@ -228,6 +229,41 @@ static void swarm(void)
 	wrong("the gateway does not accept clients again");
 }
 
+static void send_write(struct requester *to)
+{
+	struct adv_rpcrdma_segment *segment;
+
+	make_write(to, &segment);
+	if (!request_send(to, &q))
+		wrong("disconnected for a call");
+}
+
+/* Always has more calls than the gateway has memory for. Another client with one call gets its
+ * turn. */
+static void greedy(void)
+{
+	static struct requester other;
+	struct ibv_wc wc;
+
+	connect_with(REQUESTER_RECEIVES);
+	if (!requester_connect(&other, host, port, 1))
+		wrong("refused");
+	for (int i = 0; i < REQUESTER_RECEIVES; i++)
+		send_write(&r);
+	send_write(&other);
+	for (int i = 0; i < GREEDY_CALLS; i++) {
+		if (!reply_await(&r, &p))
+			wrong("disconnected for many calls");
+		send_write(&r);
+		if (ibv_poll_cq(other.id->recv_cq, 1, &wc) > 0) {
+			requester_close(&other);
+			requester_close(&r);
+			return;
+		}
+	}
+	wrong("another client does not get memory");
+}
+
 /* Connects, and does nothing more until it is disconnected. */
 static void mute(void)
 {
@@ -259,7 +295,7 @@ static const struct {
 	{"flood", flood},     {"errors", flood_of_errors},
 	{"garbage", garbage}, {"duplicates", duplicates},
 	{"swarm", swarm},     {"mute", mute},
-	{"silent", silent},
+	{"silent", silent},   {"greedy", greedy},
 };
 
 int main(int argc, char **argv)

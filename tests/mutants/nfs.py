@@ -5,6 +5,7 @@ RPCRDMA = "src/rpcrdma/"
 BINDING = "src/nfs/binding.c"
 STREAM = "src/ulp/stream.c"
 ENDPOINT = "src/ulp/endpoint.c"
+TURN = "src/ulp/turn.c"
 GATEWAY = "src/gateway/"
 
 NFS = [
@@ -74,6 +75,12 @@ NFS = [
      "batch < BATCHES && !e->closing", "!e->closing"),
     ("endpoint-armed", "a completion queue is armed once only", ENDPOINT,
      "		if (ibv_req_notify_cq(e->cq, 0) != 0)\n", "		if (false)\n"),
+    ("turn-overtake", "who needs little overtakes those that wait", TURN,
+     "return adv_list_empty(queue) || t->has_come;", "return true;"),
+    ("turn-again", "who wants more does not wait for it", TURN,
+     "		if (t->again)\n			adv_list_add_tail(queue, &t->link);\n", ""),
+    ("nfs-greedy", "a client keeps its turn until it has all it wants", f"{GATEWAY}session.c",
+     "		if (got) {\n", "		if (false) {\n"),
     ("nfs-resend", "a call is not sent again after the server's connection was lost", f"{GATEWAY}session.c",
      "if (c->state == ADV_GATEWAY_SENT)\n			c->state", "if (false)\n			c->state"),
     ("nfs-doubled", "a call that the client repeats is sent to the server again", f"{GATEWAY}session.c",

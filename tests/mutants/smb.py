@@ -75,7 +75,7 @@ SMB = [
     ("smb-overhead", "what goes with a message is not counted", f"{GATEWAY}memory.c",
      "OVERHEAD = 1024 }", "OVERHEAD = 1 }"),
     ("smb-memory-left", "the memory of a message is never given back", f"{GATEWAY}memory.c",
-     "	g->message_bytes -= length + OVERHEAD;\n", ""),
+     "	b->gateway->message_bytes -= length + OVERHEAD;\n", ""),
     ("smb-offload-least", "short requests get an RDMA channel", f"{GATEWAY}reverse_call.c",
      "OFFLOAD_LEAST = 8192,", "OFFLOAD_LEAST = 1,"),
     ("smb-offload-most", "an RDMA channel is longer than the server permits", f"{GATEWAY}reverse_call.c",

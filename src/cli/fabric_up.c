@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -153,6 +154,17 @@ static void report_start(int fd, const char *line)
 	close(fd);
 }
 
+/* A host needs two descriptors, and a program three. */
+static void raise_descriptors(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur == r.rlim_max)
+		return;
+	r.rlim_cur = r.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &r);
+}
+
 static void leave_terminal(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -246,6 +258,7 @@ static int emulate(struct adv_sim *sim, const struct options *o, int ready)
 
 	if (make_dcbx(sim, &dcbx))
 		config.dcbx = &dcbx;
+	raise_descriptors();
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);

@@ -88,9 +88,9 @@ int adv_tcp_connect(int fd, const struct adv_cm_addr *remote)
 	return 0;
 }
 
-int adv_tcp_accept(int fd)
+int adv_tcp_accept(struct adv_spare *spare, int fd)
 {
-	int connection = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int connection = adv_spare_accept(spare, fd);
 
 	if (connection >= 0)
 		set_flag(connection, IPPROTO_TCP, TCP_NODELAY, true);

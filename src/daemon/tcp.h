@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "base/spare.h"
 #include "cm/cm.h"
 
 /*
@@ -17,8 +18,8 @@ int adv_tcp_open(struct adv_cm_addr *local, bool own_family);
 void adv_tcp_set_tos(int fd, sa_family_t family, uint8_t tos);
 /* Begins to connect. 0 also while the connection is being made; else errno. */
 int adv_tcp_connect(int fd, const struct adv_cm_addr *remote);
-/* Accepts a connection. -1 with errno: EAGAIN: there is none. */
-int adv_tcp_accept(int fd);
+/* As adv_spare_accept(). */
+int adv_tcp_accept(struct adv_spare *spare, int fd);
 /* Reads the addresses of a connected socket. False: it is not connected any more. */
 bool adv_tcp_addresses(int fd, struct adv_cm_addr *local, struct adv_cm_addr *remote);
 /* Takes the socket's pending error; 0: none. */

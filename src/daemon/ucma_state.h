@@ -4,6 +4,7 @@
 #define ADV_DAEMON_UCMA_INTERNAL_H
 
 #include "base/list.h"
+#include "base/spare.h"
 #include "cm/cm.h"
 #include "daemon/estate.h"
 #include "daemon/handles.h"
@@ -71,6 +72,7 @@ struct adv_ucma {
 	/* Connections of iWARP ids (ucma_stream.c). */
 	struct {
 		int epoll;
+		struct adv_spare spare;
 		struct adv_list timed;	 /* ordered by due_ms */
 		struct adv_list orphans; /* without an id: they only end */
 		unsigned sockets;

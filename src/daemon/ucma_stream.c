@@ -177,7 +177,7 @@ static unsigned waiting_requests(const struct adv_ucma_stream *listener)
 static void accept_connections(struct adv_ucma_stream *listener)
 {
 	for (unsigned i = 0; i < ACCEPTS_A_ROUND; i++) {
-		int fd = adv_tcp_accept(listener->fd);
+		int fd = adv_tcp_accept(&listener->ucma->streams.spare, listener->fd);
 		struct adv_ucma_stream *s;
 
 		if (fd < 0)
@@ -473,8 +473,9 @@ int adv_ucma_streams_start(struct adv_ucma *u)
 	u->streams.socket_limit = getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < 1 << 20
 					  ? (unsigned)r.rlim_cur / 4
 					  : 1 << 18;
+	u->streams.spare.fd = -1;
 	u->streams.epoll = epoll_create1(EPOLL_CLOEXEC);
-	return u->streams.epoll < 0 ? errno : 0;
+	return u->streams.epoll < 0 ? errno : adv_spare_open(&u->streams.spare);
 }
 
 int adv_ucma_streams_fd(const struct adv_ucma *u)
@@ -489,4 +490,5 @@ void adv_ucma_streams_stop(struct adv_ucma *u)
 			adv_container_of(u->streams.orphans.next, struct adv_ucma_stream, child));
 	if (u->streams.epoll >= 0)
 		close(u->streams.epoll);
+	adv_spare_close(&u->streams.spare);
 }

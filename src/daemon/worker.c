@@ -14,12 +14,12 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/spare.h"
 #include "daemon/carrier.h"
 #include "daemon/client.h"
 #include "daemon/client_notice.h"
 #include "daemon/counters_file.h"
 #include "daemon/daemon.h"
-#include "daemon/detach.h"
 #include "daemon/gid_publish.h"
 #include "daemon/keeper.h"
 #include "daemon/pairs.h"
@@ -44,8 +44,7 @@ struct worker {
 	int epoll;
 	int signals;
 	int netlink;
-	int spare; /* descriptor in reserve: if no other is free, it is closed for a moment to
-		      accept and refuse a client */
+	struct adv_spare spare;
 	bool quit;
 	bool signalled; /* a signal has requested the end */
 	/* Milliseconds of adv_clock_ms(); 0: not set. */
@@ -99,30 +98,14 @@ static void watch_rooms(struct worker *w)
 	}
 }
 
-/* If no descriptor is free: accepts and closes one connecting client, so that it gets an error at
- * once. */
-static void shed_one(struct worker *w)
-{
-	int fd;
-
-	close(w->spare);
-	fd = accept4(w->d->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd >= 0)
-		close(fd);
-	w->spare = adv_detach_null();
-	adv_warn("no descriptor left for another client");
-}
-
 static void accept_clients(struct worker *w)
 {
 	for (int i = 0; i < ACCEPTS_A_ROUND; i++) {
-		int fd = accept4(w->d->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		int fd = adv_spare_accept(&w->spare, w->d->listener);
 		struct adv_client *c;
 
-		if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
-			shed_one(w);
-			return;
-		}
+		if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+			adv_warn("no descriptor left for another client");
 		if (fd < 0)
 			return;
 		c = adv_client_new(&w->clients, fd);
@@ -297,11 +280,11 @@ static int prepare_worker(struct worker *w)
 	w->epoll = epoll_create1(EPOLL_CLOEXEC);
 	w->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	w->netlink = adv_snapshot_watch();
-	w->spare = adv_detach_null();
 	w->clients.ucma = adv_ucma_create(w->d, &w->users);
 	w->clients.pairs = adv_pairs_create(kept, w->d->system);
 	if (!w->clients.ucma || !w->clients.pairs || w->epoll < 0 || w->signals < 0 ||
-	    w->netlink < 0 || w->spare < 0 || watch_source(w, w->d->listener, FROM_LISTENER) < 0 ||
+	    w->netlink < 0 || adv_spare_open(&w->spare) ||
+	    watch_source(w, w->d->listener, FROM_LISTENER) < 0 ||
 	    watch_source(w, w->signals, FROM_SIGNALS) < 0 ||
 	    watch_source(w, w->d->keeper, FROM_KEEPER) < 0 ||
 	    watch_source(w, w->netlink, FROM_NETLINK) < 0 ||
@@ -327,7 +310,7 @@ static void say_farewell(struct worker *w)
 	close(w->epoll);
 	close(w->signals);
 	close(w->netlink);
-	close(w->spare);
+	adv_spare_close(&w->spare);
 	adv_daemon_release(w->d);
 	close(w->d->keeper);
 }

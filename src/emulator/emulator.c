@@ -64,7 +64,7 @@ static int set_up(struct adv_emulator *e, char why[ADV_EMULATOR_WHY])
 
 	e->host = calloc(e->place.hosts, sizeof(*e->host));
 	e->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (!e->host || e->epoll < 0) {
+	if (!e->host || e->epoll < 0 || adv_spare_open(&e->spare)) {
 		snprintf(why, ADV_EMULATOR_WHY, "%s", strerror(errno));
 		return errno;
 	}
@@ -108,7 +108,7 @@ struct adv_emulator *adv_emulator_create(const struct adv_emulator_config *confi
 					   .rx_size = EMULATOR_RX_RING};
 	e->place.tx_size = tx_size(e->place.speed_mbps);
 	e->epoll = e->listener = e->report_fd = e->down_sock = -1;
-	e->time.fd = -1;
+	e->time.fd = e->spare.fd = -1;
 	e->network = (struct adv_network){.user = -1, .net = -1, .uts = -1};
 	e->lldp = (struct adv_lldp){.fd = -1, .at = UINT64_MAX};
 	adv_list_init(&e->tools);
@@ -129,6 +129,7 @@ void adv_emulator_destroy(struct adv_emulator *e)
 	if (!e)
 		return;
 	adv_emulator_close(e);
+	adv_spare_close(&e->spare);
 	adv_emulator_time_close(&e->time);
 	adv_emulator_flows_close(&e->flows);
 	adv_lldp_close(&e->lldp);

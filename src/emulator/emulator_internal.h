@@ -4,6 +4,7 @@
 #define ADV_EMULATOR_EMULATOR_INTERNAL_H
 
 #include "base/list.h"
+#include "base/spare.h"
 #include "base/table.h"
 #include "emulator/emulator.h"
 #include "emulator/lldp.h"
@@ -120,6 +121,7 @@ struct adv_emulator {
 	struct emulator_flows flows;
 	int epoll;
 	int listener; /* in the namespace in which the emulator was started */
+	struct adv_spare spare;
 	bool down;
 	int report_fd; /* for ADV_PORT_DOWN; -1: no report is wanted */
 	int down_sock;

@@ -189,7 +189,7 @@ static void on_connection(struct adv_emulator *e, struct emulator_program *p)
 
 static void accept_connection(struct adv_emulator *e, int listener, uint32_t host)
 {
-	int sock = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int sock = adv_spare_accept(&e->spare, listener);
 	struct emulator_program *p = sock < 0 ? NULL : calloc(1, sizeof(*p));
 	struct ucred peer = {.uid = (uid_t)-1};
 	socklen_t len = sizeof(peer);

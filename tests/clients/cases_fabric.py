@@ -8,6 +8,7 @@ import signal
 import time
 
 import reports
+from adverbd import without_descriptors
 from cases_cm import LINES, cm_pair, demand, perftest_pair, wait_ids
 from cases_mpi import AS_ROOT
 from harness import Failure, Skip, case, need_tool, process_name
@@ -435,6 +436,18 @@ def cable(lab):
                              ("x", "up", "no such cable"), ("h1", "loss=200%", "expected")):
         if text not in change(name, what, status=1):
             raise Failure(f"{name} {what}")
+    fabric.down()
+
+
+@case("fabric", "descriptors")
+def descriptors(lab):
+    """An emulator without a free descriptor refuses tools and programs at once, and serves them again later."""
+    fabric = Fabric(lab, DUMBBELL)
+    pid = fabric.state()["pid"]
+    with without_descriptors(pid, f"adverb-fabric-{os.geteuid()}"):
+        lab.run([lab.adverb, "fabric", "status"], adverb=False, status=1)
+        lab.run([*fabric.on(0), "true"], adverb=False, status=125)
+    lab.run([*fabric.on(0), "true"], adverb=False)
     fabric.down()
 
 

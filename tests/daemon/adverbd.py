@@ -12,6 +12,7 @@ import ctypes
 import os
 import pathlib
 import re
+import resource
 import signal
 import socket
 import struct
@@ -275,6 +276,25 @@ class Host:
 # Messages of sanitizers and of the keeper about a daemon that crashed.
 SANITIZER = re.compile(r"Sanitizer:|: runtime error: |Assertion .* failed")
 WORKER_DIED = "the worker died"
+
+
+@contextlib.contextmanager
+def without_descriptors(pid, name):
+    """Within it, the process has no free descriptor. Connections to its socket `name` take those that it has."""
+    def opened():
+        return {int(fd) for fd in os.listdir(f"/proc/{pid}/fd")}
+    limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    most = max(opened()) + 1
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, limits[1]))
+    try:
+        with contextlib.ExitStack() as stack:
+            for _ in range(most - len(opened())):
+                s = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+                s.connect("\0" + name)
+            wait_for(lambda: len(opened()) == most)
+            yield
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
 
 
 class Daemon:

@@ -4,13 +4,14 @@
 
 import contextlib
 import errno
+import os
 import select
 import socket
 import struct
 import time
 
 import ucma
-from adverbd import Daemon, PATIENCE, main, wait_for
+from adverbd import Client, Daemon, PATIENCE, main, wait_for, without_descriptors
 from mpa import (CRC, ENHANCED, MARKERS, PEER_TO_PEER, REJECT, REPLY_KEY, REQUEST_KEY, RTR_EMPTY, RTR_READ, RTR_WRITE,
                  expect_end, frame, receive)
 from ucma import Cm
@@ -255,6 +256,19 @@ def listener_of_refused(build):
         expect_end(refused)
 
 
+def no_descriptor(build):
+    """A connection for which adverbd has no descriptor is closed at once; later ones are accepted."""
+    with serving(build) as (cm, _, connect):
+        with Client() as client:
+            worker = client.status()["worker"]
+        with without_descriptors(worker, f"adverbd-{os.geteuid()}"):
+            ask_without_answer(connect())
+            ask_without_answer(connect())
+            cm.no_event()
+        connect().send(frame(REQUEST_KEY))
+        cm.event(ucma.CONNECT_REQUEST)
+
+
 REFUSED_SECONDS = 0.9  # a little less than adverbd waits for a refused peer to end the connection
 
 
@@ -446,5 +460,5 @@ def end_is_waited_for(build):
 
 if __name__ == "__main__":
     main([accepts, frames_of_flags, other_revisions, hostile_requests, refuses, peer_gives_up, backlog,
-          backlog_of_refused, listener_of_refused, end_behind_refusal, refused_peer_ends, connects, refused_replies,
+          no_descriptor, backlog_of_refused, listener_of_refused, end_behind_refusal, refused_peer_ends, connects, refused_replies,
           nobody_listens, last_bytes, wrong_ids, end_is_waited_for])

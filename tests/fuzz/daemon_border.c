@@ -346,7 +346,7 @@ int adv_tcp_connect(int fd, const struct adv_cm_addr *remote)
 	return remote->port % 2 ? ECONNREFUSED : 0;
 }
 
-int adv_tcp_accept(int fd)
+int adv_tcp_accept(struct adv_spare *spare, int fd)
 {
 	errno = EAGAIN;
 	return -1;

@@ -323,6 +323,9 @@ void adv_smbd_expire(struct adv_smbd *c, uint64_t now)
 		return;
 	if (c->state == ADV_SMBD_NEGOTIATING) {
 		broken(c, "it did not negotiate in time");
+	} else if (c->granted == 0 && c->held > 0) {
+		/* Its messages wait here, and it has no credit to respond with. */
+		c->deadline = now + c->config.keepalive_ms;
 	} else if (c->asked) {
 		broken(c, "it does not respond");
 	} else {

@@ -385,6 +385,47 @@ static void test_respond(void **state)
 	silent();
 }
 
+/* A peer whose messages wait for memory here has no credit to respond with: its silence is not its
+ * fault. When its receives are posted again, it is. */
+static void test_keepalive_without_credit(void **state)
+{
+	uint64_t now = 0;
+
+	negotiate(10);
+	for (unsigned i = 0; i < CREDITS; i++)
+		transfer((struct adv_smbd_transfer){.length = 10, .remaining = 1000 - 10 * i}, 0,
+			 false);
+	assert_int_equal(c.granted, 0);
+	for (unsigned i = 0; i < 5; i++) {
+		now = adv_smbd_deadline(&c);
+		assert_true(now != ADV_SMBD_NEVER);
+		adv_smbd_expire(&c, now);
+		silent();
+		assert_int_equal(c.state, ADV_SMBD_READY);
+	}
+	for (unsigned i = 0; i < CREDITS; i++)
+		adv_smbd_reposted(&c, now);
+	assert_int_equal(sent().credits_granted, CREDITS);
+	adv_smbd_expire(&c, adv_smbd_deadline(&c));
+	assert_int_equal(sent().flags, ADV_SMBD_RESPONSE_REQUESTED);
+	adv_smbd_expire(&c, adv_smbd_deadline(&c));
+	assert_int_equal(c.state, ADV_SMBD_FAILED);
+}
+
+/* A peer that grants nothing gets nothing: that is its fault. */
+static void test_keepalive_without_grant(void **state)
+{
+	negotiate(0);
+	for (unsigned i = 0; i < CREDITS; i++)
+		transfer((struct adv_smbd_transfer){.length = 1}, 0, true);
+	assert_int_equal(c.granted, 0);
+	for (unsigned i = 0; i < 3 && c.state == ADV_SMBD_READY; i++) {
+		adv_smbd_expire(&c, adv_smbd_deadline(&c));
+		silent();
+	}
+	assert_int_equal(c.state, ADV_SMBD_FAILED);
+}
+
 static void test_keepalive(void **state)
 {
 	negotiate(10);
@@ -434,6 +475,8 @@ int main(void)
 		cmocka_unit_test(test_no_grant_for_grants),
 		cmocka_unit_test(test_respond),
 		cmocka_unit_test(test_keepalive),
+		cmocka_unit_test(test_keepalive_without_credit),
+		cmocka_unit_test(test_keepalive_without_grant),
 		cmocka_unit_test(test_slow_negotiation),
 	};
 

@@ -82,7 +82,18 @@ static void sent(struct adv_smb_direct_out *out, bool ok)
 		free_call(c);
 }
 
-/* Gives the request a channel, if it can have one, and there is memory. */
+/* Returns the call with a channel and this message id, or NULL. */
+static struct adv_smb_reverse_call *find_call(struct adv_smb_reverse *s, uint64_t message_id)
+{
+	adv_list_for_each(struct adv_smb_reverse_call, c, &s->calls, link) {
+		if (c->waiting && c->offload.message_id == message_id)
+			return c;
+	}
+	return NULL;
+}
+
+/* Gives the request a channel, if it can have one, and there is memory. One message id has one
+ * channel at most: in the memory of another one is what somebody else left there. */
 static void give_channel(struct adv_smb_reverse_call *c)
 {
 	struct adv_smb_reverse *s = c->session;
@@ -91,7 +102,8 @@ static void give_channel(struct adv_smb_reverse_call *c)
 	uint8_t *data;
 
 	if (!s->offload || !adv_smb2_offload_find(c->buffer, c->length, o) ||
-	    o->length < OFFLOAD_LEAST || o->length > adv_smb_direct_read_write_size(s->direct))
+	    o->length < OFFLOAD_LEAST || o->length > adv_smb_direct_read_write_size(s->direct) ||
+	    find_call(s, o->message_id))
 		return;
 	if (o->command == ADV_SMB2_READ)
 		c->data = adv_nvme_buffers_get(s->buffers->replies, o->length);
@@ -167,17 +179,13 @@ static void look_for_dialect(struct adv_smb_reverse *s, const struct response *r
 	s->offload = dialect >= 0x0300;
 }
 
-static struct adv_smb_reverse_call *find_call(struct adv_smb_reverse *s, const struct response *r)
+/* Returns the call with a channel that a response belongs to, or NULL. */
+static struct adv_smb_reverse_call *answered_call(struct adv_smb_reverse *s,
+						  const struct response *r)
 {
 	uint64_t id;
 
-	if (!adv_smb2_offload_is_final(r->message, r->length, &id))
-		return NULL;
-	adv_list_for_each(struct adv_smb_reverse_call, c, &s->calls, link) {
-		if (c->waiting && c->offload.message_id == id)
-			return c;
-	}
-	return NULL;
+	return adv_smb2_offload_is_final(r->message, r->length, &id) ? find_call(s, id) : NULL;
 }
 
 /* Puts the data into the response to a call with a channel. False: the response is wrong. */
@@ -218,7 +226,7 @@ void adv_smb_reverse_response(struct adv_smb_reverse *s, uint8_t *message, size_
 	r->out = (struct adv_stream_out){.parts = r->parts, .count = 1, .done = replied};
 	adv_list_init(&r->out.link);
 	look_for_dialect(s, r);
-	c = find_call(s, r);
+	c = answered_call(s, r);
 	if (c && !complete_call(c, r)) {
 		replied(&r->out, false);
 		adv_smb_reverse_end(s, "a message of the server is wrong");

@@ -90,6 +90,28 @@ bool adv_rpcrdma_request_plan(const struct adv_rpcrdma_message *m, struct adv_rp
 
 /* --- the reply's header --- */
 
+/* True if the data of a reply's chunk is in the memory that the call offered for it. */
+static bool is_offered(const struct adv_rpcrdma_header *call,
+		       const struct adv_rpcrdma_chunk *offered,
+		       const struct adv_rpcrdma_header *reply,
+		       const struct adv_rpcrdma_chunk *chunk)
+{
+	for (unsigned i = 0; i < chunk->count; i++) {
+		const struct adv_rpcrdma_segment *used = &reply->segments[chunk->first + i];
+		const struct adv_rpcrdma_segment *whole;
+
+		if (used->length == 0)
+			continue;
+		if (i >= offered->count)
+			return false;
+		whole = &call->segments[offered->first + i];
+		if (used->handle != whole->handle || used->offset != whole->offset ||
+		    used->length > whole->length)
+			return false;
+	}
+	return true;
+}
+
 bool adv_rpcrdma_reply_check(const struct adv_rpcrdma_header *call,
 			     const struct adv_rpcrdma_header *reply,
 			     bool reduced[ADV_RPCRDMA_WRITES_MAX])
@@ -98,14 +120,10 @@ bool adv_rpcrdma_reply_check(const struct adv_rpcrdma_header *call,
 	    (reply->procedure == ADV_RPCRDMA_NOMSG && !reply->has_reply))
 		return false;
 	for (unsigned i = 0; i < call->write_count; i++) {
-		uint64_t length = i < reply->write_count
-					  ? adv_rpcrdma_chunk_length(reply, &reply->writes[i])
-					  : 0;
-
-		if (length > adv_rpcrdma_chunk_length(call, &call->writes[i]))
+		reduced[i] = i < reply->write_count &&
+			     adv_rpcrdma_chunk_length(reply, &reply->writes[i]) > 0;
+		if (reduced[i] && !is_offered(call, &call->writes[i], reply, &reply->writes[i]))
 			return false;
-		reduced[i] = length > 0;
 	}
-	return !reply->has_reply || adv_rpcrdma_chunk_length(reply, &reply->reply) <=
-					    adv_rpcrdma_chunk_length(call, &call->reply);
+	return !reply->has_reply || is_offered(call, &call->reply, reply, &reply->reply);
 }

@@ -37,7 +37,9 @@ struct adv_rpcrdma_request {
 bool adv_rpcrdma_request_plan(const struct adv_rpcrdma_message *m, struct adv_rpcrdma_request *out);
 
 /* Checks the chunks of a reply against those that its call offered. `reduced` gets for each write
- * chunk of the call whether it has data. False: the responder states more than was offered. */
+ * chunk of the call whether it has data. False: the responder states more than was offered, or
+ * other memory. If two calls have one XID, the reply to the other one has other memory; in that of
+ * this call is what somebody else left there. */
 bool adv_rpcrdma_reply_check(const struct adv_rpcrdma_header *call,
 			     const struct adv_rpcrdma_header *reply,
 			     bool reduced[ADV_RPCRDMA_WRITES_MAX]);

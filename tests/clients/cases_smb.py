@@ -97,15 +97,27 @@ def reverse(lab):
     end(other)
 
 
-NEGOTIATE, WRITE, ECHO = 0, 9, 13
+NEGOTIATE, READ, WRITE, ECHO = 0, 8, 9, 13
+
+
+def as_record(command, body):
+    """Returns a request, whose message id is 0."""
+    message = b"\xfeSMB\x40" + bytes(7) + bytes([command]) + bytes(51) + body
+    return len(message).to_bytes(4, "big") + message
+
+
+def receive(connection, length):
+    """Returns a response of so many bytes."""
+    response = connection.recv(4 + length, socket.MSG_WAITALL)[4:]
+    if len(response) != length:
+        raise Failure("no response")
+    return response
 
 
 def request(connection, command, body, response):
     """Sends a request, and awaits a response of so many bytes."""
-    message = b"\xfeSMB\x40" + bytes(7) + bytes([command]) + bytes(51) + body
-    connection.sendall(len(message).to_bytes(4, "big") + message)
-    if len(connection.recv(4 + response, socket.MSG_WAITALL)) != 4 + response:
-        raise Failure("no response")
+    connection.sendall(as_record(command, body))
+    receive(connection, response)
 
 
 def echo(connection):
@@ -126,6 +138,27 @@ def reverse_least(lab):
             seen = counters(lab)["rx_read_requests"] - before
             if seen != reads:
                 raise Failure(f"a WRITE of {length} bytes: {seen} RDMA READs, not {reads}")
+    end(other)
+    end(gateway)
+
+
+@case("smb", "reverse-duplicates")
+def reverse_duplicates(lab):
+    """Two requests at the same time have one message id. The response to one does not bring the memory of the other."""
+    length = 20000
+    start_server(lab)
+    gateway = start_gateway(lab)
+    other = start_reverse(lab)
+    with socket.create_connection(("127.0.0.1", REVERSE_PORT), timeout=30) as connection:
+        request(connection, NEGOTIATE, bytes(36), 128)
+        for place in (1, 2):
+            request(connection, WRITE, struct.pack("<HHIQ", 49, 112, length, place * length) + bytes(32) +
+                    bytes([place]) * length, 80)
+        reads = [as_record(READ, struct.pack("<HHIQ", 49, 0, length, place * length) + bytes(33)) for place in (1, 2)]
+        connection.sendall(b"".join(reads))
+        found = [receive(connection, 80 + length)[80:] for _ in reads]
+        if sorted(found) != [bytes([place]) * length for place in (1, 2)]:
+            raise Failure("wrong data")
     end(other)
     end(gateway)
 

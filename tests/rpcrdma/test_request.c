@@ -254,6 +254,12 @@ static void test_hostile_replies(void **state)
 	h.segments[1].length++;
 	assert_false(adv_rpcrdma_reply_check(&request.header, &h, reduced));
 	h = request.header;
+	h.segments[0].handle++;
+	assert_false(adv_rpcrdma_reply_check(&request.header, &h, reduced));
+	h = request.header;
+	h.segments[1].offset++;
+	assert_false(adv_rpcrdma_reply_check(&request.header, &h, reduced));
+	h = request.header;
 	h.write_count++;
 	assert_false(adv_rpcrdma_reply_check(&request.header, &h, reduced));
 	h = request.header;

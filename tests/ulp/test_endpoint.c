@@ -231,6 +231,7 @@ static void test_busy(void **state)
 static void test_armed(void **state)
 {
 	f.quiet = true;
+	f.armed = false;
 	f.events = 1;
 	run();
 	assert_true(f.armed);

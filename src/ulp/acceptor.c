@@ -8,7 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BACKLOG = 128, PAUSE_MS = 100 };
+enum {
+	BACKLOG = 128,
+	AT_ONCE = 16, /* connections, before the loop handles other things */
+	PAUSE_MS = 100,
+};
 
 struct adv_acceptor {
 	struct adv_loop *loop;
@@ -26,23 +30,33 @@ static void go_on(struct adv_timer *t)
 	adv_loop_change(a->loop, &a->watch, EPOLLIN);
 }
 
-static void ready(struct adv_watch *w, uint32_t events)
+/* accept4() failed. */
+static void pause_if_short(struct adv_acceptor *a)
 {
-	struct adv_acceptor *a = adv_container_of(w, struct adv_acceptor, watch);
-	int fd;
-
-	while ((fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
-		a->reported = false;
-		a->accepted(a->user, fd);
-	}
 	if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
 		return;
 	/* Without descriptors or memory the connection stays in the queue: do not spin. */
 	if (!a->reported)
 		fprintf(stderr, "cannot accept a connection: %s\n", strerror(errno));
 	a->reported = true;
-	adv_loop_change(a->loop, w, 0);
+	adv_loop_change(a->loop, &a->watch, 0);
 	adv_loop_start_timer(a->loop, &a->pause, PAUSE_MS);
+}
+
+static void ready(struct adv_watch *w, uint32_t events)
+{
+	struct adv_acceptor *a = adv_container_of(w, struct adv_acceptor, watch);
+
+	for (unsigned i = 0; i < AT_ONCE; i++) {
+		int fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd < 0) {
+			pause_if_short(a);
+			return;
+		}
+		a->reported = false;
+		a->accepted(a->user, fd);
+	}
 }
 
 struct adv_acceptor *adv_acceptor_create(struct adv_loop *l, const struct sockaddr *at,

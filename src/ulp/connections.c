@@ -8,7 +8,11 @@
 
 #include "ulp/endpoint_internal.h"
 
-enum { BACKLOG = 128, PRIVATE_MAX = 256 };
+enum {
+	BACKLOG = 128,
+	AT_ONCE = 16, /* events, before the loop handles other things */
+	PRIVATE_MAX = 256,
+};
 
 struct adv_connections {
 	struct adv_loop *loop;
@@ -112,7 +116,8 @@ static void channel_ready(struct adv_watch *w, uint32_t events)
 	struct adv_connections *c = adv_container_of(w, struct adv_connections, watch);
 	struct rdma_cm_event *event;
 
-	while (rdma_get_cm_event(c->channel, &event) == 0)
+	/* The loop calls this again as long as there are events. */
+	for (unsigned i = 0; i < AT_ONCE && rdma_get_cm_event(c->channel, &event) == 0; i++)
 		handle_event(c, event);
 }
 

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Events of connections without end, from a librdmacm that is the test. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <unistd.h>
+
+#include "ulp/endpoint_internal.h"
+
+enum { ROUNDS = 20, ENOUGH = 1000000 };
+
+static struct rdma_event_channel channel;
+static struct rdma_cm_id id;
+static struct rdma_cm_event event = {.id = &id, .event = RDMA_CM_EVENT_DISCONNECTED};
+static int ready; /* the other end of the channel's pipe */
+static unsigned events, rounds;
+static struct adv_loop *loop;
+
+/* --- librdmacm and libibverbs --- */
+
+struct rdma_event_channel *rdma_create_event_channel(void)
+{
+	int fds[2];
+
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(write(fds[1], "", 1), 1);
+	channel.fd = fds[0];
+	ready = fds[1];
+	return &channel;
+}
+
+void rdma_destroy_event_channel(struct rdma_event_channel *c)
+{
+	close(c->fd);
+	close(ready);
+}
+
+int rdma_get_cm_event(struct rdma_event_channel *c, struct rdma_cm_event **out)
+{
+	if (++events == ENOUGH)
+		fail_msg("the loop does nothing else");
+	*out = &event;
+	return 0;
+}
+
+int rdma_ack_cm_event(struct rdma_cm_event *e)
+{
+	return 0;
+}
+
+int rdma_reject(struct rdma_cm_id *refused, const void *data, uint8_t length)
+{
+	return 0;
+}
+
+int rdma_destroy_id(struct rdma_cm_id *gone)
+{
+	return 0;
+}
+
+int rdma_create_id(struct rdma_event_channel *c, struct rdma_cm_id **out, void *context,
+		   enum rdma_port_space ps)
+{
+	return -1;
+}
+
+int rdma_bind_addr(struct rdma_cm_id *at, struct sockaddr *address)
+{
+	return -1;
+}
+
+int rdma_listen(struct rdma_cm_id *at, int backlog)
+{
+	return -1;
+}
+
+int rdma_resolve_addr(struct rdma_cm_id *from, struct sockaddr *source, struct sockaddr *to, int ms)
+{
+	return -1;
+}
+
+struct ibv_pd *ibv_alloc_pd(struct ibv_context *verbs)
+{
+	return NULL;
+}
+
+int ibv_dealloc_pd(struct ibv_pd *pd)
+{
+	return 0;
+}
+
+struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *verbs)
+{
+	return NULL;
+}
+
+int ibv_destroy_comp_channel(struct ibv_comp_channel *c)
+{
+	return 0;
+}
+
+/* --- endpoints: there are none --- */
+
+struct adv_endpoint *adv_endpoint_create(struct adv_loop *l, struct rdma_cm_id *of,
+					 const struct adv_endpoint_config *config)
+{
+	return NULL;
+}
+
+void adv_endpoint_resolved(struct adv_endpoint *e, struct adv_device *d)
+{
+}
+
+void adv_endpoint_event(struct adv_endpoint *e, enum rdma_cm_event_type type,
+			const struct rdma_conn_param *param)
+{
+}
+
+void adv_device_events(struct adv_device *d)
+{
+}
+
+/* --- the test --- */
+
+static void count_round(struct adv_task *t)
+{
+	if (++rounds == ROUNDS)
+		adv_loop_stop(loop);
+	else
+		adv_loop_defer(loop, t);
+}
+
+/* Peers that begin and end connections without end do not keep the loop from others. */
+static void test_flood(void **state)
+{
+	static const struct adv_connections_ops ops = {NULL, NULL, NULL};
+	struct adv_connections *c;
+	struct adv_task round;
+
+	loop = adv_loop_create();
+	c = adv_connections_create(loop, &ops, NULL);
+	assert_non_null(c);
+	adv_task_init(&round, count_round);
+	adv_loop_defer(loop, &round);
+	adv_loop_run(loop);
+	adv_connections_destroy(c);
+	adv_loop_destroy(loop);
+	assert_int_equal(rounds, ROUNDS);
+	assert_true(events >= ROUNDS - 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_flood),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -43,6 +43,16 @@ static inline struct adv_ahead adv_ahead_of(const struct adv_fabric *f,
 				  sent ? w->sending : w->flying.head};
 }
 
+/* Returns the first departure that the event, which is an arrival at a switch, processes; NULL:
+ * there is none. */
+static inline const struct adv_departure *
+adv_ahead_departure(const struct adv_fabric_node *n, const struct adv_calendar_event *event)
+{
+	const struct adv_departures *d = &n->departures;
+
+	return adv_departures_next(d) <= event->at ? &d->of[d->first & d->mask] : NULL;
+}
+
 /* Prefetches the frame, and the port or host. */
 static inline void adv_ahead_fetch_frame(const struct adv_fabric *f,
 					 const struct adv_calendar_event *event)
@@ -55,7 +65,15 @@ static inline void adv_ahead_fetch_frame(const struct adv_fabric *f,
 		__builtin_prefetch((const char *)step.p + 64); /* its header */
 		__builtin_prefetch(&f->host[step.end->node].engine);
 	} else {
-		adv_switch_fetch_port(f->node[step.end->node - hosts].sw, step.end->port);
+		const struct adv_fabric_node *n = &f->node[step.end->node - hosts];
+		const struct adv_departure *d = adv_ahead_departure(n, event);
+
+		adv_switch_fetch_port(n->sw, step.end->port);
+		if (d) {
+			__builtin_prefetch(&f->wire[d->wire]);
+			__builtin_prefetch(d->frame);
+			__builtin_prefetch(&n->sw->port[d->port]);
+		}
 	}
 }
 
@@ -64,6 +82,7 @@ static inline void adv_ahead_fetch_other(const struct adv_fabric *f,
 {
 	struct adv_ahead step = adv_ahead_of(f, event);
 	uint32_t hosts = f->config.topology->hosts;
+	const struct adv_departure *d;
 	const struct adv_switch *s;
 
 	if (!step.p)
@@ -78,6 +97,9 @@ static inline void adv_ahead_fetch_other(const struct adv_fabric *f,
 		return;
 	}
 	s = f->node[step.end->node - hosts].sw;
+	d = adv_ahead_departure(&f->node[step.end->node - hosts], event);
+	if (d)
+		adv_switch_fetch_sent(s, d->port, d->frame);
 	if (step.sent)
 		adv_switch_fetch_sent(s, step.end->port, step.p);
 	else

@@ -15,10 +15,13 @@
 #include <stdint.h>
 
 #include "fabric/calendar.h"
+#include "fabric/packet.h"
 
 struct adv_departure {
-	uint64_t at;   /* end of the transmission, ps */
+	uint64_t at; /* end of the transmission, ps */
+	const struct adv_packet *frame;
 	uint32_t wire; /* departures of one time are in the order of their wires */
+	uint16_t port;
 };
 
 /* A ring in order. */
@@ -40,18 +43,18 @@ static inline uint64_t adv_departures_next(const struct adv_departures *d)
 }
 
 /* Adds a departure. It is mostly the last one. */
-static inline void adv_departures_add(struct adv_departures *d, uint64_t at, uint32_t wire)
+static inline void adv_departures_add(struct adv_departures *d, const struct adv_departure *new)
 {
 	uint32_t i = d->end++;
 
 	for (; i != d->first; i--) {
 		const struct adv_departure *before = &d->of[(i - 1) & d->mask];
 
-		if (before->at < at || (before->at == at && before->wire < wire))
+		if (before->at < new->at || (before->at == new->at && before->wire < new->wire))
 			break;
 		d->of[i & d->mask] = *before;
 	}
-	d->of[i & d->mask] = (struct adv_departure){at, wire};
+	d->of[i & d->mask] = *new;
 }
 
 /* Removes the first departure, which exists. */

@@ -6,6 +6,9 @@
 #include "fabric/settle.h"
 #include "fabric/switch_internal.h"
 
+/* Departures are processed late if so many are to be expected at a time. */
+#define DEPARTURES_MIN 3
+
 void adv_fabric_at(struct adv_fabric *f, uint64_t at, enum adv_due kind, uint32_t index)
 {
 	if (f->parts)
@@ -58,12 +61,16 @@ void adv_fabric_fly(struct adv_fabric *f, uint32_t wire, struct adv_packet *p)
 /* ---- departures, see departure.h ---- */
 
 /* Returns the latest time at which a departure has to be processed. Other parts have to learn at
- * once which frames arrive there. A departure may end a pause: then a pause frame leaves at once.
- */
+ * once which frames arrive there. A departure may end a pause: then a pause frame leaves at once,
+ * by any port. */
 static inline uint64_t limit_of(const struct adv_fabric *f, const struct adv_fabric_node *n,
 				uint64_t at, uint32_t wire)
 {
-	return f->wire[wire].crosses || n->strict ? at : at + n->slack;
+	const struct adv_wire *w = &f->wire[wire];
+
+	if (w->crosses || (n->pausing && n->borders))
+		return at;
+	return at + (n->pausing ? n->slack : w->delay);
 }
 
 static inline void need_event(struct adv_fabric *f, struct adv_fabric_node *n, uint64_t at)
@@ -74,11 +81,11 @@ static inline void need_event(struct adv_fabric *f, struct adv_fabric_node *n, u
 	adv_fabric_at(f, at, ADV_DUE_SETTLE, n->index);
 }
 
-static inline void depart(struct adv_fabric *f, struct adv_fabric_node *n, uint64_t at,
-			  uint32_t wire)
+static inline void depart(struct adv_fabric *f, struct adv_fabric_node *n,
+			  const struct adv_departure *d)
 {
-	adv_departures_add(&n->departures, at, wire);
-	need_event(f, n, limit_of(f, n, at, wire));
+	adv_departures_add(&n->departures, d);
+	need_event(f, n, limit_of(f, n, d->at, d->wire));
 }
 
 void adv_fabric_plan_settle(struct adv_fabric *f, struct adv_fabric_node *n)
@@ -96,17 +103,31 @@ void adv_fabric_plan_settle(struct adv_fabric *f, struct adv_fabric_node *n)
 	need_event(f, n, first);
 }
 
+/* True if most ports that send all the time have several departures until an event processes them.
+ * An event for each of them is faster otherwise. */
+static bool pays(const struct adv_fabric *f, const struct adv_fabric_node *n)
+{
+	unsigned ports = adv_switch_ports(n->sw), good = 0;
+
+	for (unsigned i = 0; i < ports; i++) {
+		const struct adv_wire *w = &f->wire[n->sw->port[i].number];
+
+		good += w->delay / DEPARTURES_MIN * ports >=
+			adv_wire_time(w->ps_per_byte, f->config.mtu);
+	}
+	return 2 * good > ports;
+}
+
 void adv_fabric_set_slack(struct adv_fabric *f, struct adv_fabric_node *n)
 {
-	uint32_t s = n->index;
-
 	n->slack = adv_switch_repeat_min(n->sw);
-	for (uint32_t i = f->first_port[s]; i < f->first_port[s + 1]; i++) {
-		const struct adv_wire *w = &f->wire[f->port_wire[i]];
+	for (unsigned i = 0; i < adv_switch_ports(n->sw); i++) {
+		const struct adv_wire *w = &f->wire[n->sw->port[i].number];
 
 		if (w->delay < n->slack)
 			n->slack = w->delay;
 	}
+	n->late = pays(f, n);
 	adv_fabric_plan_settle(f, n);
 }
 
@@ -114,15 +135,16 @@ void adv_fabric_set_slack(struct adv_fabric *f, struct adv_fabric_node *n)
 
 /* Puts a frame of a switch on a wire that is free. A watcher learns events in their order, and
  * programs receive frames so: then all events are in the calendar. */
-static inline void put_switched(struct adv_fabric *f, struct adv_fabric_node *n, uint32_t wire,
+static inline void put_switched(struct adv_fabric *f, struct adv_fabric_node *n, uint16_t port,
 				struct adv_packet *p)
 {
+	uint32_t wire = n->sw->port[port].number;
 	uint64_t end = begin_sending(f, wire, p);
 
-	if (f->watch || f->external)
+	if (f->watch || f->external || !n->late)
 		adv_fabric_at(f, end, ADV_DUE_SENT, wire);
 	else
-		depart(f, n, end, wire);
+		depart(f, n, &(struct adv_departure){end, p, wire, port});
 }
 
 void adv_fabric_serve(struct adv_fabric *f, uint32_t s)
@@ -131,14 +153,14 @@ void adv_fabric_serve(struct adv_fabric *f, uint32_t s)
 	struct adv_switch *sw = n->sw;
 
 	while (sw->ready_first != ADV_NO_PORT) {
-		unsigned port = (unsigned)adv_switch_next_ready(sw);
+		uint16_t port = (uint16_t)adv_switch_next_ready(sw);
 		struct adv_packet *p = adv_switch_tx(sw, f->now, port);
 
 		if (p)
-			put_switched(f, n, sw->port[port].number, p);
+			put_switched(f, n, port, p);
 	}
-	if (n->borders && n->strict != (sw->pausing > 0)) {
-		n->strict = !n->strict;
+	if (n->pausing != (sw->pausing > 0)) {
+		n->pausing = !n->pausing;
 		adv_fabric_plan_settle(f, n);
 	}
 	if (sw->deadline < n->timer_at) {

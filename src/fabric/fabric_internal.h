@@ -68,10 +68,11 @@ struct adv_fabric_node {
 	struct adv_switch *sw;
 	uint64_t timer_at;  /* earliest ADV_DUE_SWITCH, ps */
 	uint64_t settle_at; /* earliest ADV_DUE_SETTLE, ps */
-	uint64_t slack;	    /* departures are processed at most so much later, ps */
+	uint64_t slack;	    /* least delay of a pause frame of the switch, ps */
 	struct adv_departures departures;
+	bool late;	/* departures are processed late, because several have passed by then */
 	bool borders;	/* a wire of the switch crosses */
-	bool strict;	/* it borders and pauses a peer */
+	bool pausing;	/* the switch pauses peers */
 	uint32_t index; /* number of the switch */
 };
 

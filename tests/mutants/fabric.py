@@ -8,6 +8,8 @@ TROUBLE = "src/fabric/trouble.c"
 AFTER = "src/fabric/after.c"
 CONNECTION = "src/fabric/connection.c"
 DEADLOCK = "src/fabric/deadlock.c"
+DEPARTURE_H = "src/fabric/departure.h"
+DUE = "src/fabric/due.c"
 EGRESS = "src/fabric/egress.c"
 EGRESS_H = "src/fabric/egress.h"
 FAILURE = "src/fabric/failure.c"
@@ -286,6 +288,16 @@ FABRIC = [
      "f->parts && (f->parts->telling || ", "f->parts && (f->parts->quit || "),
     ("part-added", "what is added between runs, and is due at once, waits for a later run", PART_RUN,
      "all->part[i]->done_to > f->now", "all->part[i]->done_to > f->now + 1"),
+    # ---- ends of transmissions that are processed late ----
+    ("settle-order", "departures of one time are not in the order of their wires", DEPARTURE_H,
+     "before->wire < new->wire", "before->wire > new->wire"),
+    ("settle-late", "a departure may be processed after its frame has arrived", DUE,
+     "(n->pausing ? n->slack : w->delay)", "(n->pausing ? n->slack : 2 * w->delay)"),
+    ("settle-crossing", "other parts learn late what arrives there", DUE, "w->crosses || (n->pausing", "(n->pausing"),
+    ("settle-pausing", "a pause that ends late does so for another part too", DUE, "|| (n->pausing && n->borders)", ""),
+    ("settle-timer", "the deadline of a switch is due twice", PROCESS,
+     "\tadv_fabric_settle(f, &f->node[s], f->now);\n\tf->node[s].timer_at = ADV_CALENDAR_NEVER;\n",
+     "\tf->node[s].timer_at = ADV_CALENDAR_NEVER;\n\tadv_fabric_settle(f, &f->node[s], f->now);\n"),
     # ---- ranks ----
     ("rank-failure", "another rank does not learn why a transfer failed", PART_RANK,
      "\t\tf->job[x->job].state.status = x->status;\n", ""),

@@ -29,7 +29,10 @@ struct adv_gateway_session {
 	struct adv_timer reconnect;
 	struct adv_timer progress; /* checks the numbers below */
 	unsigned posted;	   /* work requests' groups that the client has not completed */
+	unsigned posted_ever;	   /* wraps */
 	unsigned completed;	   /* ever; wraps */
+	unsigned posted_before[ADV_TURN_LATEST]; /* posted_ever at the last checks, a ring */
+	unsigned checks;
 	unsigned received;	   /* messages of the client, ever; wraps */
 	unsigned completed_before; /* at the last check */
 	unsigned received_before;

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "base/clock.h"
+#include "ulp/turn.h"
 
 enum {
 	CREDITS = 128, /* receives */
@@ -59,9 +60,9 @@ struct adv_smb_direct {
 	struct adv_smb_direct_out *present; /* the last one of `begun`, if it has unsent parts */
 	unsigned part;			    /* of `present` */
 	size_t part_offset;
-	uint64_t outs_since; /* the first one of all has been the first since then, ms */
-	unsigned reads;	     /* struct adv_smb_direct_reads that are posted */
-	uint64_t reads_since;
+	uint64_t outs_since;   /* the first one of all has been the first since then, ms */
+	struct adv_list reads; /* struct adv_smb_direct_reads that are posted */
+	uint64_t reads_since;  /* likewise */
 
 	struct held held[CREDITS + 1];
 	unsigned held_first, held_count;
@@ -195,8 +196,9 @@ static void send_all(struct adv_smb_direct *d)
 
 void adv_smb_direct_send(struct adv_smb_direct *d, struct adv_smb_direct_out *out)
 {
+	out->since = adv_clock_ms();
 	if (!has_outs(d))
-		d->outs_since = adv_clock_ms();
+		d->outs_since = out->since;
 	adv_list_add_tail(&d->waiting, &out->link);
 	send_all(d);
 }
@@ -205,15 +207,17 @@ static void read_done(struct adv_work *w, bool ok)
 {
 	struct adv_smb_direct_reads *r = adv_container_of(w, struct adv_smb_direct_reads, work);
 
-	r->direct->reads--;
+	adv_list_del(&r->link);
 	r->direct->reads_since = adv_clock_ms();
 	r->done(r, ok);
 }
 
 void adv_smb_direct_read(struct adv_smb_direct *d, struct adv_smb_direct_reads *r)
 {
-	if (d->reads++ == 0)
-		d->reads_since = adv_clock_ms();
+	r->since = adv_clock_ms();
+	if (adv_list_empty(&d->reads))
+		d->reads_since = r->since;
+	adv_list_add_tail(&d->reads, &r->link);
 	r->direct = d;
 	r->work.done = read_done;
 	adv_endpoint_post(d->endpoint, &r->work);
@@ -300,24 +304,43 @@ static void received(void *user, struct adv_receive *r)
 
 /* --- time --- */
 
+static uint64_t first_out_since(const struct adv_smb_direct *d)
+{
+	const struct adv_list *outs = adv_list_empty(&d->begun) ? &d->waiting : &d->begun;
+
+	return adv_container_of(outs->next, struct adv_smb_direct_out, link)->since;
+}
+
+static uint64_t first_read_since(const struct adv_smb_direct *d)
+{
+	return adv_container_of(d->reads.next, struct adv_smb_direct_reads, link)->since;
+}
+
 /* Returns when the connection ends if the peer does nothing, and why. */
 static uint64_t patience_end(const struct adv_smb_direct *d, const char **why)
 {
+	bool outs = has_outs(d), reads = !adv_list_empty(&d->reads);
 	const struct {
 		bool waiting;
 		uint64_t since;
+		unsigned times;
 		const char *why;
 	} all[] = {
-		{has_outs(d), d->outs_since, "it takes no messages"},
-		{d->message, d->message_since, "it does not complete a message"},
-		{d->reads > 0, d->reads_since, "its memory cannot be read in time"},
+		{outs, d->outs_since, 1, "it takes no messages"},
+		{outs, outs ? first_out_since(d) : 0, ADV_TURN_LATEST, "it takes messages slowly"},
+		{d->message, d->message_since, 1, "it does not complete a message"},
+		{reads, d->reads_since, 1, "its memory cannot be read in time"},
+		{reads, reads ? first_read_since(d) : 0, ADV_TURN_LATEST,
+		 "its memory is read slowly"},
 	};
 	uint64_t end = ADV_SMBD_NEVER;
 
 	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		if (!all[i].waiting || all[i].since + d->config.timeout_ms >= end)
+		uint64_t at = all[i].since + (uint64_t)d->config.timeout_ms * all[i].times;
+
+		if (!all[i].waiting || at >= end)
 			continue;
-		end = all[i].since + d->config.timeout_ms;
+		end = at;
 		*why = all[i].why;
 	}
 	return end;
@@ -441,6 +464,7 @@ static struct adv_smb_direct *new_direct(struct adv_loop *l,
 	adv_list_init(&d->slots);
 	adv_list_init(&d->waiting);
 	adv_list_init(&d->begun);
+	adv_list_init(&d->reads);
 	d->memory = mmap(NULL, SLOTS * SEND_SIZE, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (d->memory == MAP_FAILED) {

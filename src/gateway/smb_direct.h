@@ -35,13 +35,16 @@ struct adv_smb_direct_out {
 	const struct iovec *parts;
 	unsigned count;
 	size_t length;
-	uint32_t key; /* of the peer, to invalidate with the message; 0: none */
+	uint64_t since; /* ms */
+	uint32_t key;	/* of the peer, to invalidate with the message; 0: none */
 	/* ok: the message was sent. It may not close the connection. */
 	void (*done)(struct adv_smb_direct_out *out, bool ok);
 };
 
 /* RDMA READs that are posted together. The memory belongs to the connection until `done`. */
 struct adv_smb_direct_reads {
+	struct adv_list link;
+	uint64_t since;	      /* ms */
 	struct adv_work work; /* first, count: at most ADV_SMB_DIRECT_READS_MAX */
 	struct adv_smb_direct *direct;
 	/* ok: all of them succeeded. */
@@ -54,7 +57,8 @@ struct adv_smb_direct_config {
 	void *user;
 	uint32_t longest; /* message that is received, bytes */
 	uint32_t read_write_size;
-	/* In which the peer has to take or to complete a message, or to let its memory be read. */
+	/* In which the peer has to take one more message, to complete one, or to let its memory be
+	 * read once more. It has to do each of that within ADV_TURN_LATEST times this time. */
 	unsigned timeout_ms;
 };
 

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "ulp/turn.h"
 #include "wire/bytes.h"
 
 #define LAST 0x80000000u
@@ -95,8 +97,15 @@ static unsigned gather(struct adv_stream *s, struct iovec *parts)
 /* A record has become the first one. */
 static void limit_sending(struct adv_stream *s)
 {
+	const struct adv_stream_out *out =
+		adv_container_of(s->out.next, struct adv_stream_out, link);
+	uint64_t now = adv_clock_ms(), end = now + s->timeout_ms;
+	uint64_t latest = out->since + (uint64_t)s->timeout_ms * ADV_TURN_LATEST;
+
+	if (end > latest)
+		end = latest;
 	if (s->timeout_ms)
-		adv_loop_start_timer(s->loop, &s->unsent, s->timeout_ms);
+		adv_loop_start_timer(s->loop, &s->unsent, end > now ? (unsigned)(end - now) : 0);
 }
 
 /* Ends the sending of the first record. */
@@ -139,9 +148,10 @@ void adv_stream_send(struct adv_stream *s, struct adv_stream_out *out, size_t le
 {
 	adv_put_be32(out->head, (s->ops->framing == ADV_STREAM_RPC ? LAST : 0) | (uint32_t)length);
 	out->head_sent = 0;
-	if (adv_list_empty(&s->out))
-		limit_sending(s);
+	out->since = adv_clock_ms();
 	adv_list_add_tail(&s->out, &out->link);
+	if (s->out.next == &out->link)
+		limit_sending(s);
 	/* The loop sends: errors are reported from there only. */
 	update_events(s);
 }

@@ -44,6 +44,7 @@ struct adv_stream_out {
 	struct adv_list link; /* alone: the record does not wait */
 	struct iovec *parts;  /* changed while it is sent */
 	unsigned count;	      /* at most ADV_STREAM_PARTS_MAX */
+	uint64_t since;	      /* ms */
 	uint8_t head[4];
 	unsigned head_sent;
 	/* ok: the whole record was sent. It may not close the stream. */
@@ -56,8 +57,9 @@ struct adv_stream *adv_stream_connect(struct adv_loop *l, const struct sockaddr 
 				      bool privileged, size_t limit,
 				      const struct adv_stream_ops *ops, void *user);
 /* Makes a stream of an accepted connection. Within the timeout, the peer has to acknowledge what is
- * sent to it, to take one more record, and to complete a record after memory was found for it. The
- * descriptor belongs to the stream. NULL and errno: it belongs to the caller. */
+ * sent to it, to take one more record, and to complete a record after memory was found for it.
+ * Within ADV_TURN_LATEST times the timeout it has to take each record that is sent. The descriptor
+ * belongs to the stream. NULL and errno: it belongs to the caller. */
 struct adv_stream *adv_stream_accepted(struct adv_loop *l, int fd, unsigned timeout_ms,
 				       size_t limit, const struct adv_stream_ops *ops, void *user);
 /* Closes the connection. Calls `done` of the records that were not sent. */

@@ -19,6 +19,10 @@ struct adv_turn {
 	bool again; /* it waits again, behind the others */
 };
 
+/* A peer has to make progress within a time limit. In so many times that time it has to be finished
+ * with what has memory, however it progresses. */
+enum { ADV_TURN_LATEST = 4 };
+
 void adv_turn_init(struct adv_turn *t, bool (*take)(struct adv_turn *t));
 /* True if it may take memory now: nobody waits, or it is called for its turn. */
 bool adv_turn_has_come(const struct adv_list *queue, const struct adv_turn *t);

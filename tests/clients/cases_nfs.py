@@ -190,6 +190,17 @@ def timeout(lab):
     end(gateway)
 
 
+@case("nfs-long", "slow-replies")
+def slow_replies(lab):
+    """A client takes each reply in time, but all of them slowly: the gateway disconnects it."""
+    start_server(lab)
+    gateway = start_gateway(lab, "--timeout", "3s")
+    lab.run(attacker(lab, "drip"), seconds=90)
+    if "the client takes data too slowly" not in gateway.output():
+        raise Failure(f"the client was not disconnected for that:\n{gateway.describe()}")
+    end(gateway)
+
+
 @case("nfs-long", "memory-held")
 def memory_held(lab):
     """A client that takes no replies holds all memory. Another one waits until the gateway disconnects the first."""

@@ -265,6 +265,17 @@ def slow_memory(lab):
     end(gateway)
 
 
+@case("smb-long", "slow-responses")
+def slow_responses(lab):
+    """A client takes each response in time, but all of them slowly: the gateway disconnects it."""
+    start_server(lab)
+    gateway = start_gateway(lab, "--timeout", "3s")
+    lab.run(attacker(lab, "drip"), seconds=90)
+    if "it takes messages slowly" not in gateway.output():
+        raise Failure(f"the client was not disconnected for that:\n{gateway.describe()}")
+    end(gateway)
+
+
 @case("smb-long", "memory-held")
 def memory_held(lab):
     """Clients that complete no message hold all memory for messages. Another one waits until the gateway disconnects

@@ -20,6 +20,8 @@ enum {
 	GARBAGE_MESSAGES = 400,
 	SWARM = 5,
 	GREEDY_CALLS = 400,
+	DRIP_CALLS = 60,
+	DRIP_US = 500000,
 };
 
 static struct requester r;
@@ -264,6 +266,25 @@ static void greedy(void)
 	wrong("another client does not get memory");
 }
 
+/* It takes replies, but slowly. */
+static void drip(void)
+{
+	connect_with(1);
+	for (int i = 0; i < DRIP_CALLS; i++) {
+		request_start(&r, &q, NFS3_NULL);
+		if (!request_send(&r, &q))
+			wrong("disconnected for a call");
+	}
+	for (int i = 0; i < DRIP_CALLS; i++) {
+		usleep(DRIP_US);
+		if (!reply_await(&r, &p)) {
+			requester_close(&r);
+			return;
+		}
+	}
+	wrong("a client may take its replies as slowly as it likes");
+}
+
 /* Connects, and does nothing more until it is disconnected. */
 static void mute(void)
 {
@@ -296,6 +317,7 @@ static const struct {
 	{"garbage", garbage}, {"duplicates", duplicates},
 	{"swarm", swarm},     {"mute", mute},
 	{"silent", silent},   {"greedy", greedy},
+	{"drip", drip},
 };
 
 int main(int argc, char **argv)

@@ -24,6 +24,7 @@ enum {
 	TINY = 100000, /* messages of a byte */
 	STUCK_MS = 2000,
 	PARTS = ADV_SMB2_DESCRIPTORS_MAX,
+	DRIP_MESSAGES = 60,
 };
 
 static struct smb_peer p;
@@ -163,6 +164,34 @@ static void deaf(void)
 	puts("waiting");
 	fflush(stdout);
 	expect_end();
+}
+
+/* It grants a credit now and then, and so takes responses slowly. */
+static void drip(void)
+{
+	static const struct timespec pause = {.tv_nsec = 500000000};
+	struct adv_smbd_config config = peer_config();
+
+	config.receive_credits = 1;
+	if (!peer_connect(&p, host, port, &config))
+		wrong("refused");
+	p.core.held = 1; /* the receive is never granted but by the loop below */
+	smb_header(&p, m, SMB_ECHO);
+	for (unsigned i = 0; i < DRIP_MESSAGES; i++) {
+		if (!peer_send(&p, m, 100))
+			wrong("the connection has ended too early");
+	}
+	for (unsigned i = 0; i < DRIP_MESSAGES; i++) {
+		nanosleep(&pause, NULL);
+		raw_transfer(
+			(struct adv_smbd_transfer){.credits_requested = 255, .credits_granted = 1},
+			ADV_SMBD_EMPTY_LEN);
+		if (!peer_await(&p)) {
+			peer_close(&p);
+			return;
+		}
+	}
+	wrong("a client may take responses as slowly as it likes");
 }
 
 /* It does not negotiate. */
@@ -329,19 +358,13 @@ static const struct {
 	const char *name;
 	void (*act)(void);
 } acts[] = {
-	{"transfers", transfers},
-	{"negotiations", negotiations},
-	{"credits", credits},
-	{"endless", endless},
-	{"deaf", deaf},
-	{"mute", mute},
-	{"silent", silent},
-	{"keys", keys},
-	{"duplicates", duplicates},
-	{"slow", slow},
-	{"garbage", garbage},
-	{"flood", flood},
-	{"tiny", tiny},
+	{"transfers", transfers}, {"negotiations", negotiations},
+	{"credits", credits},	  {"endless", endless},
+	{"deaf", deaf},		  {"drip", drip},
+	{"mute", mute},		  {"silent", silent},
+	{"keys", keys},		  {"duplicates", duplicates},
+	{"slow", slow},		  {"garbage", garbage},
+	{"flood", flood},	  {"tiny", tiny},
 	{"swarm", swarm},
 };
 

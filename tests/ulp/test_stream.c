@@ -401,6 +401,30 @@ static void test_taken_slowly(void **state)
 	assert_int_equal(w.unsent, 1);
 }
 
+/* A peer that takes each record in time, but many in a row slowly. */
+static void test_all_taken_slowly(void **state)
+{
+	enum { RECORDS = 500, LENGTH = 1 << 20 };
+	static uint8_t memory[LENGTH];
+	static struct iovec parts[RECORDS];
+	static struct adv_stream_out outs[RECORDS];
+
+	accept_stream(100);
+	w.wanted = RECORDS;
+	for (unsigned i = 0; i < RECORDS; i++) {
+		parts[i] = (struct iovec){memory, LENGTH};
+		outs[i] = (struct adv_stream_out){.parts = &parts[i], .count = 1, .done = done};
+		adv_list_init(&outs[i].link);
+		adv_stream_send(w.stream, &outs[i], LENGTH);
+	}
+	adv_timer_init(&drip, take_some);
+	adv_loop_start_timer(w.loop, &drip, 1);
+	adv_loop_run(w.loop);
+	adv_timer_cancel(&drip);
+	assert_true(w.is_lost);
+	assert_int_equal(w.err, ETIMEDOUT);
+}
+
 static void test_smb(void **state)
 {
 	static const uint8_t in[] = {0, 0, 0, 3, 'a', 'b', 'c', 0, 0, 0, 1, 'd'};
@@ -468,6 +492,7 @@ int main(void)
 		TEST(test_silence),
 		TEST(test_many_fragments),
 		TEST(test_taken_slowly),
+		TEST(test_all_taken_slowly),
 		cmocka_unit_test_setup_teardown(test_smb, set_up_smb, tear_down),
 		cmocka_unit_test_setup_teardown(test_smb_send, set_up_smb, tear_down),
 		cmocka_unit_test_setup_teardown(test_smb_wrong, set_up_smb, tear_down),

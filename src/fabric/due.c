@@ -153,7 +153,7 @@ void adv_fabric_serve(struct adv_fabric *f, uint32_t s)
 	struct adv_switch *sw = n->sw;
 
 	while (sw->ready_first != ADV_NO_PORT) {
-		uint16_t port = (uint16_t)adv_switch_next_ready(sw);
+		uint16_t port = adv_switch_take_ready(sw);
 		struct adv_packet *p = adv_switch_tx(sw, f->now, port);
 
 		if (p)

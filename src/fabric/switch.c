@@ -139,13 +139,7 @@ void adv_switch_watch(struct adv_switch *s, adv_switch_watch_fn *fn, void *user)
 
 int adv_switch_next_ready(struct adv_switch *s)
 {
-	uint16_t port = s->ready_first;
-
-	if (port == ADV_NO_PORT)
-		return -1;
-	s->ready_first = s->port[port].next_ready;
-	s->port[port].in_ready = false;
-	return port;
+	return s->ready_first == ADV_NO_PORT ? -1 : adv_switch_take_ready(s);
 }
 
 /* ---- frames in ---- */

@@ -94,6 +94,16 @@ static inline void adv_switch_wake(struct adv_switch *s, unsigned port)
 	s->ready_last = (uint16_t)port;
 }
 
+/* As adv_switch_next_ready(), if there is a ready port. */
+static inline uint16_t adv_switch_take_ready(struct adv_switch *s)
+{
+	uint16_t port = s->ready_first;
+
+	s->ready_first = s->port[port].next_ready;
+	s->port[port].in_ready = false;
+	return port;
+}
+
 /* Returns the shortest interval of repeated pause frames of all ports, ps. */
 static inline uint64_t adv_switch_repeat_min(const struct adv_switch *s)
 {

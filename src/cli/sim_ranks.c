@@ -136,7 +136,7 @@ char *adv_sim_ranks_read_file(struct adv_sim_ranks *r, const char *name, size_t 
 bool adv_sim_ranks_agree(struct adv_sim_ranks *r, bool good, const char *why)
 {
 	uint8_t mine = good, theirs;
-	bool all = good, first = good;
+	bool all = good, first = good, here = true;
 
 	if (r->mpi) {
 		add_for_all(r, &mine, sizeof(mine));
@@ -147,14 +147,18 @@ bool adv_sim_ranks_agree(struct adv_sim_ranks *r, bool good, const char *why)
 
 		if (i == r->of.rank)
 			continue;
-		adv_mail_take(&reader, &theirs, sizeof(theirs));
+		/* A rank that waits for a file of rank 0 sends nothing. */
+		if (!adv_mail_take(&reader, &theirs, sizeof(theirs))) {
+			here = false;
+			continue;
+		}
 		all &= theirs != 0;
 		if (i == 0)
 			first = theirs != 0;
 	}
-	if (!good && adv_sim_ranks_lead(r))
-		fprintf(stderr, "adverb sim: %s\n", why);
-	else if (!good && first)
+	if (!good && (!here || (first && !adv_sim_ranks_lead(r))))
 		r->of.fail(r->of.user, why); /* the others may be at another exchange */
+	else if (!good && adv_sim_ranks_lead(r))
+		fprintf(stderr, "adverb sim: %s\n", why);
 	return all;
 }

@@ -75,7 +75,7 @@ NFS = [
      "	if (s->timeout_ms)\n		adv_loop_start_timer(s->loop, &s->unsent, end",
      "	if (false)\n		adv_loop_start_timer(s->loop, &s->unsent, end"),
     ("stream-all-slowly", "many records may be taken as slowly as a client likes", STREAM,
-     "	if (end > latest)\n		end = latest;\n", ""),
+     "	if (end > latest)\n", "	if (false)\n"),
     ("endpoint-greedy", "a peer that always sends keeps the loop from all others", ENDPOINT,
      "batch < BATCHES && !e->closing", "!e->closing"),
     ("endpoint-armed", "a completion queue is armed once only", ENDPOINT,

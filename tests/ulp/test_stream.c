@@ -404,7 +404,7 @@ static void test_taken_slowly(void **state)
 /* A peer that takes each record in time, but many in a row slowly. */
 static void test_all_taken_slowly(void **state)
 {
-	enum { RECORDS = 500, LENGTH = 1 << 20 };
+	enum { RECORDS = 4000, LENGTH = 65536 };
 	static uint8_t memory[LENGTH];
 	static struct iovec parts[RECORDS];
 	static struct adv_stream_out outs[RECORDS];

@@ -404,12 +404,12 @@ static void test_taken_slowly(void **state)
 /* A peer that takes each record in time, but many in a row slowly. */
 static void test_all_taken_slowly(void **state)
 {
-	enum { RECORDS = 4000, LENGTH = 65536 };
+	enum { RECORDS = 8000, LENGTH = 65536 };
 	static uint8_t memory[LENGTH];
 	static struct iovec parts[RECORDS];
 	static struct adv_stream_out outs[RECORDS];
 
-	accept_stream(100);
+	accept_stream(500);
 	w.wanted = RECORDS;
 	for (unsigned i = 0; i < RECORDS; i++) {
 		parts[i] = (struct iovec){memory, LENGTH};

@@ -13,6 +13,7 @@ import os
 import pathlib
 import re
 import resource
+import select
 import signal
 import socket
 import struct
@@ -281,17 +282,16 @@ WORKER_DIED = "the worker died"
 @contextlib.contextmanager
 def without_descriptors(pid, name):
     """Within it, the process has no free descriptor. Connections to its socket `name` take those that it has."""
-    def opened():
-        return {int(fd) for fd in os.listdir(f"/proc/{pid}/fd")}
     limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-    most = max(opened()) + 1
+    most = max(int(fd) for fd in os.listdir(f"/proc/{pid}/fd")) + 1
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, limits[1]))
     try:
         with contextlib.ExitStack() as stack:
-            for _ in range(most - len(opened())):
+            def is_refused():
                 s = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
                 s.connect("\0" + name)
-            wait_for(lambda: len(opened()) == most)
+                return select.select([s], [], [], 0.1)[0]
+            wait_for(is_refused)
             yield
     finally:
         resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)

@@ -314,23 +314,29 @@ TCLASS = str(26 << 2)  # priority 3
 SLEEPING = ("ib_send_bw", ["-e", "-n", "1000000"])
 
 
-def write_to(lab, fabric, pairs, env, options, program="ib_write_bw"):
-    """Starts a program of perftest from a host to another for each pair; returns the clients."""
+def write_to(lab, fabric, pairs, env, options, program="ib_write_bw", apart=0):
+    """Starts a program of perftest from a host to another for each pair, at least `apart` ps of virtual time after the
+    previous one; returns the clients."""
+    def now():
+        return fabric.state()["time"]["virtual_ps"]
     clients = []
     for number, (source, target) in enumerate(pairs):
         base = [program, "-F", "--tclass", TCLASS, "-p", str(19000 + number), *options]
         server = lab.start(base, prefix=fabric.on(target), env=env)
         lab.wait_listening(server, 19000 + number)
         clients.append(lab.start([*base, address(target)], prefix=fabric.on(source), env=env))
+        started = now()
+        lab.wait_until(lambda since=started: now() >= since + apart, 60, "virtual time")
     return clients
 
 
-def incast_of(lab, control, event, then):
+def incast_of(lab, control, factor, event, then):
     """Programs of three hosts send to the fourth one, until an event of the switch was counted 10 times and, after that,
     the receiver has got `then` bytes. Returns the state."""
-    fabric = Fabric(lab, INCAST, "1/1000")
+    fabric = Fabric(lab, INCAST, factor)
     program, options = SLEEPING
-    clients = write_to(lab, fabric, [(0, 3), (1, 3), (2, 3)], {"ADVERB_CC": control}, options, program)
+    # One after another: DCQCN finds the rates within a few of its periods of 50 us.
+    clients = write_to(lab, fabric, [(0, 3), (1, 3), (2, 3)], {"ADVERB_CC": control}, options, program, 400e6)
     lab.wait_until(lambda: fabric.state()["switches"][0][event] > 10, 60, f"{event} with {control}")
     received = fabric.state()["hosts"][3]["rx_bytes"]
     lab.wait_until(lambda: fabric.state()["hosts"][3]["rx_bytes"] > received + then, 60, f"traffic with {control}")
@@ -349,10 +355,11 @@ def incast_of(lab, control, event, then):
 def incast(lab):
     """PFC pauses programs without congestion control. With DCQCN they react to the marks of the emulated switch, so that
     it never pauses them, from their first packet on. Nothing is lost."""
-    state = incast_of(lab, "none", "tx_pause", 0)
+    state = incast_of(lab, "none", "1/1000", "tx_pause", 0)
     if state["switches"][0]["marked"] or not any(host["rx_pause"] for host in state["hosts"][:3]):
         raise Failure(f"without congestion control: {state}")
-    state = incast_of(lab, "dcqcn", "marked", 25e6)  # 2 ms of its link
+    # A sender's whole window, 1.06 MB, would be in the queue after 85 us: at this factor, after 340 ms of the clock.
+    state = incast_of(lab, "dcqcn", "1/4000", "marked", 10e6)  # 0.8 ms of its link
     if not state["switches"][0]["tx_pause"] and not any(host["rx_pause"] for host in state["hosts"]):
         return
     # The programs may get the marks too late if they have no processor.

@@ -89,6 +89,7 @@ static void test_broken(void **state)
 	world_run(w, LONG_RUN);
 	assert_int_equal(recv(pair[1], &byte, 1, MSG_DONTWAIT), 0);
 	assert_true(w->program[0].p->closing);
+	assert_false(other.p->closing);
 	assert_int_equal(w->program[1].received, 1);
 	close(pair[1]);
 	world_stop(w, &other);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fabric/fabric_internal.h"
+#include "fabric/payload.h"
 #include "transport/congestion_control.h"
 
 /* ---- configuration ---- */
@@ -157,7 +158,7 @@ static int set_up_fabric(struct adv_fabric *f)
 	f->calendar = adv_calendar_create(2 * t->links);
 	f->host = calloc(t->hosts, sizeof(*f->host));
 	f->node = calloc(t->switches + 1ul, sizeof(*f->node));
-	f->memory = calloc(1, ADV_FABRIC_MESSAGE_MAX);
+	f->memory = adv_payload_create(ADV_FABRIC_MESSAGE_MAX);
 	if (!f->calendar || !f->host || !f->node || !f->memory)
 		return ENOMEM;
 	for (uint32_t h = 0; h < t->hosts; h++)
@@ -240,7 +241,7 @@ void adv_fabric_destroy(struct adv_fabric *f)
 	free(f->edge);
 	free(f->storm);
 	adv_fabric_failures_free(f);
-	free(f->memory);
+	adv_payload_destroy(f->memory, ADV_FABRIC_MESSAGE_MAX);
 	free(f->cycle);
 	free(f);
 }

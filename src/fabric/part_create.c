@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/payload.h"
+
 /* Parts are in cache lines of their own, since threads write to them all the time. */
 #define CACHE_LINE 64
 
@@ -28,7 +30,7 @@ static struct adv_part *make_part(struct adv_parts *all, uint32_t index, uint32_
 	f->calendar = adv_calendar_create(f->wires / count);
 	f->pool = (struct adv_packet_pool){.unused = NULL};
 	f->events = f->lost = f->jobs_left = f->endless = 0;
-	f->memory = calloc(1, ADV_FABRIC_MESSAGE_MAX);
+	f->memory = adv_payload_create(ADV_FABRIC_MESSAGE_MAX);
 	for (unsigned i = 0; i < 2; i++)
 		p->out[i] = calloc(count, sizeof(*p->out[i]));
 	all->part[index] = p;
@@ -166,7 +168,7 @@ static void free_part(struct adv_part *p, uint32_t count)
 	}
 	adv_packet_pool_free(&p->fabric.pool);
 	adv_calendar_destroy(p->fabric.calendar);
-	free(p->fabric.memory);
+	adv_payload_destroy(p->fabric.memory, ADV_FABRIC_MESSAGE_MAX);
 	free(p->report);
 	free(p);
 }

@@ -292,6 +292,31 @@ static void test_failure(void **state)
 	compare(run_failure);
 }
 
+/* Each cable between switches fails for a short time. Both ends report it, the one with the lower
+ * number of its wire first, whichever ranks simulate them. */
+static void run_cables(struct trial *t, const struct adv_ranks *ranks)
+{
+	struct net n;
+
+	open_tree(&n);
+	net_start(&n);
+	for (uint32_t h = 0; h < n.t.hosts; h++)
+		net_write(&n, h, (h + 5) % n.t.hosts, 26, 20000);
+	for (uint32_t link = n.t.hosts; link < n.t.links; link++)
+		assert_int_equal(adv_fabric_fail(n.f, link, 50 * link * NS, 50 * link * NS + NS),
+				 0);
+	if (!lead(t, ranks, &n))
+		return;
+	take_outcome(t, &n, adv_fabric_run(n.f, 100 * MS), n.t.hosts);
+	assert_int_equal(n.events[ADV_SWITCH_DOWN], 2 * (n.t.links - n.t.hosts));
+	close_net(&n);
+}
+
+static void test_cables(void **state)
+{
+	compare(run_cables);
+}
+
 /* A deadlock over switches of all ranks stops them at the same time; then they go on. */
 static void run_ring(struct trial *t, const struct adv_ranks *ranks)
 {
@@ -384,9 +409,10 @@ static void test_idle_rank(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tree),	   cmocka_unit_test(test_pieces),
-		cmocka_unit_test(test_failure),	   cmocka_unit_test(test_deadlock),
-		cmocka_unit_test(test_one_switch), cmocka_unit_test(test_idle_rank),
+		cmocka_unit_test(test_tree),	  cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_failure),	  cmocka_unit_test(test_cables),
+		cmocka_unit_test(test_deadlock),  cmocka_unit_test(test_one_switch),
+		cmocka_unit_test(test_idle_rank),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

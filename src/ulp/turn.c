@@ -30,7 +30,6 @@ void adv_turn_serve(struct adv_list *queue)
 {
 	while (!adv_list_empty(queue)) {
 		struct adv_turn *t = adv_container_of(queue->next, struct adv_turn, link);
-
 		bool taken;
 
 		t->again = false;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/sys.h"
 #include "host/control.h"
 
 #define ACCESS                                                                                     \
@@ -325,4 +326,39 @@ int node_stop_daemon(void **state)
 	kill(daemon_pid, SIGTERM);
 	waitpid(daemon_pid, NULL, 0);
 	return 0;
+}
+
+/* ---- a thread that waits ---- */
+
+static bool nothing_comes(void *user)
+{
+	return false;
+}
+
+static void *wait_for_event(void *arg)
+{
+	struct node *n = arg;
+	int fd = adv_sys_eventfd(0, 0);
+	struct pollfd fds[1 + ADV_DEVICE_WAIT_ROOM] = {{.fd = fd, .events = POLLIN}};
+	struct adv_device_wait wait = {
+		.fds = fds, .count = 1, .event_fd = fd, .come = nothing_comes, .until = ADV_NEVER};
+
+	assert_true(fd >= 0);
+	(void)adv_device_wait(n->d, &wait);
+	close(fd);
+	return NULL;
+}
+
+pthread_t node_start_waiting(struct node *n)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_event, n), 0);
+	return thread;
+}
+
+void node_stop_waiting(pthread_t thread)
+{
+	assert_int_equal(pthread_cancel(thread), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
 }

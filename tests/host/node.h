@@ -3,6 +3,7 @@
 #ifndef ADV_TESTS_HOST_NODE_H
 #define ADV_TESTS_HOST_NODE_H
 
+#include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -77,6 +78,10 @@ void node_poll(struct node *n, struct ibv_wc *wc);
 bool node_look(struct node *n, struct ibv_wc *wc);
 /* Calls node_look() until it returns true. */
 void node_wait(struct node *n, struct ibv_wc *wc);
+
+/* Starts a thread that waits for an event which does not come. */
+pthread_t node_start_waiting(struct node *n);
+void node_stop_waiting(pthread_t thread);
 
 /* Fails the test if a's buffer[i..] and b's buffer[j..] differ. */
 void node_compare(struct node *a, uint32_t i, struct node *b, uint32_t j, uint32_t length);

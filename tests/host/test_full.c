@@ -2,13 +2,9 @@
 /* Tests which thread waits for room in a full link, and that no thread does so for too long. */
 #include "node.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
-#include <string.h>
 
 #include "../link/netns.h"
-#include "base/sys.h"
 #include "host/device_internal.h"
 
 /* A link that is full until a test makes room. */
@@ -140,25 +136,6 @@ static void test_thread(void **state)
 
 /* ---- a thread of the program that waits for an event ---- */
 
-static bool nothing_comes(void *user)
-{
-	return false;
-}
-
-static void *wait_for_event(void *arg)
-{
-	struct node *n = arg;
-	int fd = adv_sys_eventfd(0, 0);
-	struct pollfd fds[1 + ADV_DEVICE_WAIT_ROOM] = {{.fd = fd, .events = POLLIN}};
-	struct adv_device_wait wait = {
-		.fds = fds, .count = 1, .event_fd = fd, .come = nothing_comes, .until = ADV_NEVER};
-
-	assert_true(fd >= 0);
-	(void)adv_device_wait(n->d, &wait);
-	close(fd);
-	return NULL;
-}
-
 /* A waiting thread of the program empties the link. The background thread, which waited for room
  * before, sleeps on: the socket that has room now does not wake it again and again. */
 static void test_waiter(void **state)
@@ -169,14 +146,13 @@ static void test_waiter(void **state)
 	node_open(&n);
 	put_full_link(&n);
 	WAIT_UNTIL(thread_waits_for_room(&n));
-	assert_int_equal(pthread_create(&thread, NULL, wait_for_event, &n), 0);
+	thread = node_start_waiting(&n);
 	WAIT_UNTIL(adv_progress_waiter_receives(&n.d->progress));
 	make_room();
 	WAIT_UNTIL(!is_full(&n));
 	assert_true(adv_progress_waiter_receives(&n.d->progress));
 	assert_false(thread_is_woken(&n));
-	assert_int_equal(pthread_cancel(thread), 0);
-	assert_int_equal(pthread_join(thread, NULL), 0);
+	node_stop_waiting(thread);
 	take_link(&n);
 	node_close(&n);
 }
@@ -190,10 +166,9 @@ static void test_waiter_leaves(void **state)
 	node_open(&n);
 	put_full_link(&n);
 	WAIT_UNTIL(thread_waits_for_room(&n));
-	assert_int_equal(pthread_create(&thread, NULL, wait_for_event, &n), 0);
+	thread = node_start_waiting(&n);
 	WAIT_UNTIL(adv_progress_waiter_receives(&n.d->progress));
-	assert_int_equal(pthread_cancel(thread), 0);
-	assert_int_equal(pthread_join(thread, NULL), 0);
+	node_stop_waiting(thread);
 	WAIT_UNTIL(thread_waits_for_room(&n));
 	make_room();
 	WAIT_UNTIL(!is_full(&n));

@@ -6,11 +6,9 @@
  */
 #include "node.h"
 
-#include <pthread.h>
 #include <unistd.h>
 
 #include "../link/netns.h"
-#include "base/sys.h"
 #include "host/device_internal.h"
 
 static struct {
@@ -123,25 +121,6 @@ static void test_thread(void **state)
 
 /* ---- a thread of the program that waits for an event ---- */
 
-static bool nothing_comes(void *user)
-{
-	return false;
-}
-
-static void *wait_for_event(void *arg)
-{
-	struct node *n = arg;
-	int fd = adv_sys_eventfd(0, 0);
-	struct pollfd fds[1 + ADV_DEVICE_WAIT_ROOM] = {{.fd = fd, .events = POLLIN}};
-	struct adv_device_wait wait = {
-		.fds = fds, .count = 1, .event_fd = fd, .come = nothing_comes, .until = ADV_NEVER};
-
-	assert_true(fd >= 0);
-	(void)adv_device_wait(n->d, &wait);
-	close(fd);
-	return NULL;
-}
-
 static void test_waiter(void **state)
 {
 	pthread_t thread;
@@ -149,12 +128,11 @@ static void test_waiter(void **state)
 
 	node_open(&n);
 	put_shim(&n, true);
-	assert_int_equal(pthread_create(&thread, NULL, wait_for_event, &n), 0);
+	thread = node_start_waiting(&n);
 	WAIT_UNTIL(atomic_load(&shim.received_since) > 0);
 	assert_false(atomic_load(&shim.slept));
 	assert_int_equal(atomic_load(&shim.pretended), 1);
-	assert_int_equal(pthread_cancel(thread), 0);
-	assert_int_equal(pthread_join(thread, NULL), 0);
+	node_stop_waiting(thread);
 	take_shim(&n);
 	node_close(&n);
 }

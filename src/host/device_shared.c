@@ -7,11 +7,13 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/sys.h"
 #include "host/device_port.h"
 #include "host/device_streams.h"
 #include "link/raw.h"
+#include "link/shm.h"
 
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct adv_list all_devices = {&all_devices, &all_devices};
@@ -66,6 +68,16 @@ static void register_fork_handlers(void)
  * longer runs, or if this thread holds the lock and exit() was called by a signal handler. */
 #define EXIT_TRIES 1000
 
+#define READERS_TRIES 200  /* for the processes that map shared memory soon */
+#define READERS_PAUSE 1000 /* us */
+
+/* Processes of this machine may not have mapped the memory yet in which the last packets wait. */
+static void wait_for_readers(const struct adv_device *d)
+{
+	for (unsigned i = 0; d->shm && i < READERS_TRIES && !adv_shm_has_readers(d->shm); i++)
+		usleep(READERS_PAUSE);
+}
+
 /* Acknowledges received packets of a program that ends without closing its devices, as most do. */
 __attribute__((destructor)) static void before_exit(void)
 {
@@ -81,6 +93,7 @@ __attribute__((destructor)) static void before_exit(void)
 		adv_device_send_acks(d);
 		if (d->faulty)
 			adv_fault_link_send_kept(d->fault);
+		wait_for_readers(d);
 		adv_device_publish_counters(d);
 		adv_lock_release(&d->lock);
 	}

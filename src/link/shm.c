@@ -625,10 +625,24 @@ void adv_shm_detach(struct adv_link *link, uint16_t slot)
 
 bool adv_shm_attached(const struct adv_link *link, uint16_t slot)
 {
-	const struct shm_link *l =
-		adv_container_of((struct adv_link *)(uintptr_t)link, struct shm_link, link);
+	const struct shm_link *l = shm_of((struct adv_link *)(uintptr_t)link);
 
 	return l->of_slot[slot] != NULL;
+}
+
+bool adv_shm_has_readers(const struct adv_link *link)
+{
+	const struct shm_link *l = shm_of((struct adv_link *)(uintptr_t)link);
+	uint64_t now = l->clock();
+
+	for (unsigned i = 0; i < l->count; i++) {
+		const struct shm_peer *p = l->peer[i];
+
+		if (p->settling && p->writer.head && !adv_ring_has_reader(&p->writer) &&
+		    now - p->since < READER_WAIT)
+			return false;
+	}
+	return true;
 }
 
 /* ---- creation and destruction ---- */

@@ -54,4 +54,8 @@ void adv_shm_detach(struct adv_link *link, uint16_t slot);
 /* True if the slot has a pair. */
 bool adv_shm_attached(const struct adv_link *link, uint16_t slot);
 
+/* False: packets wait in the memory for a peer that has not mapped it yet. If this process ended
+ * now, they would be lost. True after 100 ms, as adverbd may be stopped. */
+bool adv_shm_has_readers(const struct adv_link *link);
+
 #endif

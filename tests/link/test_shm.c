@@ -159,9 +159,11 @@ static void test_reader_comes_soon(void **state)
 	send_one(p->a, &p->to_b, QPN_B, 0);
 	shm_pair_now += 99999999;
 	send_one(p->a, &p->to_b, QPN_B, 1);
+	assert_false(adv_shm_has_readers(p->a));
 	assert_int_equal(receive_once(p->b, store), 0);
 	attach(p->b, SLOT_A, fd, 1);
 	close(fd);
+	assert_true(adv_shm_has_readers(p->a));
 	shm_pair_now += 1000000000;
 	send_one(p->a, &p->to_b, QPN_B, 2);
 	assert_int_equal(receive_once(p->b, store), 3);
@@ -180,6 +182,7 @@ static void test_reader_comes_late(void **state)
 	for (unsigned i = 0; i < 3; i++)
 		send_one(p->a, &p->to_b, QPN_B, 1000);
 	shm_pair_now += 100000000;
+	assert_true(adv_shm_has_readers(p->a));
 	send_one(p->a, &p->to_b, QPN_B, 0);
 	shm_pair_now += 100000000;
 	send_one(p->a, &p->to_b, QPN_B, 1);

@@ -66,7 +66,7 @@ static void register_fork_handlers(void)
 
 /* Attempts to acquire a device's lock at exit(). The attempts fail if the holder of the lock no
  * longer runs, or if this thread holds the lock and exit() was called by a signal handler. */
-#define EXIT_TRIES 1000
+#define EXIT_TRIES    1000
 
 #define READERS_TRIES 200  /* for the processes that map shared memory soon */
 #define READERS_PAUSE 1000 /* us */

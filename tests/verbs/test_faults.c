@@ -223,10 +223,10 @@ static void event_at_a_time(void **state)
 	struct ibv_async_event e;
 	struct side s;
 
-	open_alone(&s, "event=PATH_MIG from=300ms; event=LID_CHANGE from=1s");
+	open_alone(&s, "event=PATH_MIG from=1s; event=LID_CHANGE from=2s");
 	e = wait_async(s.ctx);
 	assert_int_equal(e.event_type, IBV_EVENT_PATH_MIG);
-	assert_true(now_seconds() - began >= 0.3);
+	assert_true(now_seconds() - began >= 1);
 	assert_false(readable(s.ctx->async_fd, 0));
 	ibv_ack_async_event(&e);
 	expect_port_event(s.ctx, IBV_EVENT_LID_CHANGE);

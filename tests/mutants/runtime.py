@@ -197,7 +197,7 @@ RUNTIME = [
      "\t\t    now - p->since < READER_WAIT)\n\t\t\treturn false;",
      "\t\t    now - p->since < READER_WAIT)\n\t\t\treturn true;"),
     ("exit-for-good", "a process does not exit if its peer never maps the memory", SHM,
-     "!adv_ring_has_reader(&p->writer) &&\n\t\t    now - p->since < READER_WAIT)", "!adv_ring_has_reader(&p->writer))"),
+     "!adv_ring_has_reader(&p->writer) &&\n\t\t    now - p->since < READER_WAIT)", "!adv_ring_has_reader(&p->writer) && now >= p->since)"),
     ("room-watched", "room in a link wakes the thread though the program sends", ACTIONS,
      "\tadv_device_watch_send(d, -1);\n", ""),
     ("thread-rest", "the device's thread sleeps though a ring holds a packet", THREAD,

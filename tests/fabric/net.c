@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "net.h"
 
+#include "base/fnv.h"
+
 struct adv_cable cable_of(unsigned metres)
 {
 	return (struct adv_cable){GBPS_100, metres * 5000ull};
@@ -14,7 +16,7 @@ static void note(void *user, const struct adv_fabric_event *e)
 				 e->value};
 
 	for (unsigned i = 0; i < 4; i++)
-		n->digest = (n->digest ^ word[i]) * 0x100000001b3u;
+		n->digest = adv_fnv_add(n->digest, word[i]);
 	if (e->kind == ADV_FABRIC_SWITCH)
 		n->events[e->what]++;
 }

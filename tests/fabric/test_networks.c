@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Checks the invariants of random networks, switches and loads, and that a network which is divided
  * among threads gives the same results. */
+#include "base/fnv.h"
 #include "base/rng.h"
 #include "net.h"
 
@@ -280,7 +281,7 @@ struct outcome {
 
 static void mix(uint64_t *hash, uint64_t value)
 {
-	*hash = (*hash ^ value) * 0x100000001b3u;
+	*hash = adv_fnv_add(*hash, value);
 }
 
 /* Adds the counters of a switch and of its ports. */

@@ -3,6 +3,7 @@
  * here, each with a network of its own. test_networks.c compares random networks. */
 #include <errno.h>
 
+#include "base/fnv.h"
 #include "net.h"
 #include "team.h"
 
@@ -75,7 +76,7 @@ static void close_net(struct net *n)
 
 static void add(uint64_t *hash, uint64_t value)
 {
-	*hash = (*hash ^ value) * 0x100000001b3u;
+	*hash = adv_fnv_add(*hash, value);
 }
 
 static void add_egress(uint64_t *hash, const struct adv_egress *e, uint64_t now)

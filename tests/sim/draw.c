@@ -3,6 +3,7 @@
 #include <stdarg.h>
 
 #include "base/array.h"
+#include "base/fnv.h"
 #include "sim.h"
 
 #define OPERATIONS 5000
@@ -223,13 +224,13 @@ static void draw_subjects(struct sim *s)
 
 static void mix(struct sim *s, uint64_t value)
 {
-	s->fingerprint = (s->fingerprint ^ value) * 0x100000001b3u;
+	s->fingerprint = adv_fnv_add(s->fingerprint, value);
 }
 
 /* Computes a hash of all draws. If a draw changes, the fingerprints in the corpus do not match. */
 static void take_fingerprint(struct sim *s)
 {
-	s->fingerprint = 0xcbf29ce484222325u;
+	s->fingerprint = ADV_FNV_BASIS;
 	for (const char *p = s->plan_text; *p; p++)
 		mix(s, (uint8_t)*p);
 	mix(s, s->host_count << 16 | s->connection_count << 8 | s->datagram_count);

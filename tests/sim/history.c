@@ -6,17 +6,12 @@
  */
 #include <stdlib.h>
 
+#include "base/fnv.h"
 #include "sim.h"
-
-/* FNV-1a (Fowler, Noll, Vo), 64 bits. */
-#define FNV_START 0xcbf29ce484222325u
-#define FNV_PRIME 0x100000001b3u
 
 void history_note(struct sim *s, const char *what, const void *data, size_t len)
 {
 	struct history *h = s->history;
-	const uint8_t *p = data;
-	uint64_t hash = FNV_START;
 
 	if (!h)
 		return;
@@ -24,9 +19,8 @@ void history_note(struct sim *s, const char *what, const void *data, size_t len)
 		h->room = h->room ? 2 * h->room : 4096;
 		h->note = xrealloc(h->note, h->room * sizeof(*h->note));
 	}
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ p[i]) * FNV_PRIME;
-	h->note[h->count++] = (struct note){what, s->now, hash};
+	h->note[h->count++] =
+		(struct note){what, s->now, adv_fnv_add_bytes(ADV_FNV_BASIS, data, len)};
 }
 
 void history_free(struct history *h)

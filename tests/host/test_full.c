@@ -118,20 +118,31 @@ static bool thread_is_woken(struct node *n)
 	return poll(&p, 1, 0) == 1;
 }
 
+/* Opens a node whose link is full, and whose background thread knows that. */
+static void begin(struct node *n)
+{
+	node_open(n);
+	put_full_link(n);
+	WAIT_UNTIL(thread_waits_for_room(n));
+}
+
+static void end(struct node *n)
+{
+	take_link(n);
+	node_close(n);
+}
+
 /* The background thread empties the link if no thread of the program receives. */
 static void test_thread(void **state)
 {
 	struct node n;
 
-	node_open(&n);
-	put_full_link(&n);
-	WAIT_UNTIL(thread_waits_for_room(&n));
+	begin(&n);
 	make_room();
 	WAIT_UNTIL(!is_full(&n));
 	WAIT_UNTIL(!thread_waits_for_room(&n));
 	assert_false(thread_is_woken(&n));
-	take_link(&n);
-	node_close(&n);
+	end(&n);
 }
 
 /* ---- a thread of the program that waits for an event ---- */
@@ -143,9 +154,7 @@ static void test_waiter(void **state)
 	pthread_t thread;
 	struct node n;
 
-	node_open(&n);
-	put_full_link(&n);
-	WAIT_UNTIL(thread_waits_for_room(&n));
+	begin(&n);
 	thread = node_start_waiting(&n);
 	WAIT_UNTIL(adv_progress_waiter_receives(&n.d->progress));
 	make_room();
@@ -153,8 +162,7 @@ static void test_waiter(void **state)
 	assert_true(adv_progress_waiter_receives(&n.d->progress));
 	assert_false(thread_is_woken(&n));
 	node_stop_waiting(thread);
-	take_link(&n);
-	node_close(&n);
+	end(&n);
 }
 
 /* When no thread of the program waits any more, the background thread waits for room again. */
@@ -163,17 +171,14 @@ static void test_waiter_leaves(void **state)
 	pthread_t thread;
 	struct node n;
 
-	node_open(&n);
-	put_full_link(&n);
-	WAIT_UNTIL(thread_waits_for_room(&n));
+	begin(&n);
 	thread = node_start_waiting(&n);
 	WAIT_UNTIL(adv_progress_waiter_receives(&n.d->progress));
 	node_stop_waiting(thread);
 	WAIT_UNTIL(thread_waits_for_room(&n));
 	make_room();
 	WAIT_UNTIL(!is_full(&n));
-	take_link(&n);
-	node_close(&n);
+	end(&n);
 }
 
 int main(void)

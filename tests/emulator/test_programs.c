@@ -295,8 +295,7 @@ static void test_overrun(void **state)
 	world_stop(w, &other);
 }
 
-/* A program that leaves takes the frames along that the NIC did not want yet; those that the NIC
- * has go on. */
+/* When a program leaves, its frames that the NIC has fetched go on, and the others are lost. */
 static void test_leaves(void **state)
 {
 	struct world *w = *state;

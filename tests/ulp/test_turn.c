@@ -66,7 +66,7 @@ static void test_greedy(void **state)
 	assert_string_equal(order, "abcaa");
 }
 
-/* One that needs much is not overtaken by those that need little. */
+/* Seats that need little memory do not overtake one that needs much. */
 static void test_large(void **state)
 {
 	seats[1].size = 3;

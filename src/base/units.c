@@ -191,7 +191,10 @@ bool adv_units_parse(enum adv_unit kind, const char *text, size_t len, uint64_t 
 		return false;
 	}
 	if (!scale_to(integer, divisor, u->scale, value)) {
-		snprintf(why, ADV_UNITS_WHY, "'%s' is too large, or too fine for the smallest unit",
+		snprintf(why, ADV_UNITS_WHY,
+			 kind == ADV_UNIT_COUNT
+				 ? "'%s' is too large, or not a whole number"
+				 : "'%s' is too large, or too fine for the smallest unit",
 			 adv_show(text, len, SHOWN).text);
 		return false;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Parses scenario files: sections, keys and values. */
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +11,9 @@
 #include "fabric/scenario.h"
 #include "fabric/scenario_keys.h"
 
-#define LIST_MAX 1000000u
-#define SECTIONS 16
+#define LIST_MAX     1000000u
+#define SECTIONS     16
+#define SECTION_NAME 32
 
 /* A part of the file without surrounding blanks. */
 struct text {
@@ -22,9 +24,10 @@ struct text {
 /* The section that the current lines belong to. */
 struct place {
 	const struct adv_scenario_section *section;
-	uint8_t *base;	/* structure of the section; NULL: before the first section */
-	uint64_t said;	/* keys that were read in the section, a bit each */
-	uint64_t *once; /* copy of `said` for a section that occurs once, or NULL */
+	char name[SECTION_NAME]; /* as in the file: "priority 3" */
+	uint8_t *base;		 /* structure of the section; NULL: before the first section */
+	uint64_t said;		 /* keys that were read in the section, a bit each */
+	uint64_t *once;		 /* copy of `said` for a section that occurs once, or NULL */
 };
 
 struct reader {
@@ -90,7 +93,7 @@ static bool words_expected(struct reader *r, const struct adv_scenario_key *k, s
 	for (unsigned i = 0; k->words && k->words[i]; i++)
 		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "",
 				      k->words[i]);
-	return fail_reading(r, "[%s] %s = %s: expected %s%s", r->place.section->name, k->name,
+	return fail_reading(r, "[%s] %s = %s: expected %s%s", r->place.name, k->name,
 			    show_text(t).text,
 			    k->type == ADV_KEY_HOSTS ? "a host's number, a range such as 0-15, or "
 						     : "one of: ",
@@ -143,10 +146,26 @@ static bool read_node(struct reader *r, const struct adv_scenario_key *k, struct
 		return fail_reading(r,
 				    "[%s] %s = %s: expected a host such as h3, or a switch such as "
 				    "s0",
-				    r->place.section->name, k->name, show_text(t).text);
+				    r->place.name, k->name, show_text(t).text);
 	if (t.at[0] == 's')
 		*value += ADV_SCENARIO_SWITCH;
 	return true;
+}
+
+/* Writes a limit so that it is exact: a rounded one would seem to permit a refused value. */
+static const char *print_limit(enum adv_unit unit, uint64_t limit, char text[ADV_UNITS_TEXT])
+{
+	char why[ADV_UNITS_WHY];
+	uint64_t back;
+
+	adv_units_print(unit, limit, text);
+	if (adv_units_parse(unit, text, strlen(text), &back, why) && back == limit)
+		return text;
+	if (unit == ADV_UNIT_BYTES)
+		snprintf(text, ADV_UNITS_TEXT, "%" PRIu64 " B", limit);
+	else if (unit == ADV_UNIT_RATIO)
+		snprintf(text, ADV_UNITS_TEXT, "%g", (double)limit / ADV_RATIO_ONE);
+	return text;
 }
 
 static bool read_quantity(struct reader *r, const struct adv_scenario_key *k, struct text t,
@@ -155,12 +174,12 @@ static bool read_quantity(struct reader *r, const struct adv_scenario_key *k, st
 	char why[ADV_UNITS_WHY], least[ADV_UNITS_TEXT], most[ADV_UNITS_TEXT];
 
 	if (!adv_units_parse(k->unit, t.at, t.len, value, why))
-		return fail_reading(r, "[%s] %s: %s", r->place.section->name, k->name, why);
+		return fail_reading(r, "[%s] %s: %s", r->place.name, k->name, why);
 	if (*value < k->least || *value > k->most)
 		return fail_reading(r, "[%s] %s = %s: expected a value from %s to %s",
-				    r->place.section->name, k->name, show_text(t).text,
-				    adv_units_print(k->unit, k->least, least),
-				    adv_units_print(k->unit, k->most, most));
+				    r->place.name, k->name, show_text(t).text,
+				    print_limit(k->unit, k->least, least),
+				    print_limit(k->unit, k->most, most));
 	return true;
 }
 
@@ -194,7 +213,7 @@ find_key(struct reader *r, const struct adv_scenario_section *section, struct te
 	for (const struct adv_scenario_key *k = section->keys; k->name && n < sizeof(list); k++)
 		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s",
 				      k == section->keys ? "" : ", ", k->name);
-	fail_reading(r, "[%s] has no key '%s'; it has: %s", section->name, show_text(name).text,
+	fail_reading(r, "[%s] has no key '%s'; it has: %s", r->place.name, show_text(name).text,
 		     list);
 	return NULL;
 }
@@ -223,8 +242,7 @@ static bool read_key(struct reader *r, struct text line)
 		return false;
 	bit = 1ull << (k - r->place.section->keys);
 	if (r->place.said & bit)
-		return fail_reading(r, "%s is given twice in this [%s]", k->name,
-				    r->place.section->name);
+		return fail_reading(r, "%s is given twice in this [%s]", k->name, r->place.name);
 	if (!read_value(r, k, value, &v))
 		return false;
 	memcpy(r->place.base + k->offset, &v, sizeof(v));
@@ -276,12 +294,17 @@ static bool add_item(struct reader *r, const struct adv_scenario_section *sectio
 	return true;
 }
 
+static bool has_index(const struct adv_scenario_section *section)
+{
+	return strcmp(section->name, "priority") == 0;
+}
+
 /* Reads N of [priority N]. False: it is missing, or the section has no number. */
 static bool read_index(const struct adv_scenario_section *section, struct text rest,
 		       uint64_t *index)
 {
 	*index = 0;
-	if (strcmp(section->name, "priority") != 0)
+	if (!has_index(section))
 		return rest.len == 0;
 	return read_number(rest, ADV_PRIORITIES - 1, index);
 }
@@ -289,21 +312,25 @@ static bool read_index(const struct adv_scenario_section *section, struct text r
 static const struct adv_scenario_section *find_section(struct reader *r, struct text name,
 						       uint64_t *index)
 {
-	for (const struct adv_scenario_section *c = adv_scenario_sections; c->name; c++) {
-		size_t n = strlen(c->name);
+	char list[200] = "";
+	size_t n = 0;
 
-		if (name.len < n || memcmp(name.at, c->name, n) != 0 ||
-		    (name.len > n && name.at[n] != ' '))
+	for (const struct adv_scenario_section *c = adv_scenario_sections; c->name; c++) {
+		size_t len = strlen(c->name);
+
+		if (name.len < len || memcmp(name.at, c->name, len) != 0 ||
+		    (name.len > len && name.at[len] != ' '))
 			continue;
-		if (read_index(c, trim_text(name.at + n, name.len - n), index))
+		if (read_index(c, trim_text(name.at + len, name.len - len), index)) {
+			snprintf(r->place.name, sizeof(r->place.name),
+				 has_index(c) ? "%s %u" : "%s", c->name, (unsigned)*index);
 			return c;
+		}
 	}
-	fail_reading(r,
-		     "no section '%s'; the sections are: network, switch, priority 0 to priority "
-		     "7, host, "
-		     "run, "
-		     "flow, storm, slow, loss, link, route, map",
-		     show_text(name).text);
+	for (const struct adv_scenario_section *c = adv_scenario_sections; c->name; c++)
+		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s%s", n ? ", " : "", c->name,
+				      has_index(c) ? " 0 to priority 7" : "");
+	fail_reading(r, "no section '%s'; the sections are: %s", show_text(name).text, list);
 	return NULL;
 }
 
@@ -319,8 +346,8 @@ static bool read_section(struct reader *r, struct text line)
 
 	if (line.at[line.len - 1] != ']')
 		return fail_reading(r, "a section's line ends with ]");
-	r->place = (struct place){
-		.section = find_section(r, trim_text(line.at + 1, line.len - 2), &index)};
+	r->place = (struct place){.base = NULL};
+	r->place.section = find_section(r, trim_text(line.at + 1, line.len - 2), &index);
 	if (!r->place.section)
 		return false;
 	if (r->place.section->list >= 0)

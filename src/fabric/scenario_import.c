@@ -30,6 +30,7 @@ struct import {
 	const char *end;
 	uint64_t line;
 	char word[WORD_LEN];
+	bool *cabled; /* by node: it has a link already */
 	char *why;
 };
 
@@ -73,7 +74,8 @@ static bool number_nodes(struct import *in, uint64_t nodes, uint64_t switches)
 	uint64_t id;
 
 	s->node = calloc(nodes, sizeof(*s->node));
-	if (!s->node) {
+	in->cabled = calloc(nodes, sizeof(*in->cabled));
+	if (!s->node || !in->cabled) {
 		snprintf(in->why, ADV_SCENARIO_WHY, "%s: no memory", in->name);
 		return false;
 	}
@@ -90,16 +92,30 @@ static bool number_nodes(struct import *in, uint64_t nodes, uint64_t switches)
 	return true;
 }
 
+/* Reads the two nodes of a link. A host has one. */
+static bool read_ends(struct import *in, uint64_t end[2])
+{
+	for (unsigned i = 0; i < 2; i++) {
+		if (!read_quantity(in, ADV_UNIT_COUNT, 0, in->s->nodes - 1ull,
+				   "the number of a node", &end[i]))
+			return false;
+		if (i && end[1] == end[0])
+			return fail(in, "another node than the first one");
+		if (in->s->node[end[i]] < ADV_SCENARIO_SWITCH && in->cabled[end[i]])
+			return fail(in, "a switch, or a host without a link above");
+		in->cabled[end[i]] = true;
+	}
+	return true;
+}
+
 static bool read_link(struct import *in, uint32_t number)
 {
 	uint64_t end[2], speed, delay, loss;
 	struct adv_scenario_link *link;
 	struct adv_scenario_loss *item;
 
-	for (unsigned i = 0; i < 2; i++)
-		if (!read_quantity(in, ADV_UNIT_COUNT, 0, in->s->nodes - 1ull,
-				   "the number of a node", &end[i]))
-			return false;
+	if (!read_ends(in, end))
+		return false;
 	if (!read_quantity(in, ADV_UNIT_RATE, 1000000, 8000000000000, "a speed such as 100Gbps",
 			   &speed) ||
 	    !read_quantity(in, ADV_UNIT_TIME, 0, ADV_PS_PER_S, "a delay such as 0.001ms", &delay) ||
@@ -120,31 +136,41 @@ static bool read_link(struct import *in, uint32_t number)
 	return true;
 }
 
+/* Reads the whole file. */
+static bool read_network(struct import *in)
+{
+	uint64_t nodes, switches, links;
+
+	if (!read_quantity(in, ADV_UNIT_COUNT, 2, NODES_MAX, "2 to 65536 nodes", &nodes) ||
+	    !read_quantity(in, ADV_UNIT_COUNT, 1, nodes - 1, "a number of switches", &switches) ||
+	    !read_quantity(in, ADV_UNIT_COUNT, 1, LINKS_MAX, "a number of links", &links) ||
+	    !number_nodes(in, nodes, switches))
+		return false;
+	for (uint32_t i = 0; i < links; i++)
+		if (!read_link(in, i))
+			return false;
+	next_word(in);
+	if (*in->word)
+		return fail(in, "the end of the file");
+	in->s->network.topology = ADV_SCENARIO_LINKS;
+	in->s->network.hosts = nodes - switches;
+	in->s->network.switches = switches;
+	return true;
+}
+
 bool adv_scenario_import(struct adv_scenario *s, const char *name, const char *text, size_t len,
 			 char why[ADV_SCENARIO_WHY])
 {
 	struct import in = {
 		.s = s, .name = name, .at = text, .end = text + len, .line = 1, .why = why};
-	uint64_t nodes, switches, links;
+	bool good;
 
 	if (s->network.topology != UINT64_MAX || s->list[ADV_SCENARIO_LINK_LIST].count) {
 		snprintf(why, ADV_SCENARIO_WHY, "%s: [network] topology: the network comes from %s",
 			 s->name, name);
 		return false;
 	}
-	if (!read_quantity(&in, ADV_UNIT_COUNT, 2, NODES_MAX, "2 to 65536 nodes", &nodes) ||
-	    !read_quantity(&in, ADV_UNIT_COUNT, 1, nodes - 1, "a number of switches", &switches) ||
-	    !read_quantity(&in, ADV_UNIT_COUNT, 1, LINKS_MAX, "a number of links", &links) ||
-	    !number_nodes(&in, nodes, switches))
-		return false;
-	for (uint32_t i = 0; i < links; i++)
-		if (!read_link(&in, i))
-			return false;
-	next_word(&in);
-	if (*in.word)
-		return fail(&in, "the end of the file");
-	s->network.topology = ADV_SCENARIO_LINKS;
-	s->network.hosts = nodes - switches;
-	s->network.switches = switches;
-	return true;
+	good = read_network(&in);
+	free(in.cabled);
+	return good;
 }

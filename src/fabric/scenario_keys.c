@@ -254,7 +254,8 @@ static const struct adv_scenario_slow slow = {
 	.host = UNSAID, .speed = UNSAID, .room = 1 << 20, .xoff = 1 << 19, .xon = 1 << 18};
 static const struct adv_scenario_loss loss = {.link = UNSAID, .probability = UNSAID};
 static const struct adv_scenario_failure failure = {.link = UNSAID, .to = UNSAID};
-static const struct adv_scenario_link link_initial = {.from = UNSAID, .to = UNSAID};
+static const struct adv_scenario_link link_initial = {
+	.from = UNSAID, .to = UNSAID, .cable = UNSAID};
 static const struct adv_scenario_route route = {UNSAID, UNSAID, UNSAID};
 static const struct adv_scenario_map map = {UNSAID, UNSAID};
 

@@ -258,6 +258,34 @@ static const char *node_name(uint64_t node, char name[NODE_NAME])
 	return name;
 }
 
+/* Says why a cable is impossible. */
+static bool refuse_link(struct adv_scenario_builder *b, const struct adv_scenario_link *link,
+			uint64_t line)
+{
+	const struct adv_topology *t = b->t;
+	const uint64_t end[2] = {link->from, link->to};
+	char from[NODE_NAME], to[NODE_NAME], name[NODE_NAME];
+	const char *why = NULL;
+
+	if (link->from == link->to)
+		return adv_scenario_fail(b, line, "[link] from and to are both %s",
+					 node_name(link->from, from));
+	for (unsigned i = 0; i < 2 && !why; i++) {
+		uint32_t node = node_of(b, end[i]);
+
+		node_name(end[i], name);
+		if (node >= t->hosts + t->switches)
+			why = "does not exist";
+		else if (node < t->hosts && t->ports[node])
+			why = "has a cable already, and a host has one";
+		else if (t->ports[node] >= ADV_SWITCH_PORTS)
+			why = "has no port left";
+	}
+	return adv_scenario_fail(b, line, "[link] from = %s, to = %s: %s %s",
+				 node_name(link->from, from), node_name(link->to, to), name,
+				 why ? why : "cannot have another cable");
+}
+
 static bool add_links(struct adv_scenario_builder *b)
 {
 	const struct adv_scenario_list *l = &b->s->list[ADV_SCENARIO_LINK_LIST];
@@ -267,8 +295,7 @@ static bool add_links(struct adv_scenario_builder *b)
 		return adv_scenario_fail(b, l->line[0], "[link] is for topology = links");
 	for (uint32_t i = 0; i < l->count; i++) {
 		uint64_t speed = link[i].speed ? link[i].speed : b->s->network.speed;
-		uint64_t length = link[i].cable ? link[i].cable : b->s->network.cable;
-		char from[NODE_NAME], to[NODE_NAME];
+		uint64_t length = link[i].cable == UINT64_MAX ? b->s->network.cable : link[i].cable;
 		struct adv_cable cable;
 
 		if (link[i].from == UINT64_MAX || link[i].to == UINT64_MAX)
@@ -277,12 +304,7 @@ static bool add_links(struct adv_scenario_builder *b)
 			return false;
 		if (adv_topology_link(b->t, node_of(b, link[i].from), node_of(b, link[i].to),
 				      cable))
-			return adv_scenario_fail(
-				b, l->line[i],
-				"[link] from = %s, to = %s: impossible cable: a missing node, both "
-				"ends at one node, a second cable of a host, or too many at a "
-				"switch",
-				node_name(link[i].from, from), node_name(link[i].to, to));
+			return refuse_link(b, &link[i], l->line[i]);
 	}
 	return true;
 }

@@ -12,6 +12,7 @@
 #define COLUMNS	     32
 #define DSCP	     26
 #define TRACE_MAX    1000000u
+#define HTSIM_LINE   "a connection such as 1->2 id 7 start 0 size 100000"
 
 enum format { FORMAT_CSV, FORMAT_HPCC, FORMAT_HTSIM };
 
@@ -25,6 +26,9 @@ struct parser {
 	uint64_t line;
 	enum format format;
 	int column[NAMED];
+	uint64_t promised; /* transfers that the head of the file announces */
+	uint64_t promise;  /* line of the head; 0: none */
+	uint64_t nodes;	   /* of htsim's head: hosts are below it */
 	char *why;
 };
 
@@ -78,18 +82,40 @@ static bool add_transfer(struct parser *p, const struct adv_scenario_transfer *t
 
 /* ---- CSV ---- */
 
-/* Splits a line at commas. Returns the number of fields. */
+static void cut_blanks(char *text)
+{
+	size_t len = strlen(text);
+
+	while (len && strchr(" \t", text[len - 1]))
+		text[--len] = '\0';
+}
+
+/* Splits a line at commas, without the blanks around them. Returns the number of fields. */
 static unsigned split(char *line, char *field[COLUMNS])
 {
 	unsigned n = 0;
 
 	for (; line && n < COLUMNS; n++) {
-		field[n] = line;
+		field[n] = line + strspn(line, " \t");
 		line = strchr(line, ',');
 		if (line)
 			*line++ = '\0';
+		cut_blanks(field[n]);
 	}
 	return n;
+}
+
+static bool fail_column(const struct parser *p, enum column c, const char *text, uint64_t most)
+{
+	if (!text)
+		snprintf(p->why, ADV_SCENARIO_WHY, "%s:%" PRIu64 ": the line has no %s", p->name,
+			 p->line, names[c]);
+	else
+		snprintf(p->why, ADV_SCENARIO_WHY,
+			 "%s:%" PRIu64 ": %s = '%s': expected a whole number up to %" PRIu64,
+			 p->name, p->line, names[c],
+			 adv_show(text, strlen(text), ADV_SHOWN_MOST).text, most);
+	return false;
 }
 
 static bool read_head(struct parser *p, const char *line)
@@ -101,9 +127,13 @@ static bool read_head(struct parser *p, const char *line)
 	n = split(copy, field);
 	for (unsigned c = 0; c < NAMED; c++) {
 		p->column[c] = -1;
-		for (unsigned i = 0; i < n; i++)
-			if (strcmp(field[i], names[c]) == 0)
-				p->column[c] = (int)i;
+		for (unsigned i = 0; i < n; i++) {
+			if (strcmp(field[i], names[c]) != 0)
+				continue;
+			if (p->column[c] >= 0)
+				return fail(p, field[i], "each column once");
+			p->column[c] = (int)i;
+		}
 		if (p->column[c] < 0 && c != PRIORITY)
 			return fail(p, line, "the columns from, to, bytes and start_ps");
 	}
@@ -120,10 +150,13 @@ static bool read_row(struct parser *p, char *line)
 
 	snprintf(copy, sizeof(copy), "%s", line);
 	n = split(copy, field);
-	for (unsigned c = 0; c < NAMED; c++)
-		if (p->column[c] >= 0 && ((unsigned)p->column[c] >= n ||
-					  !read_number(field[p->column[c]], most[c], &value[c])))
-			return fail(p, line, "numbers in the columns from, to, bytes and start_ps");
+	for (unsigned c = 0; c < NAMED; c++) {
+		int at = p->column[c];
+		const char *text = at >= 0 && at < (int)n ? field[at] : NULL;
+
+		if (at >= 0 && (!text || !read_number(text, most[c], &value[c])))
+			return fail_column(p, c, text, most[c]);
+	}
 	return add_transfer(p, &(struct adv_scenario_transfer){.from = (uint32_t)value[FROM],
 							       .to = (uint32_t)value[TO],
 							       .dscp = (uint8_t)value[PRIORITY],
@@ -161,33 +194,69 @@ static bool read_hpcc(struct parser *p, const char *line)
 	return add_transfer(p, &t);
 }
 
-/* Returns the number behind a word such as "size". */
-static bool number_after(const char *line, const char *word, uint64_t *value)
+/* Reads a line "word number" of the head of a connection matrix. */
+static bool read_htsim_head(struct parser *p, const char *line)
 {
-	const char *at = strstr(line, word);
-	char number[24];
+	char word[16], number[24];
+	uint64_t n;
 
-	return at && sscanf(at + strlen(word), " %23s", number) == 1 &&
-	       read_number(number, ADV_QUANTITY_MAX, value);
+	if (sscanf(line, "%15s %23s", word, number) != 2 ||
+	    !read_number(number, ADV_QUANTITY_MAX, &n))
+		return fail(p, line, "a number");
+	if (strcmp(word, "Connections") == 0) {
+		p->promised = n;
+		p->promise = p->line;
+		return true;
+	}
+	return n == 0 || fail(p, line, "a connection matrix without triggers and failures");
+}
+
+/* Reads the words behind "1->2". */
+static bool read_htsim_words(struct parser *p, const char *line, const char *at,
+			     struct adv_scenario_transfer *t)
+{
+	bool start = false, size = false;
+	char word[24], number[24];
+	int n;
+
+	for (; sscanf(at, " %23s %23s%n", word, number, &n) == 2; at += n) {
+		uint64_t value, *to = &value;
+
+		if (strstr(word, "trigger"))
+			return fail(p, line, "a connection without triggers");
+		if (strcmp(word, "start") == 0) {
+			to = &t->start;
+			start = true;
+		} else if (strcmp(word, "size") == 0) {
+			to = &t->bytes;
+			size = true;
+		} else if (strcmp(word, "id") != 0) {
+			return fail(p, word, "id, start or size");
+		}
+		if (!read_number(number, ADV_QUANTITY_MAX, to))
+			return fail(p, line, to == &t->start ? "start in picoseconds" : HTSIM_LINE);
+	}
+	return (start && size && at[strspn(at, " \t")] == '\0') || fail(p, line, HTSIM_LINE);
 }
 
 /* "1->2 id 7 start 0 size 100000", of htsim's connection matrices; times are ps. */
 static bool read_htsim(struct parser *p, const char *line)
 {
 	struct adv_scenario_transfer t = {.dscp = DSCP, .line = p->line};
-	unsigned from, to;
+	char from[9], to[9];
+	uint64_t f, d;
+	int n;
 
-	if (strncmp(line, "Connections ", 12) == 0)
-		return true;
-	if (sscanf(line, "%8u->%8u", &from, &to) != 2 || !number_after(line, " size", &t.bytes))
-		return fail(p, line, "a connection such as 1->2 id 7 start 0 size 100000");
-	if (strstr(line, "trigger"))
-		return fail(p, line, "a connection without triggers");
-	if (strstr(line, " start") && !number_after(line, " start", &t.start))
-		return fail(p, line, "start in picoseconds");
-	t.from = from;
-	t.to = to;
-	return add_transfer(p, &t);
+	if (strncmp(line, "Connections ", 12) == 0 || strncmp(line, "Triggers ", 9) == 0 ||
+	    strncmp(line, "Failures ", 9) == 0)
+		return read_htsim_head(p, line);
+	if (sscanf(line, "%8[0-9]->%8[0-9]%n", from, to, &n) != 2)
+		return fail(p, line, HTSIM_LINE);
+	if (!read_number(from, p->nodes - 1, &f) || !read_number(to, p->nodes - 1, &d))
+		return fail(p, line, "hosts below the number of Nodes");
+	t.from = (uint32_t)f;
+	t.to = (uint32_t)d;
+	return read_htsim_words(p, line, line + n, &t) && add_transfer(p, &t);
 }
 
 /* ---- lines ---- */
@@ -195,14 +264,14 @@ static bool read_htsim(struct parser *p, const char *line)
 /* The first line tells the format. */
 static bool read_first(struct parser *p, const char *line)
 {
-	uint64_t count;
-
 	if (strncmp(line, "Nodes ", 6) == 0) {
 		p->format = FORMAT_HTSIM;
-		return true;
+		return (read_number(line + 6, 1 << 24, &p->nodes) && p->nodes > 0) ||
+		       fail(p, line, "a number of nodes");
 	}
-	if (read_number(line, ADV_QUANTITY_MAX, &count)) {
+	if (read_number(line, ADV_QUANTITY_MAX, &p->promised)) {
 		p->format = FORMAT_HPCC;
+		p->promise = p->line;
 		return true;
 	}
 	p->format = FORMAT_CSV;
@@ -217,8 +286,12 @@ static bool read_line(struct parser *p, const char *at, size_t len, bool *first)
 		len--;
 	if (len == 0 || at[0] == '#')
 		return true;
-	if (len >= sizeof(line) || memchr(at, '\0', len))
-		return fail(p, "a line", "at most 511 characters of text");
+	if (len >= sizeof(line) || memchr(at, '\0', len)) {
+		snprintf(p->why, ADV_SCENARIO_WHY,
+			 "%s:%" PRIu64 ": '%s': expected a line of text of at most 511 characters",
+			 p->name, p->line, adv_show(at, len, ADV_SHOWN_MOST).text);
+		return false;
+	}
 	memcpy(line, at, len);
 	line[len] = '\0';
 	if (*first) {
@@ -272,10 +345,17 @@ bool adv_scenario_trace(struct adv_scenario *s, const char *name, const char *te
 			return false;
 		text = eol ? eol + 1 : end;
 	}
-	if (s->trace_count)
-		return true;
-	snprintf(why, ADV_SCENARIO_WHY, "%s: no transfer", name);
-	return false;
+	if (s->trace_count == 0) {
+		snprintf(why, ADV_SCENARIO_WHY, "%s: no transfer", name);
+		return false;
+	}
+	if (p.promise && p.promised != s->trace_count) {
+		snprintf(why, ADV_SCENARIO_WHY,
+			 "%s:%" PRIu64 ": the count is %" PRIu64 ", and %u transfers follow", name,
+			 p.promise, p.promised, s->trace_count);
+		return false;
+	}
+	return true;
 }
 
 /* ---- transfers ---- */
@@ -307,6 +387,25 @@ static bool replay(struct adv_scenario_builder *b, struct adv_scenario_flow *flo
 				 adv_fabric_transfer(b->f, (uint32_t)c, t->bytes, t->start));
 }
 
+/* Checks that a transfer begins within the run. */
+static bool check_starts(struct adv_scenario_builder *b)
+{
+	uint64_t first = UINT64_MAX, duration = b->s->run.duration;
+	char start[ADV_UNITS_TEXT], end[ADV_UNITS_TEXT];
+
+	for (uint32_t i = 0; i < b->s->trace_count; i++)
+		if (b->s->trace[i].start < first)
+			first = b->s->trace[i].start;
+	if (first <= duration)
+		return true;
+	snprintf(b->why, ADV_SCENARIO_WHY,
+		 "%s: the first transfer starts at %s, after the end of the run: [run] duration = "
+		 "%s",
+		 b->s->trace_name, adv_units_print(ADV_UNIT_TIME, first, start),
+		 adv_units_print(ADV_UNIT_TIME, duration, end));
+	return false;
+}
+
 bool adv_scenario_build_trace(struct adv_scenario_builder *b, struct adv_scenario_flow *flow)
 {
 	const struct adv_scenario *s = b->s;
@@ -314,7 +413,8 @@ bool adv_scenario_build_trace(struct adv_scenario_builder *b, struct adv_scenari
 	if (s->goal.ops)
 		return adv_scenario_build_goal(b, flow);
 	flow->jobs = flow->transfers = 0;
-	if (!adv_scenario_afford_flow(b, flow, 0, s->trace_count, s->trace_count))
+	if (!check_starts(b) ||
+	    !adv_scenario_afford_flow(b, flow, 0, s->trace_count, s->trace_count))
 		return false;
 	for (uint32_t i = 0; i < s->trace_count; i++)
 		if (!replay(b, flow, &s->trace[i]))

@@ -200,7 +200,7 @@ struct adv_scenario_link {
 	uint64_t from;
 	uint64_t to;
 	uint64_t speed; /* 0: the network's */
-	uint64_t cable;
+	uint64_t cable; /* mm; UINT64_MAX: the network's */
 };
 
 struct adv_scenario_route {

@@ -84,7 +84,7 @@ static void test_refused(void **state)
 		{ADV_UNIT_LENGTH, "5ns", "no unit 'ns'"},
 		{ADV_UNIT_RATIO, "1/0", "no unit"},
 		{ADV_UNIT_RATIO, "1/3", "no unit"},
-		{ADV_UNIT_COUNT, "1.5", "too fine"},
+		{ADV_UNIT_COUNT, "1.5", "not a whole number"},
 		{ADV_UNIT_COUNT, "3x", "no unit 'x'"},
 		{ADV_UNIT_TIME, "\x1b[2Js", "'?[2Js'"},
 	};

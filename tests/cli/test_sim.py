@@ -161,9 +161,9 @@ def check_trace(folder):
     """The three formats give the same run, and transfers.csv of a run gives that run again."""
     net = folder / "net.ini"
     net.write_text("[network]\ntopology=incast\nsenders=3\n[run]\nduration=1ms\n")
-    (folder / "t.csv").write_text("start_ps,from,to,bytes,dscp\n# two\n0,0,3,5000,24\n1500000,2,1,70000,24\n")
+    (folder / "t.csv").write_text("start_ps, from,to ,bytes,dscp\n# two\n0,0,3,5000,24\n1500000,2,1,70000,24\n")
     (folder / "flow.txt").write_text("2\n0 3 3 100 5000 0\n2 1 3 100 70000 0.0000015\n")
-    (folder / "t.cm").write_text("Nodes 4\nConnections 2\n0->3 id 1 start 0 size 5000\n"
+    (folder / "t.cm").write_text("Nodes 4\nConnections 2\nTriggers 0\n0->3 id 1 start 0 size 5000\n"
                                  "2->1 id 2 start 1500000 size 70000\n")
     runs = [sim(net, "--json", "--trace", folder / name) for name in ("t.csv", "flow.txt", "t.cm")]
     assert runs[0] == runs[1] == runs[2], runs
@@ -174,16 +174,31 @@ def check_trace(folder):
     (folder / "own.ini").write_text(net.read_text() + "[flow]\nfrom=1\nto=3\nbytes=1kB\n")
     assert len(json.loads(sim(folder / "own.ini", "--json", "--trace", folder / "t.cm"))["flows"]) == 2
     for text, expected in (("", "no transfer"), ("from,to\n", "the columns from, to, bytes"),
-                           ("from,to,bytes,start_ps\n1,2,3\n", "t.bad:2: '1,2,3': expected numbers"),
-                           ("from,to,bytes,start_ps\n1,2,-3,0\n", "expected numbers"),
+                           ("from,to,bytes,start_ps\n1,2,3\n", "t.bad:2: the line has no start_ps"),
+                           ("from,to,bytes,start_ps\n1,2,-3,0\n", "t.bad:2: bytes = '-3': expected a whole number"),
+                           ("from,to,bytes,start_ps,dscp\n1,2,3,0,64\n", "dscp = '64': expected a whole number up to 63"),
+                           ("from,to,bytes,start_ps,to\n1,2,3,0,3\n", "'to': expected each column once"),
+                           ("from,to,bytes,start_ps\n1,2,3,2000000000\n", "starts at 2 ms, after the end of the run: [run] duration = 1 ms"),
                            ("from,to,bytes,start_ps\n1,9,3,0\n", "t.bad:2: from = 1, to = 9, bytes = 3: a host"),
                            ("from,to,bytes,start_ps\n1,1,3,0\n", "does not send to itself"),
                            ("from,to,bytes,start_ps\n1,2,0,0\n", "nothing is sent"),
                            ("1\n1 2 8 4 5 0\n", "expected source, destination"),
                            ("1\n1 2 3 4 5 1e\n", "expected source, destination"),
+                           ("5\n1 2 3 4 5 0\n", "t.bad:1: the count is 5, and 1 transfers follow"),
+                           ("1\n1 2 3 4 5 0\n1 2 3 4 5 0\n", "t.bad:1: the count is 1, and 2 transfers follow"),
+                           ("1\n1 2 3 4 5 2\n", "starts at 2 s, after the end of the run"),
+                           ("Nodes 4\nConnections 2\n1->2 start 0 size 9\n", "t.bad:2: the count is 2, and 1 transfers follow"),
+                           ("Nodes 2\n1->2 start 0 size 9\n", "t.bad:2: '1->2 start 0 size 9': expected hosts below"),
+                           ("Nodes 0\n", "expected a number of nodes"), ("Nodes 4\nConnections x\n", "expected a number"),
+                           ("Nodes 4\n-1->2 start 0 size 9\n", "expected a connection"),
+                           ("Nodes 4\n1->2 start 0 size 9 prio 3\n", "'prio': expected id, start or size"),
+                           ("Nodes 4\n1->2 start 0 size 9 7\n", "expected a connection"),
+                           ("Nodes 4\n1->2 start 10us size 9\n", "expected start in picoseconds"),
+                           ("Nodes 4\n1->2 size 9\n", "expected a connection"),
+                           ("Nodes 4\nTriggers 1\n", "without triggers and failures"),
                            ("Nodes 4\n1->2 id 1 size x\n", "expected a connection"),
                            ("Nodes 4\n1->2 id 1 trigger 3 size 5\n", "without triggers"),
-                           ("Nodes 4\n" + "1" * 600 + "\n", "at most 511")):
+                           ("Nodes 4\n" + "1" * 600 + "\n", "at most 511"), ("\0\1", "t.bad:1: '??': expected a line of text")):
         (folder / "t.bad").write_text(text)
         assert expected in sim(net, "--trace", folder / "t.bad", status=2), (text, expected)
     assert "cannot be read" in sim(net, "--trace", folder / "none", status=2)
@@ -210,6 +225,8 @@ def check_topology(folder):
     for text, expected in (("", "expected 2 to 65536 nodes"), ("5 5 4\n", "t.bad:1: '5': expected a number of switches"),
                            ("5 2 4\n0 9\n", "t.bad:2: '9': expected the number of a switch"),
                            ("5 2 4\n3 3\n", "expected each switch once"),
+                           ("2 1 1\n0\n1 1 1Gbps 1us 0\n", "t.bad:3: '1': expected another node"),
+                           ("2 1 2\n0\n0 1 1Gbps 1us 0\n1 0 1Gbps 1us 0\n", "t.bad:4: '1': expected a switch, or a host"),
                            ("2 1 1\n0\n0 1 5 0 0\n", "expected a speed"), ("2 1 1\n0\n0 1 1Gbps 1 0\n", "a delay such"),
                            ("2 1 1\n0\n0 1 1Gbps 1us 2\n", "a rate of loss"), ("2 1 2\n0\n0 1 1Gbps 1us 0\n", "the number of a node"),
                            ("2 1 1\n0\n0 1 1Gbps 1us 0\n7\n", "expected the end of the file")):

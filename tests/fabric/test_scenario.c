@@ -17,10 +17,18 @@ static void read_good(struct adv_scenario *s, const char *text)
 		fail_msg("%s", why);
 }
 
+#define TWO_LINKS                                                                                  \
+	"[network]\ntopology = links\nhosts = 1\nswitches = 1\n[link]\nfrom = h0\nto = s0\n"
+
 /* Each message has the line and the expected form. */
 static void test_errors_of_reading(void **state)
 {
 	expect_refused("[nework]\n", "x.ini:1: no section 'nework'; the sections are: network");
+	expect_refused("[nework]\n", "priority 0 to priority 7, ");
+	expect_refused("[nework]\n", ", failure, ");
+	expect_refused("[priority 5]\nalpha = x\n", "x.ini:2: [priority 5] alpha: 'x'");
+	expect_refused("[switch]\nbuffer = 4GiB\n", "a value from 1 B to 4294967295 B");
+	expect_refused("[flow]\nload = 0\n", "a value from 1e-06 to 1");
 	expect_refused("\n# nothing\n[flow\n", "x.ini:3: a section's line ends with ]");
 	expect_refused("[]\n", "x.ini:1: no section ''");
 	expect_refused("[priority 8]\n", "x.ini:1: no section 'priority 8'");
@@ -103,7 +111,11 @@ static void test_errors_of_networks(void **state)
 	expect_refused(
 		"[network]\ntopology = links\nhosts = 2\nswitches = 1\n[link]\nfrom = h0\nto = "
 		"s1\n",
-		"x.ini:5: [link] from = h0, to = s1: impossible cable");
+		"x.ini:5: [link] from = h0, to = s1: s1 does not exist");
+	expect_refused(TWO_LINKS "[link]\nfrom = s0\nto = s0\n",
+		       "x.ini:8: [link] from and to are both s0");
+	expect_refused(TWO_LINKS "[link]\nfrom = s0\nto = h0\n",
+		       "x.ini:8: [link] from = s0, to = h0: h0 has a cable already");
 	expect_refused(INCAST
 		       "[route]\nat = s0\nto = h1\nby = h3\n[route]\nat = h0\nto = h1\nby = s0\n",
 		       "x.ini:8: [route] at = h0, to = h1, by = s0: expected at = a switch");
@@ -522,12 +534,14 @@ static void test_links(void **state)
 		      "[network]\ntopology = links\nhosts = 2\nswitches = 3\n"
 		      "[link]\nfrom = h0\nto = s0\n[link]\nfrom = h1\nto = s1\nspeed = 25Gb/s\n"
 		      "[link]\nfrom = s0\nto = s1\n[link]\nfrom = s0\nto = s2\ncable = 1km\n"
-		      "[link]\nfrom = s2\nto = s1\n[route]\nat = s0\nto = h1\nby = s2\n"
+		      "[link]\nfrom = s2\nto = s1\ncable = 0m\n[route]\nat = s0\nto = h1\nby = s2\n"
 		      "[flow]\nfrom = 0\nto = 1\nbytes = 1MB\n");
 
 	assert_int_equal(t.links, 5);
 	assert_int_equal(t.link[1].cable.ps_per_byte, 320);
+	assert_int_equal(t.link[0].cable.delay, 50 * 1000);
 	assert_int_equal(t.link[3].cable.delay, 5 * US);
+	assert_int_equal(t.link[4].cable.delay, 0);
 	assert_int_equal(adv_fabric_run(f, 10 * MS), ADV_FABRIC_DONE);
 	assert_true(adv_switch_counters(adv_fabric_switch(f, 2))->rx_frames >= 245);
 	adv_fabric_destroy(f);

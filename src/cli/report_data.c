@@ -321,8 +321,8 @@ static struct json_object *times_to_json(const char *name, const uint64_t *took,
 
 	adv_json_add_text(o, "name", name);
 	adv_json_add_number(o, "count", n);
-	adv_json_add_number(o, "median", took[(n - 1) / 2]);
-	adv_json_add_number(o, "p99", took[(n - 1) * 99 / 100]);
+	adv_json_add_number(o, "median", took[adv_sim_rank(n, 50)]);
+	adv_json_add_number(o, "p99", took[adv_sim_rank(n, 99)]);
 	list = adv_json_add_array(o, "ps");
 	for (size_t i = 0; i < points; i++)
 		adv_json_append(

@@ -49,8 +49,8 @@ bool adv_sim_flow_result(const struct adv_sim *sim, const struct adv_scenario_fl
 	qsort(took, r->done, sizeof(*took), by_value);
 	if (r->done) {
 		r->least = took[0];
-		r->median = took[(r->done - 1) / 2];
-		r->p99 = took[(r->done - 1ull) * 99 / 100];
+		r->median = took[adv_sim_rank(r->done, 50)];
+		r->p99 = took[adv_sim_rank(r->done, 99)];
 		r->most = took[r->done - 1];
 	}
 	if (end > begin) {

@@ -63,6 +63,10 @@ struct adv_sim_bucket {
 	uint64_t p99;
 };
 
+/* Returns the index, among `count` sorted values, of the smallest value that `percent` of them do
+ * not exceed (nearest rank). count is not 0. */
+uint64_t adv_sim_rank(uint64_t count, unsigned percent);
+
 /* Computes the slowdowns of all transfers that have succeeded, by size. False: no memory. */
 bool adv_sim_slowdown(const struct adv_sim *sim, struct adv_sim_bucket bucket[ADV_SIM_BUCKETS]);
 

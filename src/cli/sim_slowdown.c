@@ -42,14 +42,19 @@ static bool take_sample(const struct adv_sim *sim, uint32_t job, struct sample *
 	return true;
 }
 
+uint64_t adv_sim_rank(uint64_t count, unsigned percent)
+{
+	return (count * percent + 99) / 100 - 1;
+}
+
 static struct adv_sim_bucket fill_bucket(const struct sample *s, uint64_t count, unsigned bucket)
 {
 	struct adv_sim_bucket b = {.above = bucket ? limits[bucket - 1] : 0,
 				   .to = limits[bucket],
 				   .count = count,
-				   .median = s[(count - 1) / 2].slowdown,
-				   .p95 = s[(count - 1) * 95 / 100].slowdown,
-				   .p99 = s[(count - 1) * 99 / 100].slowdown};
+				   .median = s[adv_sim_rank(count, 50)].slowdown,
+				   .p95 = s[adv_sim_rank(count, 95)].slowdown,
+				   .p99 = s[adv_sim_rank(count, 99)].slowdown};
 	unsigned __int128 sum = 0;
 
 	for (uint64_t i = 0; i < count; i++)

@@ -59,6 +59,10 @@ def check_tables(folder):
     bucket, = result["slowdown"]
     assert bucket["count"] == 16 and bucket["bytes_to"] == 1000000
     assert abs(bucket["median"] - slow[7]) < 1e-6 and abs(bucket["mean"] - sum(slow) / 16) < 1e-6
+    # Percentiles are nearest ranks: of 16 values, the 95th and the 99th are the largest.
+    assert abs(bucket["p95"] - slow[15]) < 1e-6 and abs(bucket["p99"] - slow[15]) < 1e-6
+    times = sorted(int(row[5]) - int(row[4]) for row in transfers)
+    assert [result["flows"][0]["fct_ps"][k] for k in ("median", "p99")] == [times[7], times[15]]
     assert [float(x) for x in rows["slowdown"][1][4:]] == [round(bucket[k], 6) for k in ("median", "p95", "p99")]
     assert all(row[2] == "s0" and row[1] == f"h{row[0]}" for row in rows["pauses"][1:])
     carried = sum(int(row[4]) for row in rows["cables"][1:] if row[3] == "h16")

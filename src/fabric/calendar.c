@@ -1,67 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "fabric/calendar.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/heap.h"
-
-#define BUCKETS	  32768u
+#define BUCKETS	  ADV_CALENDAR_BUCKETS
 #define WORDS	  (BUCKETS / 64)
-#define NO_NODE	  UINT32_MAX
+#define NO_NODE	  ADV_CALENDAR_NO_NODE
 #define NO_BUCKET UINT64_MAX
 
 /* Width of a bucket: a power of two, ps. With WIDE_SOURCES sources of events or less it is the
- * widest; twice as many sources have half of it. So a bucket of a busy network has few events. */
+ * widest; twice as many sources have half of it. So a bucket of a busy network has few events, and
+ * many buckets have events of one time only. */
 #define WIDEST_SHIFT	11
-#define NARROWEST_SHIFT 7
-#define WIDE_SOURCES	1024
+#define NARROWEST_SHIFT 8
+#define WIDE_SOURCES	128
 
 /* The near events are at least SOON, unless the next bucket with events begins more than AHEAD
  * after the first of them: events that are added in between have to be inserted in their order. */
-#define SOON 5
-/* So many events are sorted by insertion, more by merging. */
-#define FEW   8
+#define SOON  5
 #define AHEAD 16384 /* ps */
-
-struct node {
-	uint64_t at;
-	uint32_t what;
-	uint32_t next;
-};
-
-struct adv_calendar {
-	/* The near events: those of the bucket `cursor` and before, in order. The first `taken` of
-	 * them were dequeued. Bucket 0 begins at time 0. */
-	struct adv_calendar_event *near;
-	uint32_t taken;
-	uint32_t near_count;
-	uint32_t near_room;
-	bool failed;
-	uint8_t shift; /* the width of a bucket is 2^shift ps */
-	uint64_t cursor;
-
-	/* Buckets cursor + 1 .. cursor + BUCKETS - 1, by their number modulo BUCKETS. */
-	uint64_t next; /* the first bucket with events; NO_BUCKET: there is none */
-	uint64_t in_ring;
-	struct node *node;
-	uint32_t nodes;
-	uint32_t free_node;
-
-	uint64_t far_next;   /* bucket of the first event of `far`; NO_BUCKET: there is none */
-	struct adv_heap far; /* later events */
-
-	uint64_t summary[WORDS / 64]; /* a bit for each word of `filled` */
-	uint64_t filled[WORDS];	      /* a bit for each bucket */
-	uint32_t head[BUCKETS];
-};
+/* So many events are sorted by insertion, more by merging. Many are in order already. */
+#define FEW	  24
+#define NODES_MIN 256
 
 static inline bool comes_before(const struct adv_calendar_event *a,
 				const struct adv_calendar_event *b)
 {
-	/* Without branches, which nothing predicts. */
-	return (a->at < b->at) | ((a->at == b->at) & (a->what < b->what));
+	/* As one number of 128 bits: without branches, which nothing predicts. */
+	return ((unsigned __int128)a->at << 64 | a->what) <
+	       ((unsigned __int128)b->at << 64 | b->what);
 }
 
 static bool event_before(const void *a, const void *b)
@@ -78,6 +46,56 @@ static inline uint64_t bucket_of(const struct adv_calendar *c, uint64_t at)
 	return at >> c->shift;
 }
 
+static inline uint32_t near_left(const struct adv_calendar *c)
+{
+	return (uint32_t)(c->end - c->first);
+}
+
+static inline uint32_t near_room(const struct adv_calendar *c)
+{
+	return (uint32_t)(c->end - c->buffer);
+}
+
+/* ---- create and destroy ---- */
+
+/* Makes room for `room` near events. */
+static bool near_reserve(struct adv_calendar *c, uint32_t room)
+{
+	struct adv_calendar_event *buffer = calloc(room, sizeof(*buffer)), *first;
+
+	if (!buffer)
+		return false;
+	first = buffer + room - near_left(c);
+	if (near_left(c))
+		memcpy(first, c->first, near_left(c) * sizeof(*buffer));
+	free(c->buffer);
+	c->buffer = buffer;
+	c->first = first;
+	c->end = buffer + room;
+	if (!c->failed)
+		c->few = c->end - SOON;
+	return true;
+}
+
+/* Adds nodes. The events of all nodes can become near ones at a time, and be sorted. */
+static __attribute__((noinline)) bool grow_nodes(struct adv_calendar *c)
+{
+	uint32_t n = c->nodes ? 2 * c->nodes : NODES_MIN;
+	struct adv_calendar_node *node;
+
+	if (near_room(c) < 2 * n && !near_reserve(c, 2 * n))
+		return false;
+	node = realloc(c->node, (size_t)n * sizeof(*node));
+	if (!node)
+		return false;
+	for (uint32_t i = c->nodes; i < n; i++)
+		node[i].next = i + 1 < n ? i + 1 : NO_NODE;
+	c->free_node = c->nodes;
+	c->node = node;
+	c->nodes = n;
+	return true;
+}
+
 struct adv_calendar *adv_calendar_create(uint32_t sources)
 {
 	struct adv_calendar *c = calloc(1, sizeof(*c));
@@ -92,6 +110,10 @@ struct adv_calendar *adv_calendar_create(uint32_t sources)
 	}
 	c->free_node = NO_NODE;
 	c->next = c->far_next = NO_BUCKET;
+	if (!grow_nodes(c)) {
+		adv_calendar_destroy(c);
+		return NULL;
+	}
 	return c;
 }
 
@@ -99,15 +121,10 @@ void adv_calendar_destroy(struct adv_calendar *c)
 {
 	if (!c)
 		return;
-	free(c->near);
+	free(c->buffer);
 	free(c->node);
 	adv_heap_free(&c->far);
 	free(c);
-}
-
-static inline uint32_t near_left(const struct adv_calendar *c)
-{
-	return c->near_count - c->taken;
 }
 
 uint64_t adv_calendar_count(const struct adv_calendar *c)
@@ -115,36 +132,7 @@ uint64_t adv_calendar_count(const struct adv_calendar *c)
 	return near_left(c) + c->in_ring + c->far.count;
 }
 
-/* ---- the near events ---- */
-
-/* Makes room for `more` events behind the near ones. */
-static __attribute__((noinline)) bool near_grow(struct adv_calendar *c, uint32_t more)
-{
-	uint32_t left = near_left(c), room = c->near_room ? c->near_room : 256;
-	struct adv_calendar_event *near;
-
-	if (left)
-		memmove(c->near, &c->near[c->taken], left * sizeof(*near));
-	c->taken = 0;
-	c->near_count = left;
-	while (room < 2 * (left + more)) /* so that moving them stays rare */
-		room *= 2;
-	if (room == c->near_room)
-		return true;
-	near = realloc(c->near, room * sizeof(*near));
-	if (!near)
-		return false;
-	c->near = near;
-	c->near_room = room;
-	return true;
-}
-
-static inline bool near_reserve(struct adv_calendar *c, uint32_t more)
-{
-	if (c->taken == c->near_count)
-		c->taken = c->near_count = 0;
-	return c->near_count + more <= c->near_room || near_grow(c, more);
-}
+/* ---- sort ---- */
 
 /* Moves the event at index i to its place among those before it, which are in order. */
 static inline void sort_in(struct adv_calendar_event *e, uint32_t i)
@@ -156,30 +144,20 @@ static inline void sort_in(struct adv_calendar_event *e, uint32_t i)
 	e[i] = event;
 }
 
-/* Sorts a few events, which are mostly in the reverse order. */
-static void sort_few(struct adv_calendar_event *e, uint32_t n)
-{
-	for (uint32_t i = 0; i < n / 2; i++) {
-		struct adv_calendar_event first = e[i];
-
-		e[i] = e[n - 1 - i];
-		e[n - 1 - i] = first;
-	}
-	for (uint32_t i = 1; i < n; i++)
-		sort_in(e, i);
-}
-
-/* Sorts n events. `spare` has room for as many if they are more than FEW. */
-static void sort_many(struct adv_calendar_event *e, struct adv_calendar_event *spare, uint32_t n)
+/* Sorts n events. `spare` has room for half as many. */
+static void sort(struct adv_calendar_event *e, struct adv_calendar_event *spare, uint32_t n)
 {
 	uint32_t half = n / 2, i = 0, k = 0, other = half;
 
 	if (n <= FEW) {
-		sort_few(e, n);
+		for (i = 1; i < n; i++)
+			sort_in(e, i);
 		return;
 	}
-	sort_many(e, spare, half);
-	sort_many(e + half, spare, n - half);
+	sort(e, spare, half);
+	sort(e + half, spare, n - half);
+	if (comes_before(&e[half - 1], &e[half]))
+		return;
 	memcpy(spare, e, half * sizeof(*e));
 	while (i < half && other < n) {
 		bool later = comes_before(&e[other], &spare[i]);
@@ -191,63 +169,42 @@ static void sort_many(struct adv_calendar_event *e, struct adv_calendar_event *s
 	memcpy(&e[k], &spare[i], (half - i) * sizeof(*e));
 }
 
-static __attribute__((noinline)) bool near_add(struct adv_calendar *c, uint64_t at, uint32_t what)
+/* ---- the near events ---- */
+
+static bool near_add(struct adv_calendar *c, uint64_t at, uint32_t what)
 {
-	if (!near_reserve(c, 1))
+	struct adv_calendar_event event = {at, what}, *p;
+
+	if (c->first == c->buffer && !near_reserve(c, 2 * near_room(c)))
 		return false;
-	c->near[c->near_count++] = (struct adv_calendar_event){at, what};
-	sort_in(&c->near[c->taken], near_left(c) - 1);
+	for (p = c->first; p < c->end && comes_before(p, &event); p++)
+		p[-1] = *p;
+	p[-1] = event;
+	c->first--;
 	return true;
 }
 
 /* ---- the ring ---- */
 
-static __attribute__((noinline)) bool grow_nodes(struct adv_calendar *c)
-{
-	uint32_t n = c->nodes ? 2 * c->nodes : 1024;
-	struct node *node = realloc(c->node, (size_t)n * sizeof(*node));
-
-	if (!node)
-		return false;
-	for (uint32_t i = c->nodes; i < n; i++)
-		node[i].next = i + 1 < n ? i + 1 : NO_NODE;
-	c->free_node = c->nodes;
-	c->node = node;
-	c->nodes = n;
-	return true;
-}
-
-static inline bool ring_add(struct adv_calendar *c, uint64_t at, uint32_t what)
-{
-	uint64_t bucket = bucket_of(c, at);
-	uint32_t b = (uint32_t)bucket & (BUCKETS - 1), i;
-
-	if (c->free_node == NO_NODE && !grow_nodes(c))
-		return false;
-	i = c->free_node;
-	c->free_node = c->node[i].next;
-	c->node[i] = (struct node){at, what, c->head[b]};
-	c->head[b] = i;
-	c->filled[b / 64] |= 1ull << (b % 64);
-	c->summary[b / 64 / 64] |= 1ull << (b / 64 % 64);
-	c->in_ring++;
-	if (bucket < c->next)
-		c->next = bucket;
-	return true;
-}
-
 /* Returns the index of the first word of `filled` with events, from word `from` on, around the
  * ring. The ring is not empty. */
 static uint32_t next_word(const struct adv_calendar *c, uint32_t from)
 {
-	uint32_t s = from / 64;
-	uint64_t word = c->summary[s] & (~0ull << (from % 64));
+	uint32_t i = from;
+	uint64_t used;
 
-	while (!word) {
-		s = (s + 1) % (WORDS / 64);
-		word = c->summary[s];
+	for (; i % 8; i++)
+		if (c->used[i])
+			return i;
+	for (;; i += 8) {
+		i %= WORDS;
+		memcpy(&used, &c->used[i], 8);
+		if (used)
+			break;
 	}
-	return s * 64 + (uint32_t)__builtin_ctzll(word);
+	while (!c->used[i])
+		i++;
+	return i;
 }
 
 /* Returns the first bucket with events after the cursor, or NO_BUCKET. */
@@ -266,50 +223,46 @@ static inline uint64_t next_bucket(const struct adv_calendar *c)
 	return c->cursor + 1 + ((b - from) & (BUCKETS - 1));
 }
 
-/* Appends the events of a list to the near ones, with the last one first, and frees its nodes.
- * Returns their number; 0: no memory. */
-static inline uint32_t near_append(struct adv_calendar *c, uint32_t list)
+/* Copies the events of a list, in order, to the end of the buffer, and frees its nodes. Returns the
+ * first of them. The list begins with the event that was added last; it is mostly the last one in
+ * order, too. */
+static inline struct adv_calendar_event *copy_list(struct adv_calendar *c, uint32_t list)
 {
-	uint32_t n = 0, last = list;
+	struct adv_calendar_event *first = c->end - 1;
+	struct adv_calendar_node *nodes = c->node, *node = &nodes[list];
+	bool in_order = true;
 
-	for (uint32_t i = list; i != NO_NODE; i = c->node[i].next, n++) {
-		if (!near_reserve(c, 1)) {
-			c->near_count -= n;
-			return 0;
-		}
-		c->near[c->near_count++] =
-			(struct adv_calendar_event){c->node[i].at, c->node[i].what};
-		last = i;
+	*first = (struct adv_calendar_event){node->at, node->what};
+	while (node->next != NO_NODE) {
+		node = &nodes[node->next];
+		first--;
+		*first = (struct adv_calendar_event){node->at, node->what};
+		in_order &= comes_before(first, first + 1);
 	}
-	c->node[last].next = c->free_node;
+	node->next = c->free_node;
 	c->free_node = list;
-	c->in_ring -= n;
-	return n;
+	c->in_ring -= (uint64_t)(c->end - first);
+	if (!in_order)
+		sort(first, c->buffer, (uint32_t)(c->end - first));
+	return first;
 }
 
-static __attribute__((noinline)) bool near_sort_many(struct adv_calendar *c, uint32_t n)
+/* Moves the events of bucket c->next, which becomes the cursor's, to the near ones, which are less
+ * than SOON. */
+static inline void load_bucket(struct adv_calendar *c)
 {
-	if (n > FEW && !near_reserve(c, n))
-		return false;
-	sort_many(&c->near[c->near_count - n], &c->near[c->near_count], n);
-	return true;
-}
+	uint32_t b = (uint32_t)c->next & (BUCKETS - 1), left = near_left(c);
+	struct adv_calendar_event *first, before[SOON - 1];
 
-/* Moves the events of bucket c->next, which becomes the cursor's, to the near ones. False: no
- * memory. */
-static inline bool load_bucket(struct adv_calendar *c)
-{
-	uint32_t b = (uint32_t)c->next & (BUCKETS - 1), n = near_append(c, c->head[b]);
-
-	if (n != 1 && (n == 0 || !near_sort_many(c, n)))
-		return false;
+	memcpy(before, c->end - (SOON - 1), sizeof(before));
+	first = copy_list(c, c->head[b]);
+	memcpy(first - (SOON - 1), before, sizeof(before));
+	c->first = first - left;
 	c->head[b] = NO_NODE;
 	c->filled[b / 64] &= ~(1ull << (b % 64));
-	if (!c->filled[b / 64])
-		c->summary[b / 64 / 64] &= ~(1ull << (b / 64 % 64));
+	c->used[b / 64] = c->filled[b / 64] != 0;
 	c->cursor = c->next;
 	c->next = next_bucket(c);
-	return true;
 }
 
 /* ---- the heap of later events ---- */
@@ -332,16 +285,15 @@ static __attribute__((noinline)) bool far_add(struct adv_calendar *c, uint64_t a
 	return true;
 }
 
-/* Moves the events before bucket cursor + BUCKETS from the heap to the ring, or to the near ones.
- */
+/* Moves the events before bucket cursor + BUCKETS from the heap to the ring. */
 static __attribute__((noinline)) bool bring_near(struct adv_calendar *c)
 {
 	while (c->far_next - c->cursor < BUCKETS && c->far_next != NO_BUCKET) {
-		struct adv_calendar_event first =
-			*(struct adv_calendar_event *)adv_heap_first(&c->far, &far_kind);
+		const struct adv_calendar_event *first = adv_heap_first(&c->far, &far_kind);
 
-		if (!adv_calendar_add(c, first.at, first.what))
+		if (c->free_node == NO_NODE && !grow_nodes(c))
 			return false;
+		adv_calendar_add_to_ring(c, c->far_next, first->at, first->what);
 		adv_heap_remove(&c->far, &far_kind, 1);
 		far_note_next(c);
 	}
@@ -350,71 +302,62 @@ static __attribute__((noinline)) bool bring_near(struct adv_calendar *c)
 
 /* ---- add and dequeue ---- */
 
-bool adv_calendar_add(struct adv_calendar *c, uint64_t at, uint32_t what)
+bool adv_calendar_add_rarely(struct adv_calendar *c, uint64_t at, uint32_t what)
 {
 	uint64_t bucket = bucket_of(c, at);
 
 	if (bucket <= c->cursor)
 		return near_add(c, at, what);
-	return bucket - c->cursor < BUCKETS ? ring_add(c, at, what) : far_add(c, at, what);
-}
-
-/* Loads the next bucket. False: no memory. */
-static inline bool advance(struct adv_calendar *c)
-{
-	c->failed = !load_bucket(c) || (c->far_next - c->cursor < BUCKETS && !bring_near(c));
-	return !c->failed;
-}
-
-/* Loads the first bucket of all. False: there is none, or it begins after `until`, or there is no
- * memory. */
-static __attribute__((noinline)) bool advance_to_first(struct adv_calendar *c, uint64_t until)
-{
-	uint64_t next = c->next < c->far_next ? c->next : c->far_next;
-
-	if (next == NO_BUCKET || next > bucket_of(c, until))
+	if (bucket - c->cursor >= BUCKETS)
+		return far_add(c, at, what);
+	if (!grow_nodes(c))
 		return false;
-	if (c->next != NO_BUCKET)
-		return advance(c);
-	c->cursor = next;
-	c->failed = !bring_near(c);
-	return !c->failed;
-}
-
-/* Loads buckets until SOON events are near. False: not even one is. */
-static bool advance_to_soon(struct adv_calendar *c, uint64_t until)
-{
-	uint64_t end;
-
-	if (c->taken == c->near_count && !advance_to_first(c, until))
-		return false;
-	end = bucket_of(c, c->near[c->taken].at + AHEAD);
-	while (c->next <= end && near_left(c) < SOON)
-		if (!advance(c))
-			return false;
+	adv_calendar_add_to_ring(c, bucket, at, what);
 	return true;
 }
 
-static inline const struct adv_calendar_event *peek(struct adv_calendar *c, uint64_t until)
+/* Lets all further calls of adv_calendar_peek() call adv_calendar_load(), which returns false. */
+static bool fail(struct adv_calendar *c)
 {
-	if (c->failed || (near_left(c) < SOON && !advance_to_soon(c, until)))
-		return NULL;
-	return c->near[c->taken].at > until ? NULL : &c->near[c->taken];
+	c->failed = true;
+	c->few = NULL;
+	return false;
 }
 
-const struct adv_calendar_event *adv_calendar_peek(struct adv_calendar *c, uint64_t until)
+/* Lets c->next be the first bucket of all. False: there is none, or it begins after `until`, or
+ * there is no memory. */
+static __attribute__((noinline)) bool find_first(struct adv_calendar *c, uint64_t until)
 {
-	return peek(c, until);
-}
+	uint64_t first = c->next < c->far_next ? c->next : c->far_next;
 
-bool adv_calendar_take(struct adv_calendar *c, uint64_t until, struct adv_calendar_event *event)
-{
-	const struct adv_calendar_event *next = peek(c, until);
-
-	if (!next)
+	if (first == NO_BUCKET || first > bucket_of(c, until))
 		return false;
-	*event = *next;
-	c->taken++;
+	if (c->next == NO_BUCKET) {
+		c->cursor = first - 1;
+		if (!bring_near(c))
+			return fail(c);
+	}
+	return true;
+}
+
+bool adv_calendar_load(struct adv_calendar *c, uint64_t until)
+{
+	uint64_t last;
+
+	if (c->failed)
+		return false;
+	if (near_left(c)) {
+		last = bucket_of(c, c->first->at + AHEAD);
+	} else {
+		if (!find_first(c, until))
+			return false;
+		last = c->next + bucket_of(c, AHEAD);
+	}
+	while (c->next <= last && near_left(c) < SOON) {
+		load_bucket(c);
+		if (c->far_next - c->cursor < BUCKETS && !bring_near(c))
+			return fail(c);
+	}
 	return true;
 }
 
@@ -434,7 +377,7 @@ uint64_t adv_calendar_next(const struct adv_calendar *c)
 	const struct adv_calendar_event *far = adv_heap_first(&c->far, &far_kind);
 
 	if (near_left(c))
-		return c->near[c->taken].at;
+		return c->first->at;
 	if (c->next != NO_BUCKET)
 		return first_in_ring(c);
 	return far ? far->at : ADV_CALENDAR_NEVER;
@@ -443,10 +386,4 @@ uint64_t adv_calendar_next(const struct adv_calendar *c)
 bool adv_calendar_failed(const struct adv_calendar *c)
 {
 	return c->failed;
-}
-
-const struct adv_calendar_event *adv_calendar_soon(const struct adv_calendar *c, uint32_t *count)
-{
-	*count = near_left(c);
-	return *count ? &c->near[c->taken] : NULL;
 }

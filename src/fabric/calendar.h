@@ -5,7 +5,7 @@
  * `what`, whenever they were added. So the order of a host's or switch's events does not depend on
  * the others: parts of a network have the same order when each has a calendar of its own.
  *
- * Events of the next 4.2 to 67 us are in a ring of buckets, each a list; later events are in a
+ * Events of the next 8.4 to 67 us are in a ring of buckets, each a list; later events are in a
  * heap. Adding and dequeuing are O(1) for the events of a network and O(log n) for late timers. An
  * event cannot be removed: its owner checks whether the event still applies when it is due. The
  * next few events are in a sorted array, so that the caller can prefetch their data.
@@ -14,7 +14,10 @@
 #define ADV_FABRIC_CALENDAR_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+#include "base/heap.h"
 
 #define ADV_PS_PER_NS 1000ull
 #define ADV_PS_PER_US 1000000ull
@@ -30,35 +33,123 @@ struct adv_calendar_event {
 	uint32_t what; /* kind and index of the event, chosen by the caller */
 };
 
-struct adv_calendar;
+#define ADV_CALENDAR_BUCKETS 32768u
+#define ADV_CALENDAR_NO_NODE UINT32_MAX
+
+/* An event in the list of a bucket. */
+struct adv_calendar_node {
+	uint64_t at;
+	uint32_t what;
+	uint32_t next; /* index of the next node; or ADV_CALENDAR_NO_NODE */
+};
+
+/* Only calendar.c and the functions below access the members. */
+struct adv_calendar {
+	/* The near events: those of the bucket `cursor` and before, in order. Bucket 0 begins at
+	 * time 0. */
+	struct adv_calendar_event *first;
+	struct adv_calendar_event *few; /* if `first` is after it, more have to be loaded */
+	struct adv_calendar_event *end; /* of the events, and of their buffer */
+	struct adv_calendar_event *buffer;
+	uint64_t cursor;
+	uint8_t shift; /* the width of a bucket is 2^shift ps */
+	bool failed;
+
+	/* Buckets cursor + 1 .. cursor + ADV_CALENDAR_BUCKETS - 1, by their number modulo
+	 * ADV_CALENDAR_BUCKETS. */
+	uint32_t free_node;
+	uint32_t nodes;
+	struct adv_calendar_node *node;
+	uint64_t in_ring; /* events */
+	uint64_t next;	  /* the first bucket with events; UINT64_MAX: there is none */
+
+	uint64_t far_next;   /* bucket of the first event of `far`; UINT64_MAX: there is none */
+	struct adv_heap far; /* later events */
+
+	uint8_t used[ADV_CALENDAR_BUCKETS / 64];    /* by word of `filled`: 1 if it is not 0 */
+	uint64_t filled[ADV_CALENDAR_BUCKETS / 64]; /* a bit for each bucket */
+	uint32_t head[ADV_CALENDAR_BUCKETS];	    /* its last added event */
+};
 
 /* Creates a calendar at time 0. `sources`: how many can add events at the same time, the more
  * exactly the faster. NULL: no memory. */
 struct adv_calendar *adv_calendar_create(uint32_t sources);
 void adv_calendar_destroy(struct adv_calendar *c);
 
+/* As adv_calendar_add(), if the event is not in the ring, or no node is free. */
+bool adv_calendar_add_rarely(struct adv_calendar *c, uint64_t at, uint32_t what);
+
+/* Adds an event to the list of a bucket of the ring. A node is free. */
+static inline void adv_calendar_add_to_ring(struct adv_calendar *c, uint64_t bucket, uint64_t at,
+					    uint32_t what)
+{
+	uint32_t b = (uint32_t)bucket & (ADV_CALENDAR_BUCKETS - 1), i = c->free_node;
+	struct adv_calendar_node *node = &c->node[i];
+
+	c->free_node = node->next;
+	*node = (struct adv_calendar_node){at, what, c->head[b]};
+	c->head[b] = i;
+	c->filled[b / 64] |= 1ull << (b % 64);
+	c->used[b / 64] = 1;
+	c->in_ring++;
+	if (bucket < c->next)
+		c->next = bucket;
+}
+
 /* Adds an event. `at` must not be before the time of the last dequeued event. If a call of
  * adv_calendar_take() found no event, `at` must not be before its `until` either. False: no
  * memory. The calendar is then unchanged, and the run has to end. */
-bool adv_calendar_add(struct adv_calendar *c, uint64_t at, uint32_t what);
+static inline bool adv_calendar_add(struct adv_calendar *c, uint64_t at, uint32_t what)
+{
+	uint64_t bucket = at >> c->shift;
 
-/* Dequeues the next event. False: none is due at `until` or before, or adv_calendar_failed(). */
-bool adv_calendar_take(struct adv_calendar *c, uint64_t until, struct adv_calendar_event *event);
+	if (bucket - c->cursor - 1 >= ADV_CALENDAR_BUCKETS - 1 ||
+	    c->free_node == ADV_CALENDAR_NO_NODE)
+		return adv_calendar_add_rarely(c, at, what);
+	adv_calendar_add_to_ring(c, bucket, at, what);
+	return true;
+}
+
+/* As adv_calendar_peek(), if few events are near. Only adv_calendar_peek() calls it. */
+bool adv_calendar_load(struct adv_calendar *c, uint64_t until);
 
 /* Returns the event that adv_calendar_take() would dequeue, or NULL. It is valid until the next
  * call. */
-const struct adv_calendar_event *adv_calendar_peek(struct adv_calendar *c, uint64_t until);
+static inline const struct adv_calendar_event *adv_calendar_peek(struct adv_calendar *c,
+								 uint64_t until)
+{
+	if (c->first > c->few && !adv_calendar_load(c, until))
+		return NULL;
+	return c->first->at > until ? NULL : c->first;
+}
+
+/* Dequeues the next event. It is valid until the next call of another function than
+ * adv_calendar_soon(). NULL: none is due at `until` or before, or adv_calendar_failed(). */
+static inline const struct adv_calendar_event *adv_calendar_take(struct adv_calendar *c,
+								 uint64_t until)
+{
+	const struct adv_calendar_event *event = adv_calendar_peek(c, until);
+
+	if (event)
+		c->first++;
+	return event;
+}
+
+/* Returns the next events, in order, for prefetching their data: after adv_calendar_take() at least
+ * four, or all of the next 16 ns if these are fewer. Later calls of adv_calendar_add() may add
+ * events between them. The array is valid until the next call. */
+static inline const struct adv_calendar_event *adv_calendar_soon(const struct adv_calendar *c,
+								 uint32_t *count)
+{
+	*count = (uint32_t)(c->end - c->first);
+	return c->first;
+}
 
 /* Returns the time of the next event. ADV_CALENDAR_NEVER: there is none. */
 uint64_t adv_calendar_next(const struct adv_calendar *c);
 
 /* True if adv_calendar_take() failed for lack of memory. No further event is dequeued. */
 bool adv_calendar_failed(const struct adv_calendar *c);
-
-/* Returns the next events, in order, for prefetching their data: after adv_calendar_take() at least
- * four, or all of the next 16 ns if these are fewer. NULL: there are none. Later calls of
- * adv_calendar_add() may add events between them. The array is valid until the next call. */
-const struct adv_calendar_event *adv_calendar_soon(const struct adv_calendar *c, uint32_t *count);
 
 /* Returns the number of events. */
 uint64_t adv_calendar_count(const struct adv_calendar *c);

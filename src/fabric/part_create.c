@@ -73,11 +73,11 @@ static void hand_out(struct adv_parts *all)
 static int hand_out_events(struct adv_fabric *f)
 {
 	struct adv_calendar *old = f->calendar;
-	struct adv_calendar_event e;
+	const struct adv_calendar_event *e;
 
 	f->calendar = adv_calendar_create(1); /* of the few events that look at all parts */
-	while (f->calendar && adv_calendar_take(old, ADV_CALENDAR_NEVER - 1, &e))
-		adv_fabric_at(f, e.at, e.what >> ADV_DUE_SHIFT, e.what & ADV_DUE_INDEX);
+	while (f->calendar && (e = adv_calendar_take(old, ADV_CALENDAR_NEVER - 1)))
+		adv_fabric_at(f, e->at, e->what >> ADV_DUE_SHIFT, e->what & ADV_DUE_INDEX);
 	if (!f->calendar || adv_calendar_failed(old))
 		f->no_memory = true;
 	if (!f->calendar)

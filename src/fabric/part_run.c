@@ -198,20 +198,22 @@ static void gather_before(struct adv_fabric *f, enum adv_due kind)
 /* Processes the next event of the whole fabric, if it is due at `limit`. */
 static void process_global(struct adv_fabric *f, uint64_t limit)
 {
-	struct adv_calendar_event e;
+	const struct adv_calendar_event *e = adv_calendar_take(f->calendar, limit);
+	uint64_t at;
 
-	if (!adv_calendar_take(f->calendar, limit, &e))
+	if (!e)
 		return;
+	at = e->at;
 	if (f->parts->ranks)
-		gather_before(f, e.what >> ADV_DUE_SHIFT);
+		gather_before(f, e->what >> ADV_DUE_SHIFT);
 	for (uint32_t i = 0; i < f->parts->count; i++)
-		f->parts->part[i]->fabric.now = e.at;
+		f->parts->part[i]->fabric.now = at;
 	f->parts->global = true;
 	f->parts->global_level = 0;
-	adv_fabric_process(f, &e);
+	adv_fabric_process(f, e);
 	f->parts->global = false;
 	if (f->parts->ranks)
-		adv_parts_tell_all(f->parts, e.at);
+		adv_parts_tell_all(f->parts, at);
 	for (uint32_t i = 0; i < f->parts->count; i++)
 		f->no_memory |= f->parts->part[i]->fabric.no_memory;
 	refresh_parts(f->parts);

@@ -119,12 +119,12 @@ void adv_part_advance(struct adv_part *p, const struct adv_plan *plan)
 	struct adv_fabric *f = &p->fabric;
 	bool leads = f->jobs_left || f->endless || !p->all->ends;
 	uint64_t to = leads ? plan->lead_to : plan->follow_to;
-	struct adv_calendar_event e;
+	const struct adv_calendar_event *e;
 
 	if (to <= p->done_to)
 		return;
-	while (adv_calendar_take(f->calendar, to - 1, &e)) {
-		process(p, &e);
+	while ((e = adv_calendar_take(f->calendar, to - 1))) {
+		process(p, e);
 		if (has_failed(f))
 			return;
 		if (f->done) {
@@ -140,16 +140,13 @@ void adv_part_advance(struct adv_part *p, const struct adv_plan *plan)
 void adv_part_finish(struct adv_part *p, const struct adv_plan *plan)
 {
 	struct adv_fabric *f = &p->fabric;
-	const struct adv_calendar_event *next;
-	struct adv_calendar_event e;
+	const struct adv_calendar_event *e;
 
 	if (p->ended_at == plan->at && p->ended_level == plan->level)
 		return;
-	while ((next = adv_calendar_peek(f->calendar, plan->at)) &&
-	       (next->at < plan->at || next->what <= plan->level)) {
-		if (!adv_calendar_take(f->calendar, plan->at, &e))
-			break;
-		process(p, &e);
+	while ((e = adv_calendar_peek(f->calendar, plan->at)) &&
+	       (e->at < plan->at || e->what <= plan->level)) {
+		process(p, adv_calendar_take(f->calendar, plan->at));
 		if (has_failed(f))
 			return;
 	}

@@ -200,11 +200,11 @@ bool adv_fabric_new_deadlock(struct adv_fabric *f)
 
 static enum adv_fabric_stop run_some(struct adv_fabric *f, uint64_t until, uint64_t events)
 {
-	struct adv_calendar_event event;
+	const struct adv_calendar_event *event;
 
 	f->done = false;
-	for (; events && adv_calendar_take(f->calendar, until, &event); events--) {
-		adv_fabric_process(f, &event);
+	for (; events && (event = adv_calendar_take(f->calendar, until)); events--) {
+		adv_fabric_process(f, event);
 		if (f->no_memory || f->pool.failed)
 			return ADV_FABRIC_NO_MEMORY;
 		if (f->cycle_length && adv_fabric_new_deadlock(f))

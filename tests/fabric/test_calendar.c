@@ -33,6 +33,15 @@ static uint64_t ahead(struct adv_rng *rng)
 	return adv_rng_below(rng, range[adv_rng_below(rng, 6)]);
 }
 
+/* Dequeues an event, which is due at `until` or before. */
+static struct adv_calendar_event take(struct adv_calendar *c, uint64_t until)
+{
+	const struct adv_calendar_event *event = adv_calendar_take(c, until);
+
+	assert_non_null(event);
+	return *event;
+}
+
 static void test_all_in_order(void **state)
 {
 	struct adv_calendar *c = adv_calendar_create(1);
@@ -49,11 +58,11 @@ static void test_all_in_order(void **state)
 	qsort(e, EVENTS, sizeof(*e), by_time);
 	assert_int_equal(adv_calendar_count(c), EVENTS);
 	for (uint32_t i = 0; i < EVENTS; i++) {
-		assert_true(adv_calendar_take(c, ADV_CALENDAR_NEVER, &got));
+		got = take(c, ADV_CALENDAR_NEVER);
 		assert_int_equal(got.at, e[i].at);
 		assert_int_equal(got.what, e[i].what);
 	}
-	assert_false(adv_calendar_take(c, ADV_CALENDAR_NEVER, &got));
+	assert_null(adv_calendar_take(c, ADV_CALENDAR_NEVER));
 	assert_int_equal(adv_calendar_count(c), 0);
 	free(e);
 	adv_calendar_destroy(c);
@@ -73,7 +82,8 @@ static void test_while_taking(void **state)
 	adv_rng_seed(&rng, 2);
 	for (added = 1; added <= 500; added++)
 		assert_true(adv_calendar_add(c, ahead(&rng), added));
-	while (adv_calendar_take(c, ADV_CALENDAR_NEVER, &got)) {
+	while (adv_calendar_count(c)) {
+		got = take(c, ADV_CALENDAR_NEVER);
 		assert_true(got.at >= now);
 		if (got.at == now && taken)
 			assert_true(got.what > last);
@@ -104,20 +114,20 @@ static void test_soon_in_other_buckets(void **state)
 		assert_true(adv_calendar_add(c, 2000 * i, i));
 	assert_true(adv_calendar_add(c, 1000000, 11));
 	for (uint32_t i = 1; i <= 10; i++) {
-		assert_true(adv_calendar_take(c, ADV_CALENDAR_NEVER, &got));
+		got = take(c, ADV_CALENDAR_NEVER);
 		assert_int_equal(got.what, i);
 		adv_calendar_soon(c, &count);
 		assert_int_equal(count, i < 7 ? 4 : 10 - i);
 		assert_true(adv_calendar_add(c, got.at + 1, 100));
-		assert_true(adv_calendar_take(c, ADV_CALENDAR_NEVER, &got));
+		got = take(c, ADV_CALENDAR_NEVER);
 		assert_int_equal(got.what, 100);
 	}
-	assert_false(adv_calendar_take(c, 999999, &got));
+	assert_null(adv_calendar_take(c, 999999));
 	assert_int_equal(adv_calendar_next(c) / 512, 1000000 / 512);
 	assert_true(adv_calendar_add(c, 999999, 12));
-	assert_true(adv_calendar_take(c, ADV_CALENDAR_NEVER, &got));
+	got = take(c, ADV_CALENDAR_NEVER);
 	assert_int_equal(got.what, 12);
-	assert_true(adv_calendar_take(c, ADV_CALENDAR_NEVER, &got));
+	got = take(c, ADV_CALENDAR_NEVER);
 	assert_int_equal(got.what, 11);
 	adv_calendar_destroy(c);
 }
@@ -132,19 +142,19 @@ static void test_soon(void **state)
 	struct adv_rng rng;
 
 	assert_non_null(c);
-	assert_null(adv_calendar_soon(c, &count));
+	adv_calendar_soon(c, &count);
 	assert_int_equal(count, 0);
 	adv_rng_seed(&rng, 3);
 	for (uint32_t i = 0; i < 2000; i++)
 		assert_true(adv_calendar_add(c, adv_rng_below(&rng, 100000), i));
-	while (adv_calendar_take(c, ADV_CALENDAR_NEVER, &got)) {
+	while (adv_calendar_take(c, ADV_CALENDAR_NEVER)) {
 		soon = adv_calendar_soon(c, &count);
-		assert_true((count > 0) == (soon != NULL) && count < 64);
+		assert_true(count < 64);
 		seen += count;
 		for (uint32_t i = 0; i < count; i++)
 			wanted[i] = soon[i];
 		for (uint32_t i = 0; i < count; i++) {
-			assert_true(adv_calendar_take(c, ADV_CALENDAR_NEVER, &got));
+			got = take(c, ADV_CALENDAR_NEVER);
 			assert_int_equal(got.at, wanted[i].at);
 			assert_int_equal(got.what, wanted[i].what);
 		}
@@ -174,7 +184,7 @@ static void test_same_time(void **state)
 			next = adv_calendar_peek(c, at[k]);
 			assert_non_null(next);
 			assert_int_equal(next->what, order[i]);
-			assert_true(adv_calendar_take(c, at[k], &got));
+			got = take(c, at[k]);
 			assert_int_equal(got.what, order[i]);
 			if (i == 0) {
 				assert_true(adv_calendar_add(c, at[k], 7));
@@ -196,20 +206,20 @@ static void test_until(void **state)
 	assert_true(adv_calendar_add(c, 1000, 1));
 	assert_true(adv_calendar_add(c, 1001, 2));
 	assert_true(adv_calendar_add(c, 900000000, 3));
-	assert_false(adv_calendar_take(c, 999, &got));
-	assert_true(adv_calendar_take(c, 1000, &got));
+	assert_null(adv_calendar_take(c, 999));
+	got = take(c, 1000);
 	assert_int_equal(got.what, 1);
-	assert_false(adv_calendar_take(c, 1000, &got));
+	assert_null(adv_calendar_take(c, 1000));
 	assert_true(adv_calendar_add(c, 1000, 4));
-	assert_true(adv_calendar_take(c, 1000, &got));
+	got = take(c, 1000);
 	assert_int_equal(got.what, 4);
-	assert_true(adv_calendar_take(c, 2000, &got));
+	got = take(c, 2000);
 	assert_int_equal(got.what, 2);
-	assert_false(adv_calendar_take(c, 800000000, &got));
+	assert_null(adv_calendar_take(c, 800000000));
 	assert_true(adv_calendar_add(c, 800000001, 5));
-	assert_true(adv_calendar_take(c, ADV_CALENDAR_NEVER - 1, &got));
+	got = take(c, ADV_CALENDAR_NEVER - 1);
 	assert_int_equal(got.what, 5);
-	assert_true(adv_calendar_take(c, 900000000, &got));
+	got = take(c, 900000000);
 	assert_int_equal(got.what, 3);
 	adv_calendar_destroy(c);
 }
@@ -227,11 +237,121 @@ static void test_next(void **state)
 		assert_true(adv_calendar_add(c, at[4 - i], i));
 	for (uint32_t i = 0; i < 5; i++) {
 		assert_in_range(adv_calendar_next(c), at[i] < 511 ? 0 : at[i] - 511, at[i]);
-		assert_true(adv_calendar_take(c, ADV_CALENDAR_NEVER, &got));
+		got = take(c, ADV_CALENDAR_NEVER);
 		assert_true(got.at == at[i]);
 	}
 	assert_true(adv_calendar_next(c) == ADV_CALENDAR_NEVER);
 	adv_calendar_destroy(c);
+}
+
+/* ---- compared with a list ---- */
+
+#define LIST_MAX 2000
+
+/* All events of a calendar, in no order. */
+struct list {
+	struct adv_calendar *calendar;
+	struct expected event[LIST_MAX];
+	uint32_t count;
+	uint64_t now; /* no event is added before */
+};
+
+static void add(struct list *l, uint64_t at, uint32_t what)
+{
+	if (l->count == LIST_MAX)
+		return;
+	l->event[l->count++] = (struct expected){at, what};
+	assert_true(adv_calendar_add(l->calendar, at, what));
+}
+
+/* Dequeues an event, and checks that it is the first one of the list. False: none is due. */
+static bool take_first(struct list *l, uint64_t until)
+{
+	const struct adv_calendar_event *got = adv_calendar_peek(l->calendar, until);
+	uint32_t first = 0;
+
+	assert_int_equal(adv_calendar_count(l->calendar), l->count);
+	for (uint32_t i = 1; i < l->count; i++)
+		if (by_time(&l->event[i], &l->event[first]) < 0)
+			first = i;
+	if (!l->count || l->event[first].at > until) {
+		assert_null(got);
+		assert_null(adv_calendar_take(l->calendar, until));
+		l->now = until;
+		return false;
+	}
+	assert_non_null(got);
+	assert_ptr_equal(adv_calendar_take(l->calendar, until), got);
+	assert_int_equal(got->at, l->event[first].at);
+	assert_int_equal(got->what, l->event[first].what);
+	l->now = got->at;
+	l->event[first] = l->event[--l->count];
+	return true;
+}
+
+/* Adds events of one time, or of a few: ascending, descending or in any order, as the ports of a
+ * network do that all begin at once. Each has another `what`, also than those before. */
+static void add_many(struct list *l, struct adv_rng *rng, uint32_t *what)
+{
+	static const uint32_t some[] = {1, 2, 10, 30, 100, 400};
+	uint32_t n = some[adv_rng_below(rng, 6)], order = (uint32_t)adv_rng_below(rng, 3);
+	uint64_t at = l->now + ahead(rng), spread = adv_rng_below(rng, 2) ? 1 : 600;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t k = order == 0	  ? i
+			     : order == 1 ? n - 1 - i
+					  : (uint32_t)(i * 7919ull % 1009);
+
+		add(l, at + adv_rng_below(rng, spread), *what + k);
+	}
+	*what += 1009;
+}
+
+/* Adds and dequeues events at random, with each width of a bucket. */
+static void test_as_a_list(void **state)
+{
+	static struct list l;
+	struct adv_rng rng;
+	uint32_t what = 0;
+
+	adv_rng_seed(&rng, 4);
+	for (uint32_t sources = 1; sources < 10000; sources *= 3) {
+		l = (struct list){.calendar = adv_calendar_create(sources)};
+		assert_non_null(l.calendar);
+		for (uint32_t i = 0; i < 300; i++) {
+			uint64_t until = l.now + ahead(&rng);
+
+			add_many(&l, &rng, &what);
+			for (uint64_t n = adv_rng_below(&rng, 100); n && take_first(&l, until); n--)
+				if (adv_rng_below(&rng, 4) == 0)
+					add(&l, l.now + ahead(&rng), what++);
+		}
+		while (take_first(&l, ADV_CALENDAR_NEVER))
+			;
+		assert_int_equal(l.count, 0);
+		adv_calendar_destroy(l.calendar);
+	}
+}
+
+/* Many events are added to the near ones: before, between and behind them. */
+static void test_many_near(void **state)
+{
+	static struct list l;
+
+	l = (struct list){.calendar = adv_calendar_create(1)};
+	assert_non_null(l.calendar);
+	for (uint32_t i = 0; i < 10; i++)
+		add(&l, 5000000 + i, 0);
+	assert_true(take_first(&l, ADV_CALENDAR_NEVER));
+	for (uint32_t i = 1; i <= 400; i++) {
+		add(&l, 5000009, i);
+		add(&l, 5000004, 1000 - i);
+		add(&l, 5000000, i);
+	}
+	while (take_first(&l, ADV_CALENDAR_NEVER))
+		;
+	assert_int_equal(l.count, 0);
+	adv_calendar_destroy(l.calendar);
 }
 
 int main(void)
@@ -244,6 +364,8 @@ int main(void)
 		cmocka_unit_test(test_next),
 		cmocka_unit_test(test_same_time),
 		cmocka_unit_test(test_soon_in_other_buckets),
+		cmocka_unit_test(test_as_a_list),
+		cmocka_unit_test(test_many_near),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

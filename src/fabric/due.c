@@ -168,11 +168,3 @@ void adv_fabric_serve(struct adv_fabric *f, uint32_t s)
 		adv_fabric_at(f, sw->deadline, ADV_DUE_SWITCH, s);
 	}
 }
-
-struct adv_gid adv_fabric_gid(uint32_t host)
-{
-	struct adv_gid g = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, (uint8_t)(host >> 16),
-			     (uint8_t)(host >> 8), (uint8_t)host}};
-
-	return g;
-}

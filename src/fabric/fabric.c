@@ -150,13 +150,22 @@ static int make_switch(struct adv_fabric *f, uint32_t s)
 	return set_headroom(f, s);
 }
 
+/* Returns hosts that are all zero. NULL: no memory. */
+static struct adv_fabric_host *make_hosts(uint32_t count)
+{
+	size_t bytes = count * sizeof(struct adv_fabric_host);
+	struct adv_fabric_host *host = aligned_alloc(_Alignof(struct adv_fabric_host), bytes);
+
+	return host ? memset(host, 0, bytes) : NULL;
+}
+
 static int set_up_fabric(struct adv_fabric *f)
 {
 	const struct adv_topology *t = f->config.topology;
 	int err;
 
 	f->calendar = adv_calendar_create(2 * t->links);
-	f->host = calloc(t->hosts, sizeof(*f->host));
+	f->host = make_hosts(t->hosts);
 	f->node = calloc(t->switches + 1ul, sizeof(*f->node));
 	f->memory = adv_payload_create(ADV_FABRIC_MESSAGE_MAX);
 	if (!f->calendar || !f->host || !f->node || !f->memory)

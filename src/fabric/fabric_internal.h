@@ -38,30 +38,31 @@ struct adv_fabric_input {
 	uint32_t of[ADV_PRIORITIES];
 };
 
+/* A frame touches three cache lines: the first one, its queue of `egress`, and that of `wire`. */
 struct adv_fabric_host {
-	struct adv_egress egress;
 	struct adv_engine *engine;
+	uint64_t timer_at; /* earliest ADV_DUE_HOST, ps */
+	struct adv_egress egress;
+	uint32_t wire;	 /* the wire on which the host sends */
+	uint32_t index;	 /* number of the host */
+	uint8_t to_tell; /* priorities whose state the next pause frame carries */
+	uint8_t told;	 /* priorities that the host has paused */
+	uint8_t stormy;	 /* priorities that the host pauses in a storm */
+	uint8_t held;	 /* priorities, paused or enough queued: packets stay in the engine */
+	uint8_t used;	 /* priorities of the host's queue pairs */
+	bool repeating;	 /* an ADV_DUE_REPEAT is due */
+	bool attached;	 /* sends and receives frames from outside */
 	struct adv_cq *cq;
+	struct adv_fabric_input *input; /* NULL: the host is as fast as the wire */
+	struct adv_fabric_host_counters counters;
+	uint8_t external_queued[ADV_PRIORITIES]; /* frames of programs in `egress` */
 	struct adv_pd *pd;
 	struct adv_mr *mr;
-	uint32_t wire;	   /* the wire on which the host sends */
-	uint32_t index;	   /* number of the host */
-	uint64_t timer_at; /* earliest ADV_DUE_HOST, ps */
-	uint8_t to_tell;   /* priorities whose state the next pause frame carries */
-	uint8_t told;	   /* priorities that the host has paused */
-	uint8_t stormy;	   /* priorities that the host pauses in a storm */
-	uint8_t held;	   /* priorities, paused or enough queued: packets stay in the engine */
-	uint8_t used;	   /* priorities of the host's queue pairs */
-	bool repeating;	   /* an ADV_DUE_REPEAT is due */
-	bool attached;	   /* sends and receives frames from outside */
-	uint8_t external_queued[ADV_PRIORITIES]; /* frames of programs in `egress` */
 	uint32_t cq_room;
 	uint32_t cq_used;
 	uint32_t qps;
-	struct adv_fabric_input *input; /* NULL: the host is as fast as the wire */
-	struct adv_fabric_host_counters counters;
 	struct adv_fabric_external_counters external;
-};
+} __attribute__((aligned(64)));
 
 struct adv_fabric_node {
 	struct adv_fabric *fabric;
@@ -218,8 +219,6 @@ void adv_fabric_put(struct adv_fabric *f, uint32_t wire, struct adv_packet *p);
 void adv_fabric_fly(struct adv_fabric *f, uint32_t wire, struct adv_packet *p);
 /* Sends from all ready ports of a switch, and adds the event of its next deadline. */
 void adv_fabric_serve(struct adv_fabric *f, uint32_t s);
-/* Returns the address of host x.y.z: ::ffff:10.x.y.z. */
-struct adv_gid adv_fabric_gid(uint32_t host);
 
 /* ---- process.c ---- */
 

@@ -116,9 +116,12 @@ static void hold_again(struct adv_fabric *f, struct adv_fabric_host *h)
 	hold_priorities(f, h, held);
 }
 
-static void set_timer(struct adv_fabric *f, struct adv_fabric_host *h)
+/* Adds the event of the engine's next deadline, or of the end of a pause. */
+static inline void set_timer(struct adv_fabric *f, struct adv_fabric_host *h)
 {
-	uint64_t at = adv_engine_deadline(h->engine);
+	/* As adv_engine_deadline(), mostly without a call. */
+	uint64_t at = adv_engine_todo(h->engine) & ADV_TODO_ACK ? adv_engine_deadline(h->engine)
+								: adv_engine_timers(h->engine);
 
 	at = at == ADV_NEVER ? ADV_CALENDAR_NEVER : at * ADV_PS_PER_NS;
 	if (h->egress.paused) {
@@ -133,6 +136,12 @@ static void set_timer(struct adv_fabric *f, struct adv_fabric_host *h)
 	adv_fabric_at(f, h->timer_at, ADV_DUE_HOST, h->index);
 }
 
+/* The engine has had no memory: the run has to end. */
+static void check_memory(struct adv_fabric *f, const struct adv_fabric_host *h)
+{
+	f->no_memory |= adv_engine_counters(h->engine)->out_of_memory > 0;
+}
+
 void adv_fabric_host_timer(struct adv_fabric *f, struct adv_fabric_host *h, uint64_t at)
 {
 	if (h->timer_at != at)
@@ -140,6 +149,7 @@ void adv_fabric_host_timer(struct adv_fabric *f, struct adv_fabric_host *h, uint
 	h->timer_at = ADV_CALENDAR_NEVER;
 	adv_egress_expire(&h->egress, f->now);
 	adv_engine_expire(h->engine, f->now / ADV_PS_PER_NS);
+	check_memory(f, h);
 	adv_fabric_host_progress(f, h);
 }
 
@@ -164,23 +174,43 @@ static void add_telemetry(struct adv_fabric *f, const struct adv_fabric_host *h,
 	p->bytes += ADV_TELEMETRY_BYTES;
 }
 
-static void queue_packet(struct adv_fabric *f, struct adv_fabric_host *h,
-			 const struct adv_tx_packet *pkt)
+/* What the frames of a path have in common, as adv_path.link_memo: the flow, the destination and
+ * the priority, and a bit that is set. */
+#define MEMO_TO(memo)	    ((uint32_t)(memo) >> 8)
+#define MEMO_PRIORITY(memo) ((uint8_t)(memo) >> 1)
+
+static uint64_t make_memo(const struct adv_fabric *f, const struct adv_fabric_host *h,
+			  struct adv_path *path)
+{
+	uint32_t to = host_of(&path->dgid);
+	uint32_t flow = adv_fabric_flow_hash(h->index, to, path->sport);
+	uint8_t priority = f->config.priority_of_dscp[path->tclass >> 2];
+
+	path->link_memo = (uint64_t)flow << 32 | to << 8 | (uint32_t)priority << 1 | 1;
+	return path->link_memo;
+}
+
+/* Returns a frame with a packet of the engine. NULL: no memory. */
+static inline struct adv_packet *make_frame(struct adv_fabric *f, const struct adv_fabric_host *h,
+					    const struct adv_tx_packet *pkt)
 {
 	struct adv_packet *p = adv_packet_take(&f->pool);
-	const struct adv_path *path = pkt->path;
+	struct adv_path *path = pkt->path;
+	uint64_t memo = path->link_memo;
 
 	if (!p)
-		return;
+		return NULL;
+	if (!memo)
+		memo = make_memo(f, h, path);
 	p->bytes = ADV_FRAME_OVERHEAD + pkt->header_len + pkt->payload_len + pkt->pad;
 	if (p->bytes < ADV_FRAME_MIN)
 		p->bytes = ADV_FRAME_MIN;
 	p->from = h->index;
-	p->to = host_of(&path->dgid);
-	p->flow = adv_fabric_flow_hash(p->from, p->to, path->sport);
+	p->to = MEMO_TO(memo);
+	p->flow = (uint32_t)(memo >> 32);
 	p->kind = ADV_PACKET_DATA;
 	p->tclass = (uint8_t)(path->tclass | pkt->ecn);
-	p->priority = f->config.priority_of_dscp[path->tclass >> 2];
+	p->priority = MEMO_PRIORITY(memo);
 	p->hop_limit = path->hop_limit;
 	p->pad = pkt->pad;
 	p->header_len = pkt->header_len;
@@ -193,7 +223,7 @@ static void queue_packet(struct adv_fabric *f, struct adv_fabric_host *h,
 	memcpy(p->header, pkt->header, sizeof(p->header)); /* a constant length is faster */
 	if (f->telemetry)
 		add_telemetry(f, h, pkt, p);
-	adv_egress_push(&h->egress, p);
+	return p;
 }
 
 /* Returns the priorities for which enough packets are queued in the NIC. */
@@ -210,34 +240,45 @@ static uint8_t satisfied_priorities(const struct adv_fabric_host *h)
 	return result;
 }
 
+/* Dequeues one packet from the engine. NULL: none, or no memory. */
+static inline struct adv_packet *next_frame(struct adv_fabric *f, const struct adv_fabric_host *h)
+{
+	uint64_t now = f->now / ADV_PS_PER_NS;
+
+	if (!adv_engine_tx_some(h->engine, now, &f->batch, 1))
+		return NULL;
+	return make_frame(f, h, &f->batch.packet[0]);
+}
+
+/* True if the egress has to select among frames of several priorities. */
+static inline bool has_choice(const struct adv_fabric_host *h)
+{
+	return h->used & (h->used - 1) || (h->attached && h->used);
+}
+
 /* Dequeues packets from the engine. If the host's queue pairs use one priority, dequeues one
  * packet. Otherwise dequeues some of each priority; the egress selects among them by priority and
  * weight. */
 static void pull_packets(struct adv_fabric *f, struct adv_fabric_host *h)
 {
-	bool choice = h->used & (h->used - 1) || (h->attached && h->used);
+	bool choice = has_choice(h);
 
 	while (choice || !adv_egress_ready(&h->egress)) {
-		unsigned n;
+		struct adv_packet *p;
 
 		hold_priorities(f, h, choice ? satisfied_priorities(h) : h->egress.paused);
-		if (!adv_engine_tx_ready(h->engine))
+		p = next_frame(f, h);
+		if (!p)
 			return;
-		n = adv_engine_tx_some(h->engine, f->now / ADV_PS_PER_NS, &f->batch, 1);
-		for (unsigned i = 0; i < n; i++)
-			queue_packet(f, h, &f->batch.packet[i]);
-		if (n == 0)
-			return;
+		adv_egress_push(&h->egress, p);
 	}
 }
 
-void adv_fabric_host_send(struct adv_fabric *f, struct adv_fabric_host *h)
+/* Sends a frame from the queues, after it has filled them. */
+static void send_queued(struct adv_fabric *f, struct adv_fabric_host *h)
 {
-	struct adv_packet *p;
+	struct adv_packet *p = h->to_tell ? adv_fabric_input_pause(f, h) : NULL;
 
-	if (f->wire[h->wire].sending)
-		return;
-	p = h->to_tell ? adv_fabric_input_pause(f, h) : NULL;
 	if (!p) {
 		if (h->attached)
 			adv_fabric_external_pull(f, h);
@@ -249,6 +290,61 @@ void adv_fabric_host_send(struct adv_fabric *f, struct adv_fabric_host *h)
 	}
 	if (p)
 		adv_fabric_put(f, h->wire, p);
+}
+
+/* Does to the egress what adv_egress_push() and adv_egress_pop() do with a frame that is alone and
+ * may be sent. */
+static inline void pass_queue(struct adv_egress *e, const struct adv_packet *p)
+{
+	struct adv_egress_queue *q = &e->queue[p->priority];
+
+	if (p->bytes > q->peak) {
+		q->peak = p->bytes;
+		if (q->peak > q->most)
+			q->most = q->peak;
+	}
+	if (!(e->strict & (1u << p->priority))) {
+		e->turn = p->priority;
+		e->granted = true;
+	}
+	q->sent++;
+	q->sent_bytes += p->bytes;
+}
+
+/* Sends the next packet of the engine. No frame is queued, and the egress selects nothing. */
+static inline void send_next(struct adv_fabric *f, struct adv_fabric_host *h)
+{
+	struct adv_packet *p;
+
+	hold_priorities(f, h, h->egress.paused);
+	p = next_frame(f, h);
+	if (p && (h->egress.paused & (1u << p->priority))) {
+		adv_egress_push(&h->egress, p);
+		send_queued(f, h);
+		return;
+	}
+	set_timer(f, h);
+	if (!p)
+		return;
+	pass_queue(&h->egress, p);
+	adv_fabric_put(f, h->wire, p);
+}
+
+/* True if there is nothing to send, and no pause has begun or ended since that was so. */
+static inline bool is_idle(const struct adv_fabric_host *h)
+{
+	return !(adv_engine_todo(h->engine) & ADV_TODO_TX) && !h->egress.filled &&
+	       h->held == h->egress.paused && !h->to_tell && !h->attached;
+}
+
+void adv_fabric_host_send(struct adv_fabric *f, struct adv_fabric_host *h)
+{
+	if (is_idle(h) || f->wire[h->wire].sending)
+		return;
+	if (h->to_tell || h->attached || h->egress.filled || has_choice(h))
+		send_queued(f, h);
+	else
+		send_next(f, h);
 }
 
 void adv_fabric_host_link(struct adv_fabric *f, struct adv_fabric_host *h, bool works)
@@ -317,7 +413,6 @@ static void take_in(struct adv_fabric *f, struct adv_fabric_host *h, struct adv_
 		adv_fabric_arrive(f, h, p);
 	if (f->config.acks_apart && h->held)
 		hold_again(f, h);
-	f->no_memory |= adv_engine_counters(h->engine)->out_of_memory > 0;
 	adv_packet_give_back(&f->pool, p);
 }
 
@@ -345,8 +440,10 @@ void adv_fabric_host_drain(struct adv_fabric *f, struct adv_fabric_host *h)
 
 void adv_fabric_host_progress(struct adv_fabric *f, struct adv_fabric_host *h)
 {
-	if (!adv_cq_empty(h->cq))
+	if (!adv_cq_empty(h->cq)) {
+		check_memory(f, h);
 		adv_fabric_completions(f, h);
+	}
 	set_timer(f, h);
 	adv_fabric_host_send(f, h);
 }

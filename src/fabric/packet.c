@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <assert.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -21,9 +20,10 @@ struct adv_packet_body {
 	struct adv_packet_body *next;
 };
 
-/* Takes a packet that has not been used yet. NULL: no memory. */
-static struct adv_packet *take_fresh(struct adv_packet_pool *pool)
+struct adv_packet *adv_packet_take_fresh(struct adv_packet_pool *pool)
 {
+	struct adv_packet *p;
+
 	if (pool->fresh == 0) {
 		struct adv_packet_chunk *c = aligned_alloc(CHUNK_BYTES, CHUNK_BYTES);
 
@@ -37,19 +37,7 @@ static struct adv_packet *take_fresh(struct adv_packet_pool *pool)
 		pool->room += CHUNK;
 		pool->fresh = CHUNK;
 	}
-	return &pool->chunks->packet[CHUNK - pool->fresh--];
-}
-
-struct adv_packet *adv_packet_take(struct adv_packet_pool *pool)
-{
-	struct adv_packet *p = pool->unused;
-
-	if (p)
-		pool->unused = p->next;
-	else
-		p = take_fresh(pool);
-	if (!p)
-		return NULL;
+	p = &pool->chunks->packet[CHUNK - pool->fresh--];
 	pool->out++;
 	p->external = false;
 	p->telemetry = NULL;
@@ -112,16 +100,12 @@ static void give_back_telemetry(struct adv_packet_pool *pool, struct adv_packet 
 	packet->telemetry = NULL;
 }
 
-void adv_packet_give_back(struct adv_packet_pool *pool, struct adv_packet *packet)
+void adv_packet_strip(struct adv_packet_pool *pool, struct adv_packet *packet)
 {
-	assert(pool->out > 0);
-	pool->out--;
 	if (packet->external)
 		give_back_body(pool, packet);
 	if (packet->telemetry)
 		give_back_telemetry(pool, packet);
-	packet->next = pool->unused;
-	pool->unused = packet;
 }
 
 /* Frees the bodies and the telemetry of those of a chunk's first packets that are in use. */

@@ -4,9 +4,12 @@
 #ifndef ADV_FABRIC_PACKET_H
 #define ADV_FABRIC_PACKET_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "wire/bytes.h"
+#include "wire/gid.h"
 #include "wire/headers.h"
 #include "wire/telemetry.h"
 
@@ -64,6 +67,15 @@ struct adv_packet {
 
 _Static_assert(sizeof(struct adv_packet) == 128, "two cache lines");
 
+/* Returns the address of host x.y.z: ::ffff:10.x.y.z. */
+static inline struct adv_gid adv_fabric_gid(uint32_t host)
+{
+	struct adv_gid g = {{0}};
+
+	adv_put_be64(g.raw + 8, 0xffff0a000000 | host);
+	return g;
+}
+
 /* Telemetry of a frame. */
 struct adv_packet_telemetry {
 	struct adv_packet_telemetry *next; /* of the unused ones */
@@ -85,9 +97,20 @@ struct adv_packet_pool {
 	bool failed;	/* an allocation failed */
 };
 
-/* Allocates a packet without telemetry; its other fields are undefined. NULL: no memory. A pool
- * that is all zero is empty and valid. */
-struct adv_packet *adv_packet_take(struct adv_packet_pool *pool);
+/* Returns a packet that has not been used yet, as adv_packet_take(). */
+struct adv_packet *adv_packet_take_fresh(struct adv_packet_pool *pool);
+/* Takes a packet without telemetry and body; its other fields are undefined. NULL: no memory. A
+ * pool that is all zero is empty and valid. */
+static inline struct adv_packet *adv_packet_take(struct adv_packet_pool *pool)
+{
+	struct adv_packet *p = pool->unused;
+
+	if (!p)
+		return adv_packet_take_fresh(pool);
+	pool->unused = p->next;
+	pool->out++;
+	return p;
+}
 /* Gives the packet a body of ADV_PACKET_BODY bytes, and sets `external`. False: no memory; the
  * packet went back to the pool. */
 bool adv_packet_take_body(struct adv_packet_pool *pool, struct adv_packet *packet);
@@ -95,7 +118,17 @@ bool adv_packet_take_body(struct adv_packet_pool *pool, struct adv_packet *packe
  * without a hop yet. False: no memory; the packet has none. */
 bool adv_packet_take_telemetry(struct adv_packet_pool *pool, struct adv_packet *packet,
 			       const struct adv_telemetry *echo);
-void adv_packet_give_back(struct adv_packet_pool *pool, struct adv_packet *packet);
+/* Takes its body and its telemetry from a packet that has one of them. */
+void adv_packet_strip(struct adv_packet_pool *pool, struct adv_packet *packet);
+static inline void adv_packet_give_back(struct adv_packet_pool *pool, struct adv_packet *packet)
+{
+	assert(pool->out > 0);
+	pool->out--;
+	if (packet->external || packet->telemetry)
+		adv_packet_strip(pool, packet);
+	packet->next = pool->unused;
+	pool->unused = packet;
+}
 /* Frees all memory of the pool, including packets in use. */
 void adv_packet_pool_free(struct adv_packet_pool *pool);
 

@@ -291,10 +291,14 @@ static __attribute__((noinline)) void send_all_requests(struct adv_qp *qp, uint6
 	}
 	sent -= t.room;
 	turn_end(qp, &t, sent, now);
-	if (qp->sq.next != qp->sq.head) {
-		adv_requester_tx(qp, now, batch, ADV_QUANTUM - sent);
-		adv_qp_review(qp);
+	if (qp->sq.next == qp->sq.head)
+		return;
+	if (sent == ADV_QUANTUM || !adv_outgoing_has_room(batch)) {
+		adv_qp_schedule(qp); /* all that adv_requester_tx() would do */
+		return;
 	}
+	adv_requester_tx(qp, now, batch, ADV_QUANTUM - sent);
+	adv_qp_review(qp);
 }
 
 INLINED void send_requests(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
@@ -398,13 +402,38 @@ static __attribute__((noinline)) unsigned end_only_turn(struct adv_qp *qp, uint6
 	if (behind)
 		send_ack_behind(qp, batch);
 	/* Mostly the QP has sent all. */
-	if (!adv_list_empty(&e->tx_ready) && !adv_responder_ack_goes_alone(qp, batch))
+	if (!adv_list_empty(&e->tx_ready) && adv_outgoing_has_room(batch) &&
+	    !adv_responder_ack_goes_alone(qp, batch))
 		return serve_all(e, now, batch);
 	return batch->count;
 }
 
-unsigned adv_engine_tx_some(struct adv_engine *e, uint64_t now, struct adv_tx_batch *batch,
-			    unsigned limit)
+/* Adds one packet of a QP that is in the middle of a message and has no ACK to send; so it stays
+ * the only ready one. False: nothing has changed. */
+INLINED bool send_middle(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
+{
+	struct adv_send_wqe *wqe;
+	uint8_t *memory;
+	struct turn t;
+
+	if (qp->sq.next == qp->sq.head || !qp->req.offset || adv_responder_has_tx(qp))
+		return false;
+	wqe = adv_send_wqe_at(qp, qp->sq.next);
+	t = turn_begin(qp, batch);
+	if (!t.room || wqe->length - qp->req.offset <= qp->mtu || adv_long_is_next(qp, wqe))
+		return false;
+	memory = request_memory(qp, wqe);
+	if (!memory)
+		return false;
+	send_packet(qp, &t, wqe, memory + qp->req.offset, qp->mtu, MIDDLE);
+	qp->req.offset += qp->mtu;
+	turn_end(qp, &t, 1, now);
+	return true;
+}
+
+/* As adv_engine_tx_some(). */
+INLINED unsigned fill(struct adv_engine *e, uint64_t now, struct adv_tx_batch *batch,
+		      unsigned limit)
 {
 	struct adv_qp *qp = only_usual_qp(e);
 
@@ -413,6 +442,8 @@ unsigned adv_engine_tx_some(struct adv_engine *e, uint64_t now, struct adv_tx_ba
 	batch->iov_used = 0;
 	if (!qp)
 		return serve_all(e, now, batch);
+	if (limit == 1 && send_middle(qp, now, batch))
+		return 1;
 	/* The list is empty without the QP. adv_qp_schedule() adds the QP again if it sends more.
 	 */
 	adv_list_init(&e->tx_ready);
@@ -425,7 +456,13 @@ unsigned adv_engine_tx_some(struct adv_engine *e, uint64_t now, struct adv_tx_ba
 	return batch->count;
 }
 
+unsigned adv_engine_tx_some(struct adv_engine *e, uint64_t now, struct adv_tx_batch *batch,
+			    unsigned limit)
+{
+	return fill(e, now, batch, limit);
+}
+
 unsigned adv_engine_tx(struct adv_engine *e, uint64_t now, struct adv_tx_batch *batch)
 {
-	return adv_engine_tx_some(e, now, batch, ADV_TX_BATCH_PACKETS);
+	return fill(e, now, batch, ADV_TX_BATCH_PACKETS);
 }

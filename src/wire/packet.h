@@ -27,7 +27,8 @@ struct adv_path {
 	uint32_t link_hint; /* cache of the link: where it finds the flow of this path; any value */
 	uint8_t dmac[6];    /* v1: MAC address of the next hop, for a unicast dgid */
 	/* Cache of the link: the flow of the last packet of this path, if such packets need nothing
-	 * unusual; 0: none. A path that is changed must have 0. */
+	 * unusual, or what all of its packets have in common; 0: none. A path that is changed must
+	 * have 0. */
 	uint64_t link_memo;
 };
 

@@ -104,13 +104,50 @@ static void test_whole_batch(void **state)
 	abandon(&bed);
 }
 
+/* Sends a long WRITE packet by packet until the window is full, with an ACK between. Returns the
+ * number of packets, and their BTHs. */
+static unsigned take_one_by_one(bool no_fast_path, uint8_t bth[][ADV_BTH_LEN])
+{
+	struct adv_engine_config c = {
+		.seed = {1}, .window = 24, .total_window = 64, .no_fast_path = no_fast_path};
+	struct options o = options_default(IBV_QPT_RC);
+	struct adv_tx_batch *batch;
+	struct adv_engine *e;
+	unsigned packets = 0;
+	struct bed bed;
+
+	bed_open_config(&bed, &o, &c);
+	e = bed.net->node[0].e;
+	batch = &bed.net->batch;
+	end_op(bed.a, IBV_WR_RDMA_WRITE, 1, bed.ra, 0, 6 * MTU + 5, bed.rb, 0);
+	end_op(bed.a, IBV_WR_RDMA_WRITE, 2, bed.ra, 0, 50 * MTU, bed.rb, 0);
+	while (packets < 40 && adv_engine_tx_some(e, bed.net->now, batch, 1)) {
+		assert_int_equal(batch->count, 1);
+		memcpy(bth[packets], batch->packet[0].header, ADV_BTH_LEN);
+		if (++packets == 3)
+			adv_responder_ack_queue(bed.a->qp, ADV_AETH_ACK | ADV_AETH_NO_CREDITS,
+						o.psn[1]);
+	}
+	assert_false(adv_engine_tx_ready(e));
+	abandon(&bed);
+	return packets;
+}
+
+static void test_packet_by_packet(void **state)
+{
+	uint8_t fast[40][ADV_BTH_LEN], general[40][ADV_BTH_LEN];
+
+	assert_int_equal(take_one_by_one(false, fast), 25);
+	assert_int_equal(take_one_by_one(true, general), 25);
+	assert_memory_equal(fast, general, 25 * ADV_BTH_LEN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_windows_one_by_one),
-		cmocka_unit_test(test_batch_of_one),
-		cmocka_unit_test(test_stalled_try_again),
-		cmocka_unit_test(test_whole_batch),
+		cmocka_unit_test(test_windows_one_by_one), cmocka_unit_test(test_batch_of_one),
+		cmocka_unit_test(test_stalled_try_again),  cmocka_unit_test(test_whole_batch),
+		cmocka_unit_test(test_packet_by_packet),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

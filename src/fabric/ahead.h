@@ -9,13 +9,21 @@
 #define ADV_FABRIC_AHEAD_H
 
 #include "fabric/fabric_internal.h"
-#include "fabric/switch_internal.h"
+#include "fabric/switch_frame.h"
 
 /* Number of events ahead for which the wire, the frame with its port, and the other data are
  * prefetched. */
 #define ADV_AHEAD_WIRE	3
 #define ADV_AHEAD_FRAME 1
 #define ADV_AHEAD_OTHER 0
+
+/* True if the event is of a wire. */
+static inline bool adv_ahead_applies(const struct adv_calendar_event *event)
+{
+	uint32_t kind = event->what >> ADV_DUE_SHIFT;
+
+	return kind == ADV_DUE_ARRIVE || kind == ADV_DUE_SENT;
+}
 
 /* The next step of the chain that an event's data form. */
 struct adv_ahead {
@@ -24,23 +32,14 @@ struct adv_ahead {
 	const struct adv_packet *p;
 };
 
-/* Returns the wire of the event; of an event that has none, any wire. */
-static inline const struct adv_wire *adv_ahead_wire(const struct adv_fabric *f,
-						    const struct adv_calendar_event *event)
-{
-	uint32_t wire = event->what & ADV_DUE_INDEX;
-
-	return &f->wire[wire < f->wires ? wire : 0];
-}
-
 static inline struct adv_ahead adv_ahead_of(const struct adv_fabric *f,
 					    const struct adv_calendar_event *event)
 {
-	const struct adv_wire *w = adv_ahead_wire(f, event);
-	bool sent = event->what >> ADV_DUE_SHIFT == ADV_DUE_SENT;
+	const struct adv_wire *w = &f->wire[event->what & ADV_DUE_INDEX];
 
-	return (struct adv_ahead){sent, sent ? &w->from : &w->to,
-				  sent ? w->sending : w->flying.head};
+	if (event->what >> ADV_DUE_SHIFT == ADV_DUE_SENT)
+		return (struct adv_ahead){true, &w->from, w->sending};
+	return (struct adv_ahead){false, &w->to, w->flying.head};
 }
 
 /* Returns the first departure that the event, which is an arrival at a switch, processes; NULL:
@@ -50,7 +49,7 @@ adv_ahead_departure(const struct adv_fabric_node *n, const struct adv_calendar_e
 {
 	const struct adv_departures *d = &n->departures;
 
-	return adv_departures_next(d) <= event->at ? &d->of[d->first & d->mask] : NULL;
+	return d->next <= event->at ? &d->of[d->first & d->mask] : NULL;
 }
 
 /* Prefetches the frame, and the port or host. */
@@ -69,12 +68,17 @@ static inline void adv_ahead_fetch_frame(const struct adv_fabric *f,
 		const struct adv_departure *d = adv_ahead_departure(n, event);
 
 		adv_switch_fetch_port(n->sw, step.end->port);
-		if (d) {
-			__builtin_prefetch(&f->wire[d->wire]);
-			__builtin_prefetch(d->frame);
+		if (d)
 			__builtin_prefetch(&n->sw->port[d->port]);
-		}
 	}
+}
+
+static inline void adv_ahead_fetch_host(const struct adv_fabric_host *h)
+{
+	adv_engine_fetch(h->engine);
+	__builtin_prefetch(h->cq);
+	__builtin_prefetch(h->mr);
+	__builtin_prefetch(&h->counters);
 }
 
 static inline void adv_ahead_fetch_other(const struct adv_fabric *f,
@@ -82,28 +86,23 @@ static inline void adv_ahead_fetch_other(const struct adv_fabric *f,
 {
 	struct adv_ahead step = adv_ahead_of(f, event);
 	uint32_t hosts = f->config.topology->hosts;
+	const struct adv_fabric_node *n;
 	const struct adv_departure *d;
-	const struct adv_switch *s;
 
 	if (!step.p)
 		return;
 	if (step.end->node < hosts) {
-		const struct adv_fabric_host *h = &f->host[step.end->node];
-
-		adv_engine_fetch(h->engine);
-		__builtin_prefetch(h->cq);
-		__builtin_prefetch(h->mr);
-		__builtin_prefetch(&h->counters);
+		adv_ahead_fetch_host(&f->host[step.end->node]);
 		return;
 	}
-	s = f->node[step.end->node - hosts].sw;
-	d = adv_ahead_departure(&f->node[step.end->node - hosts], event);
+	n = &f->node[step.end->node - hosts];
+	d = adv_ahead_departure(n, event);
 	if (d)
-		adv_switch_fetch_sent(s, d->port, d->frame);
+		adv_switch_fetch_sent(n->sw, d->port, d->in_port, d->priority);
 	if (step.sent)
-		adv_switch_fetch_sent(s, step.end->port, step.p);
+		adv_switch_fetch_sent(n->sw, step.end->port, step.p->in_port, step.p->priority);
 	else
-		adv_switch_fetch_rx(s, step.end->port, step.p);
+		adv_switch_fetch_rx(n->sw, step.end->port, step.p);
 }
 
 /* Before an event that was dequeued is processed. */
@@ -112,11 +111,11 @@ static inline void adv_fabric_look_ahead(const struct adv_fabric *f)
 	uint32_t count;
 	const struct adv_calendar_event *next = adv_calendar_soon(f->calendar, &count);
 
-	if (count > ADV_AHEAD_WIRE)
-		__builtin_prefetch(adv_ahead_wire(f, &next[ADV_AHEAD_WIRE]));
-	if (count > ADV_AHEAD_FRAME)
+	if (count > ADV_AHEAD_WIRE && adv_ahead_applies(&next[ADV_AHEAD_WIRE]))
+		__builtin_prefetch(&f->wire[next[ADV_AHEAD_WIRE].what & ADV_DUE_INDEX]);
+	if (count > ADV_AHEAD_FRAME && adv_ahead_applies(&next[ADV_AHEAD_FRAME]))
 		adv_ahead_fetch_frame(f, &next[ADV_AHEAD_FRAME]);
-	if (count > ADV_AHEAD_OTHER)
+	if (count > ADV_AHEAD_OTHER && adv_ahead_applies(&next[ADV_AHEAD_OTHER]))
 		adv_ahead_fetch_other(f, &next[ADV_AHEAD_OTHER]);
 }
 

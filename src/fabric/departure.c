@@ -9,7 +9,8 @@ bool adv_departures_init(struct adv_departures *d, unsigned ports)
 
 	while (room < ports)
 		room *= 2;
-	*d = (struct adv_departures){.of = malloc(room * sizeof(*d->of)), .mask = room - 1};
+	*d = (struct adv_departures){
+		.next = ADV_CALENDAR_NEVER, .of = malloc(room * sizeof(*d->of)), .mask = room - 1};
 	return d->of != NULL;
 }
 

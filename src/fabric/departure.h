@@ -2,11 +2,11 @@
 /*
  * The frames that the ports of a switch send, in the order in which their transmissions end.
  *
- * The end of a transmission changes the switch and the sending end of its wire only. Nothing else
- * depends on it until the frame arrives, at least the cable's delay later. So the end needs no
- * event of its own: the next event of the switch processes all earlier ends first, in their order,
- * each with its own time. If the switch has no event, ADV_DUE_SETTLE processes them before the
- * first frame arrives. See adv_fabric_settle().
+ * The end of a transmission changes the switch only: the frame is on its way since the beginning of
+ * the transmission, with the time of its arrival. What follows from the end is the next frame of
+ * the port, which arrives at least the cable's delay later. So the end needs no event of its own:
+ * the next event of the switch processes all earlier ends first, in their order, each with its own
+ * time. If the switch has no event, ADV_DUE_SETTLE processes them in time. See adv_fabric_settle().
  */
 #ifndef ADV_FABRIC_DEPARTURE_H
 #define ADV_FABRIC_DEPARTURE_H
@@ -15,17 +15,20 @@
 #include <stdint.h>
 
 #include "fabric/calendar.h"
-#include "fabric/packet.h"
 
+/* 16 bytes: four to a cache line. The ports of a switch are in the order of their wires. */
 struct adv_departure {
-	uint64_t at; /* end of the transmission, ps */
-	const struct adv_packet *frame;
-	uint32_t wire; /* departures of one time are in the order of their wires */
-	uint16_t port;
+	uint64_t at;	  /* end of the transmission, ps */
+	uint16_t port;	  /* departures of one time are in the order of their ports */
+	uint16_t in_port; /* input port of the frame */
+	uint16_t bytes;	  /* size of the frame in the buffer; 0: a pause frame */
+	uint8_t priority;
+	bool held; /* the frame is still the wire's `sending` */
 };
 
 /* A ring in order. */
 struct adv_departures {
+	uint64_t next; /* time of the first departure; ADV_CALENDAR_NEVER: there is none */
 	struct adv_departure *of; /* the room is a power of two */
 	uint32_t mask;
 	uint32_t first;
@@ -36,31 +39,33 @@ struct adv_departures {
 bool adv_departures_init(struct adv_departures *d, unsigned ports);
 void adv_departures_free(struct adv_departures *d);
 
-/* Returns the time of the first departure. ADV_CALENDAR_NEVER: there is none. */
-static inline uint64_t adv_departures_next(const struct adv_departures *d)
-{
-	return d->first != d->end ? d->of[d->first & d->mask].at : ADV_CALENDAR_NEVER;
-}
-
-/* Adds a departure. It is mostly the last one. */
-static inline void adv_departures_add(struct adv_departures *d, const struct adv_departure *new)
+/* Adds a departure, which is mostly the last one. The caller sets its other fields. */
+static inline struct adv_departure *adv_departures_add(struct adv_departures *d, uint64_t at,
+						       uint16_t port)
 {
 	uint32_t i = d->end++;
 
 	for (; i != d->first; i--) {
 		const struct adv_departure *before = &d->of[(i - 1) & d->mask];
 
-		if (before->at < new->at || (before->at == new->at && before->wire < new->wire))
+		if (before->at < at || (before->at == at && before->port < port))
 			break;
 		d->of[i & d->mask] = *before;
 	}
-	d->of[i & d->mask] = *new;
+	if (at < d->next)
+		d->next = at;
+	d->of[i & d->mask].at = at;
+	d->of[i & d->mask].port = port;
+	return &d->of[i & d->mask];
 }
 
-/* Removes the first departure, which exists. */
-static inline struct adv_departure adv_departures_take(struct adv_departures *d)
+/* Removes the first departure, which exists. It is valid until the next one is added. */
+static inline const struct adv_departure *adv_departures_take(struct adv_departures *d)
 {
-	return d->of[d->first++ & d->mask];
+	const struct adv_departure *first = &d->of[d->first++ & d->mask];
+
+	d->next = d->first != d->end ? d->of[d->first & d->mask].at : ADV_CALENDAR_NEVER;
+	return first;
 }
 
 #endif

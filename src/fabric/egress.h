@@ -123,6 +123,30 @@ static inline struct adv_packet *adv_egress_pop(struct adv_egress *e)
 	return p;
 }
 
+/* True if a frame of this priority would be sent at once, because none is queued. */
+static inline bool adv_egress_free(const struct adv_egress *e, unsigned priority)
+{
+	return !e->filled && !(e->paused & ~e->ignores & (1u << priority));
+}
+
+/* Does what adv_egress_push() and adv_egress_pop() do, if adv_egress_free(). */
+static inline void adv_egress_pass(struct adv_egress *e, const struct adv_packet *p)
+{
+	struct adv_egress_queue *q = &e->queue[p->priority];
+
+	if (p->bytes > q->peak) {
+		q->peak = p->bytes;
+		if (q->peak > q->most)
+			q->most = q->peak;
+	}
+	q->sent++;
+	q->sent_bytes += p->bytes;
+	if (e->strict & (1u << p->priority))
+		return;
+	e->turn = p->priority;
+	e->granted = true;
+}
+
 /* Dequeues the oldest frame of a priority, also if it is paused. Does not count the frame as
  * sent. NULL: the queue is empty. */
 struct adv_packet *adv_egress_flush(struct adv_egress *e, unsigned priority);

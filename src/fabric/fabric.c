@@ -166,8 +166,10 @@ static int set_up_fabric(struct adv_fabric *f)
 
 	f->calendar = adv_calendar_create(2 * t->links);
 	f->host = make_hosts(t->hosts);
-	f->node = calloc(t->switches + 1ul, sizeof(*f->node));
+	f->node = aligned_alloc(sizeof(*f->node), (t->switches + 1ul) * sizeof(*f->node));
 	f->memory = adv_payload_create(ADV_FABRIC_MESSAGE_MAX);
+	if (f->node)
+		memset(f->node, 0, (t->switches + 1ul) * sizeof(*f->node));
 	if (!f->calendar || !f->host || !f->node || !f->memory)
 		return ENOMEM;
 	for (uint32_t h = 0; h < t->hosts; h++)
@@ -344,20 +346,29 @@ uint64_t adv_fabric_lost(const struct adv_fabric *f)
 	return adv_parts_lost(f);
 }
 
-static void count_frames(const struct adv_packet *p, uint64_t *frames, uint64_t *bytes)
+/* Counts the frames of a list, up to `end`. */
+static void count_frames(const struct adv_packet *p, const struct adv_packet *end, uint64_t *frames,
+			 uint64_t *bytes)
 {
-	for (; p; p = p->next) {
+	for (; p != end; p = p->next) {
 		*frames += p->kind == ADV_PACKET_DATA;
 		*bytes += p->kind == ADV_PACKET_DATA ? p->bytes : 0;
 	}
+}
+
+/* Returns the frame of a wire whose transmission has not ended, if it counts as on its way already:
+ * the buffer of its switch still has it. */
+static const struct adv_packet *being_sent(const struct adv_fabric *f, const struct adv_wire *w)
+{
+	return w->flying.head && w->flying.tail->at > f->now + w->delay ? w->flying.tail : NULL;
 }
 
 void adv_fabric_outside(const struct adv_fabric *f, uint64_t *frames, uint64_t *bytes)
 {
 	*frames = *bytes = 0;
 	for (uint32_t i = 0; i < f->wires; i++)
-		count_frames(f->wire[i].flying.head, frames, bytes);
+		count_frames(f->wire[i].flying.head, being_sent(f, &f->wire[i]), frames, bytes);
 	for (uint32_t i = 0; i < f->config.topology->hosts; i++)
 		if (f->host[i].input)
-			count_frames(f->host[i].input->waiting.head, frames, bytes);
+			count_frames(f->host[i].input->waiting.head, NULL, frames, bytes);
 }

@@ -19,6 +19,8 @@
 #ifndef ADV_FABRIC_FABRIC_INTERNAL_H
 #define ADV_FABRIC_FABRIC_INTERNAL_H
 
+#include <stddef.h>
+
 #include "base/rng.h"
 #include "fabric/calendar.h"
 #include "fabric/departure.h"
@@ -65,17 +67,19 @@ struct adv_fabric_host {
 } __attribute__((aligned(64)));
 
 struct adv_fabric_node {
-	struct adv_fabric *fabric;
 	struct adv_switch *sw;
-	uint64_t timer_at;  /* earliest ADV_DUE_SWITCH, ps */
-	uint64_t settle_at; /* earliest ADV_DUE_SETTLE, ps */
-	uint64_t slack;	    /* least delay of a pause frame of the switch, ps */
 	struct adv_departures departures;
-	bool late;	/* departures are processed late, because several have passed by then */
-	bool borders;	/* a wire of the switch crosses */
-	bool pausing;	/* the switch pauses peers */
-	uint32_t index; /* number of the switch */
-};
+	uint64_t settle_at; /* earliest ADV_DUE_SETTLE, ps */
+	uint32_t index;	    /* number of the switch */
+	bool late;	    /* departures are processed late, because several have passed by then */
+	bool borders;	    /* a wire of the switch crosses */
+	bool pausing;	    /* the switch pauses peers */
+	uint64_t slack;	    /* least delay of a pause frame of the switch, ps */
+	uint64_t timer_at;  /* earliest ADV_DUE_SWITCH, ps */
+	struct adv_fabric *fabric;
+} __attribute__((aligned(64)));
+
+_Static_assert(offsetof(struct adv_fabric_node, slack) <= 64, "one cache line");
 
 struct adv_fabric_peer {
 	struct adv_fabric_connection config;
@@ -215,15 +219,30 @@ void adv_fabric_at(struct adv_fabric *f, uint64_t at, enum adv_due kind, uint32_
 void adv_fabric_tell(struct adv_fabric *f, const struct adv_fabric_event *event);
 /* Puts a frame on a wire that is free. */
 void adv_fabric_put(struct adv_fabric *f, uint32_t wire, struct adv_packet *p);
+/* Adds the event of the oldest frame on a wire, for which the calling part is responsible. */
+static inline void adv_fabric_arrives_at(struct adv_fabric *f, uint64_t at, uint32_t wire)
+{
+	if (!adv_calendar_add(f->calendar, at, (uint32_t)ADV_DUE_ARRIVE << ADV_DUE_SHIFT | wire))
+		f->no_memory = true;
+}
 /* Appends a frame to those on a wire. p->at: when it arrives. */
-void adv_fabric_fly(struct adv_fabric *f, uint32_t wire, struct adv_packet *p);
+static inline void adv_fabric_fly(struct adv_fabric *f, uint32_t wire, struct adv_packet *p)
+{
+	struct adv_wire *w = &f->wire[wire];
+
+	if (!w->flying.head)
+		adv_fabric_arrives_at(f, p->at, wire);
+	else
+		w->flying.tail->at = p->at;
+	adv_packet_list_push(&w->flying, p);
+}
 /* Sends from all ready ports of a switch, and adds the event of its next deadline. */
 void adv_fabric_serve(struct adv_fabric *f, uint32_t s);
 
 /* ---- process.c ---- */
 
 /* Processes an event that was dequeued. */
-void adv_fabric_process(struct adv_fabric *f, const struct adv_calendar_event *event);
+void adv_fabric_process(struct adv_fabric *f, struct adv_calendar_event event);
 /* adv_fabric_run_some() of a fabric that is not divided. */
 enum adv_fabric_stop adv_fabric_run_calendar(struct adv_fabric *f, uint64_t until, uint64_t events);
 /* True if a deadlock has been found that no run has returned yet. */

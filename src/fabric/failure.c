@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "fabric/part.h"
+#include "fabric/settle.h"
 
 /* ---- frames ---- */
 
@@ -30,6 +30,8 @@ static void change_wire(struct adv_fabric *f, uint32_t wire, bool works)
 	uint32_t hosts = f->config.topology->hosts, s = w->from.node - hosts;
 
 	if (!works) {
+		if (w->from.node >= hosts && adv_part_has_node(f, w->from.node))
+			adv_fabric_recall(f->node[s].fabric, &f->node[s], wire);
 		lose_all(adv_part_of(f, w->to.node), &w->flying);
 		lose_all(adv_part_of(f, w->to.node), &w->pauses);
 	}

@@ -106,7 +106,7 @@ static void process(struct adv_part *p, const struct adv_calendar_event *e)
 		p->level_at = e->at;
 		p->level = e->what;
 	}
-	adv_fabric_process(&p->fabric, e);
+	adv_fabric_process(&p->fabric, *e);
 }
 
 static bool has_failed(const struct adv_fabric *f)

@@ -27,10 +27,6 @@ static void sent(struct adv_fabric *f, uint32_t wire)
 /* Handles a frame that arrives and is no data. */
 static void deliver_other(struct adv_fabric *f, uint32_t wire, struct adv_packet *p)
 {
-	if (p->kind == ADV_PACKET_LOST) {
-		adv_packet_give_back(&f->pool, p);
-		return;
-	}
 	adv_packet_list_push(&f->wire[wire].pauses, p);
 	adv_fabric_at(f, f->now + f->config.pause_response, ADV_DUE_PAUSE, wire);
 }
@@ -46,18 +42,21 @@ static void deliver_frame(struct adv_fabric *f, uint32_t wire)
 		__builtin_prefetch(w->flying.head);
 		if (node < hosts)
 			__builtin_prefetch(w->flying.head->header);
-		adv_fabric_at(f, p->at, ADV_DUE_ARRIVE, wire);
+		adv_fabric_arrives_at(f, p->at, wire);
+	}
+	if (p->kind == ADV_PACKET_LOST) { /* no event of the network */
+		f->events--;
+		adv_packet_give_back(&f->pool, p);
+		return;
 	}
 	if (w->lose_per_million && adv_fabric_loses(f, wire, p))
 		return;
-	if (w->seen_arriving && p->kind != ADV_PACKET_LOST)
+	if (w->seen_arriving)
 		adv_fabric_show(f, wire, false, p);
 	if (p->kind != ADV_PACKET_DATA) {
 		deliver_other(f, wire, p);
 	} else if (node >= hosts) {
-		adv_fabric_settle(f, &f->node[node - hosts], f->now);
-		adv_switch_rx(f->node[node - hosts].sw, f->now, w->to.port, p);
-		adv_fabric_serve(f, node - hosts);
+		adv_fabric_switch_rx(f, &f->node[node - hosts], w->to.port, p);
 	} else {
 		adv_fabric_host_rx(f, &f->host[node], p);
 	}
@@ -121,7 +120,8 @@ static void start_transfer(struct adv_fabric *f, uint32_t job)
 }
 
 /* Processes the events that are not of each frame. */
-static void process_due(struct adv_fabric *f, enum adv_due kind, uint32_t i)
+static __attribute__((noinline)) void process_due(struct adv_fabric *f, enum adv_due kind,
+						  uint32_t i)
 {
 	if (kind >= ADV_DUE_CABLE) /* they look at all switches */
 		adv_fabric_settle_all(f, f->now);
@@ -173,19 +173,24 @@ static void process_due(struct adv_fabric *f, enum adv_due kind, uint32_t i)
 	}
 }
 
-void adv_fabric_process(struct adv_fabric *f, const struct adv_calendar_event *event)
+static inline void process(struct adv_fabric *f, struct adv_calendar_event event)
 {
-	uint32_t kind = event->what >> ADV_DUE_SHIFT;
+	uint32_t kind = event.what >> ADV_DUE_SHIFT;
 
-	f->now = event->at;
+	f->now = event.at;
 	f->events++;
 	adv_fabric_look_ahead(f);
-	if (kind == ADV_DUE_SENT)
-		sent(f, event->what & ADV_DUE_INDEX);
-	else if (kind == ADV_DUE_ARRIVE)
-		deliver_frame(f, event->what & ADV_DUE_INDEX);
+	if (kind == ADV_DUE_ARRIVE)
+		deliver_frame(f, event.what & ADV_DUE_INDEX);
+	else if (kind == ADV_DUE_SENT)
+		sent(f, event.what & ADV_DUE_INDEX);
 	else
-		process_due(f, kind, event->what & ADV_DUE_INDEX);
+		process_due(f, kind, event.what & ADV_DUE_INDEX);
+}
+
+void adv_fabric_process(struct adv_fabric *f, struct adv_calendar_event event)
+{
+	process(f, event);
 }
 
 bool adv_fabric_new_deadlock(struct adv_fabric *f)
@@ -204,7 +209,7 @@ static enum adv_fabric_stop run_some(struct adv_fabric *f, uint64_t until, uint6
 
 	f->done = false;
 	for (; events && (event = adv_calendar_take(f->calendar, until)); events--) {
-		adv_fabric_process(f, event);
+		process(f, *event);
 		if (f->no_memory || f->pool.failed)
 			return ADV_FABRIC_NO_MEMORY;
 		if (f->cycle_length && adv_fabric_new_deadlock(f))

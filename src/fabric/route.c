@@ -5,7 +5,7 @@
 
 #include "fabric/route.h"
 
-#define SETS_MAX 65536u
+#define SETS_MAX ADV_ROUTE_ONE
 
 int adv_route_table_init(struct adv_route_table *t, uint32_t hosts)
 {
@@ -52,7 +52,7 @@ static int divide_block(struct adv_route_table *t, uint32_t *block)
 	return 0;
 }
 
-/* If the first `count` hosts of a block have the same set, makes the block one number. The newest
+/* If the first `count` hosts of a block have the same route, makes the block one number. The newest
  * entries are used again: those of a block whose hosts are set one after the other. */
 static void unite_block(struct adv_route_table *t, uint32_t *block, uint32_t count)
 {
@@ -68,15 +68,15 @@ static void unite_block(struct adv_route_table *t, uint32_t *block, uint32_t cou
 
 /* Sets hosts from .. to - 1 of a block that has `count` hosts. Returns 0 or ENOMEM. */
 static int set_in_block(struct adv_route_table *t, uint32_t *block, uint32_t count, uint32_t from,
-			uint32_t to, uint16_t set)
+			uint32_t to, uint16_t route)
 {
 	uint32_t at;
 
 	if (!(*block & ADV_ROUTE_PAGED)) {
-		if (*block == set)
+		if (*block == route)
 			return 0;
 		if (from == 0 && to == count) {
-			*block = set;
+			*block = route;
 			return 0;
 		}
 		if (divide_block(t, block))
@@ -84,12 +84,12 @@ static int set_in_block(struct adv_route_table *t, uint32_t *block, uint32_t cou
 	}
 	at = *block & ~ADV_ROUTE_PAGED;
 	for (uint32_t i = from; i < to; i++)
-		t->page[at + i] = set;
+		t->page[at + i] = route;
 	unite_block(t, block, count);
 	return 0;
 }
 
-static int set_hosts(struct adv_route_table *t, uint32_t first, uint32_t last, uint16_t set)
+static int set_hosts(struct adv_route_table *t, uint32_t first, uint32_t last, uint16_t route)
 {
 	for (uint32_t h = first, next; h < last; h = next) {
 		uint32_t base = h - h % ADV_ROUTE_BLOCK, end = base + ADV_ROUTE_BLOCK;
@@ -97,7 +97,7 @@ static int set_hosts(struct adv_route_table *t, uint32_t first, uint32_t last, u
 
 		next = end < last ? end : last;
 		if (set_in_block(t, &t->block[base / ADV_ROUTE_BLOCK], count, h - base, next - base,
-				 set))
+				 route))
 			return ENOMEM;
 	}
 	return 0;
@@ -105,7 +105,7 @@ static int set_hosts(struct adv_route_table *t, uint32_t first, uint32_t last, u
 
 int adv_route_set_alike(struct adv_route_table *t, uint32_t first, uint32_t last, uint32_t other)
 {
-	return set_hosts(t, first, last, (uint16_t)(adv_route_find(t, other) - t->set));
+	return set_hosts(t, first, last, (uint16_t)adv_route_of(t, other));
 }
 
 /* ---- sets ---- */
@@ -140,22 +140,28 @@ static int add_set(struct adv_route_table *t, const uint16_t *port, uint32_t cou
 	return 0;
 }
 
+/* Returns the number of the set of these ports, or t->sets. The search begins at the newest set,
+ * which is the most likely match. */
+static uint32_t find_set(const struct adv_route_table *t, const uint16_t *port, uint32_t count)
+{
+	for (uint32_t i = t->sets; i-- > 0;)
+		if (is_set(t, i, port, count))
+			return i;
+	return t->sets;
+}
+
 int adv_route_set(struct adv_route_table *t, uint32_t host, const uint16_t *port, uint32_t count)
 {
 	uint32_t i;
-	int err;
 
 	if (host >= t->hosts)
 		return EINVAL;
-	/* The search begins at the newest set, which is the most likely match. */
-	for (i = t->sets; i-- > 0;)
-		if (is_set(t, i, port, count))
-			break;
-	if (i == UINT32_MAX) {
-		err = add_set(t, port, count);
+	i = find_set(t, port, count);
+	if (i == t->sets) {
+		int err = add_set(t, port, count);
+
 		if (err)
 			return err;
-		i = t->sets - 1;
 	}
-	return set_hosts(t, host, host + 1, (uint16_t)i);
+	return set_hosts(t, host, host + 1, (uint16_t)(count == 1 ? ADV_ROUTE_ONE | port[0] : i));
 }

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "fabric/calendar.h"
-#include "fabric/switch_internal.h"
-#include "wire/packet.h"
+#include "fabric/switch_frame.h"
 
 const char *adv_drop_name(enum adv_drop reason)
 {
@@ -153,10 +152,9 @@ void adv_switch_drop(struct adv_switch *s, uint64_t now, unsigned port, struct a
 	adv_packet_give_back(s->pool, p);
 }
 
-/* Returns a port of the set for one frame, whatever its flow. The frame at the head of the wire
- * does not count as queued. */
-static uint16_t balance_frame(struct adv_switch *s, const struct adv_route_set *set,
-			      unsigned priority)
+/* The frame at the head of the wire does not count as queued. */
+uint16_t adv_switch_balance(struct adv_switch *s, const struct adv_route_set *set,
+			    unsigned priority)
 {
 	const uint16_t *port = &s->routes->port[set->first];
 	uint32_t best = (uint32_t)adv_rng_below(&s->rng, set->count), from = best;
@@ -171,48 +169,12 @@ static uint16_t balance_frame(struct adv_switch *s, const struct adv_route_set *
 	return port[best];
 }
 
-/* Returns the output port of a frame. If there is none, drops the frame and returns -1. */
-static int route_frame(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p)
-{
-	const struct adv_route_set *set;
-
-	if (p->hop_limit <= 1) {
-		adv_switch_drop(s, now, port, p, ADV_DROP_HOPS);
-		return -1;
-	}
-	p->hop_limit--;
-	set = p->to < s->routes->hosts ? adv_route_find(s->routes, p->to) : NULL;
-	if (!set || set->count == 0) {
-		adv_switch_drop(s, now, port, p, ADV_DROP_NO_ROUTE);
-		return -1;
-	}
-	if (s->balance == ADV_BALANCE_ECMP || set->count == 1)
-		return adv_route_pick(s->routes, set, p->flow, s->route_seed);
-	return balance_frame(s, set, p->priority);
-}
-
 void adv_switch_rx(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p)
 {
-	enum adv_drop why;
-	int out;
+	uint16_t out = adv_switch_store(s, now, port, p);
 
-	s->counters.rx_frames++;
-	s->counters.rx_bytes += p->bytes;
-	out = route_frame(s, now, port, p);
-	if (out < 0)
-		return;
-	p->in_port = (uint16_t)port;
-	if (s->port[out].storm & (1u << p->priority) && !s->watchdog.forward) {
-		adv_switch_drop(s, now, port, p, ADV_DROP_WATCHDOG);
-		return;
-	}
-	if (!adv_buffer_admit(s, now, p, &s->port[out].egress, &why)) {
-		adv_switch_drop(s, now, port, p, why);
-		return;
-	}
-	adv_egress_push(&s->port[out].egress, p);
-	if (adv_egress_ready(&s->port[out].egress))
-		adv_switch_wake(s, (unsigned)out);
+	if (out != ADV_NO_PORT)
+		adv_switch_queue(s, out, p);
 }
 
 void adv_switch_pause(struct adv_switch *s, uint64_t now, unsigned port,
@@ -263,34 +225,22 @@ void adv_switch_set_routes(struct adv_switch *s, const struct adv_route_table *r
 
 /* ---- frames out ---- */
 
-/* True if a frame is to be marked, by RED with the current queue length instead of an average. The
- * length is measured when the frame leaves the queue, which informs senders earliest (DCQCN,
- * SIGCOMM 2015, section 3.1). */
-static bool to_be_marked(struct adv_switch *s, const struct adv_class *class, uint64_t bytes)
-{
-	if (bytes <= class->ecn_min)
-		return false;
-	if (bytes > class->ecn_max)
-		return true;
-	return adv_rng_below(&s->rng, 1000000ull * (class->ecn_max - class->ecn_min)) <
-	       (bytes - class->ecn_min) * class->ecn_ppm;
-}
-
-static void mark_frame(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p)
+void adv_switch_mark_long(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p,
+			  uint64_t bytes)
 {
 	const struct adv_class *class = &s->class[p->priority];
-	uint64_t bytes = s->port[port].egress.queue[p->priority].bytes;
 
-	if (!class->ecn_max || (p->tclass & 3) == ADV_ECN_NOT_ECT || !to_be_marked(s, class, bytes))
+	if (bytes <= class->ecn_max &&
+	    adv_rng_below(&s->rng, 1000000ull * (class->ecn_max - class->ecn_min)) >=
+		    (bytes - class->ecn_min) * class->ecn_ppm)
 		return;
 	p->tclass |= ADV_ECN_CE;
 	s->counters.ecn_marked++;
 	adv_switch_tell(s, now, ADV_SWITCH_MARK, port, p->priority, p, bytes);
 }
 
-/* Adds the state of the port to a frame that leaves it. The bytes on the wire count, so that a port
- * that sends all the time has a utilization of 1. */
-static void add_telemetry(const struct adv_egress *e, uint64_t now, struct adv_telemetry *t)
+/* The bytes on the wire count, so that a port that sends all the time has a utilization of 1. */
+void adv_switch_add_hop(const struct adv_egress *e, uint64_t now, struct adv_telemetry *t)
 {
 	struct adv_telemetry_hop *hop;
 
@@ -313,18 +263,10 @@ struct adv_packet *adv_switch_tx(struct adv_switch *s, uint64_t now, unsigned po
 	struct adv_packet *p;
 
 	assert(!pt->sending);
-	if (pt->to_tell) {
-		p = adv_buffer_pause_frame(s, now, port);
-		pt->sending = p != NULL;
-		return p;
-	}
-	p = adv_egress_pop(&pt->egress);
-	if (!p)
-		return NULL;
-	pt->sending = true;
-	mark_frame(s, now, port, p);
-	if (p->telemetry && !p->telemetry->echo)
-		add_telemetry(&pt->egress, now, &p->telemetry->of);
+	if (!pt->to_tell)
+		return adv_switch_next(s, now, port);
+	p = adv_buffer_pause_frame(s, now, port);
+	pt->sending = p != NULL;
 	return p;
 }
 
@@ -332,13 +274,8 @@ void adv_switch_sent(struct adv_switch *s, uint64_t now, unsigned port, const st
 {
 	struct adv_port *pt = &s->port[port];
 
-	assert(pt->sending);
-	pt->sending = false;
-	if (p->kind == ADV_PACKET_DATA) {
-		s->counters.tx_frames++;
-		s->counters.tx_bytes += p->bytes;
-		adv_buffer_release(s, now, p);
-	}
+	adv_switch_end(s, now, port, p->in_port, p->priority,
+		       p->kind == ADV_PACKET_DATA ? p->bytes : 0);
 	if (pt->to_tell || adv_egress_ready(&pt->egress))
 		adv_switch_wake(s, port);
 }

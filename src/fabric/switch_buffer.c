@@ -11,6 +11,7 @@ uint64_t adv_switch_limit(const struct adv_switch *s, unsigned priority)
 static void owe_pause_frame(struct adv_switch *s, unsigned port, unsigned priority)
 {
 	s->port[port].to_tell |= (uint8_t)(1u << priority);
+	s->owes = true;
 	adv_switch_wake(s, port);
 }
 

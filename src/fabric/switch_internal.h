@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The switch's own structures, shared by its files, and by due.c and ahead.h, which run for each
- * frame. The functions that each frame passes are inline.
+ * The switch's own structures, shared by its files, and by settle.c and ahead.h, which run for each
+ * frame. The functions that each frame passes are inline, here and in switch_frame.h.
  *
  * switch.c	    create, frames in and out, marks
  * switch_buffer.c  allocation of the buffer, and pauses of peers
@@ -59,6 +59,7 @@ struct adv_switch {
 	uint16_t ready_first; /* list of ports that may have become able to send */
 	uint16_t ready_last;
 	uint32_t pausing; /* input ports and priorities whose peer is paused */
+	bool owes;	  /* a port owes its peer a pause frame since adv_fabric_serve() */
 	uint64_t deadline;
 	struct adv_switch_counters counters;
 	struct adv_class class[ADV_PRIORITIES];
@@ -115,47 +116,20 @@ static inline uint64_t adv_switch_repeat_min(const struct adv_switch *s)
 	return least;
 }
 
-/* ---- prefetch ---- */
+/* ---- what few frames need: switch.c ---- */
 
-/* Prefetches what adv_switch_rx() or adv_switch_sent() reads first of a port. */
-static inline void adv_switch_fetch_port(const struct adv_switch *s, unsigned port)
-{
-	__builtin_prefetch(&s->port[port]);
-	__builtin_prefetch(s->routes);
-}
-
-/* Prefetches the other data for adv_switch_rx(). The data of adv_switch_fetch_port() and the frame
- * are in the cache. */
-static inline void adv_switch_fetch_rx(const struct adv_switch *s, unsigned port,
-				       const struct adv_packet *p)
-{
-	const struct adv_route_set *set;
-	const struct adv_port *out;
-
-	if (p->kind != ADV_PACKET_DATA || p->to >= s->routes->hosts)
-		return;
-	__builtin_prefetch(&s->port[port].ingress[p->priority]);
-	set = adv_route_find(s->routes, p->to);
-	if (set->count == 0)
-		return;
-	out = &s->port[adv_route_pick(s->routes, set, p->flow, s->route_seed)];
-	__builtin_prefetch(out);
-	__builtin_prefetch(&out->egress.queue[p->priority]);
-}
-
-/* As adv_switch_fetch_rx(), but for adv_switch_sent(). */
-static inline void adv_switch_fetch_sent(const struct adv_switch *s, unsigned port,
-					 const struct adv_packet *p)
-{
-	if (p->kind != ADV_PACKET_DATA)
-		return;
-	__builtin_prefetch(&s->port[p->in_port].ingress[p->priority]);
-	__builtin_prefetch(s->port[port].egress.queue[p->priority].packets.head);
-}
-
-/* switch.c: counts a drop and returns the frame to the pool. */
+/* Counts a drop and returns the frame to the pool. */
 void adv_switch_drop(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p,
 		     enum adv_drop reason);
+/* Returns a port of the set for one frame, whatever its flow. */
+uint16_t adv_switch_balance(struct adv_switch *s, const struct adv_route_set *set,
+			    unsigned priority);
+/* Marks a frame, by RED with the length `bytes` of the queue that it has left, which is above
+ * ecn_min, instead of an average. */
+void adv_switch_mark_long(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p,
+			  uint64_t bytes);
+/* Adds the state of a port to the telemetry of a frame that leaves it. */
+void adv_switch_add_hop(const struct adv_egress *e, uint64_t now, struct adv_telemetry *t);
 
 /* ---- the buffer: switch_buffer.c ---- */
 
@@ -176,10 +150,16 @@ static inline uint64_t adv_buffer_limit(const struct adv_class *class, uint64_t 
 	return class->reserved + (shared - shared_used) * class->alpha_1024 / 1024;
 }
 
-/* Returns the part of `used` bytes that is not reserved. */
-static inline uint64_t adv_buffer_shared_part(const struct adv_class *class, uint64_t used)
+/* Returns how many bytes more of the shared buffer an input port uses with `used` bytes instead of
+ * `less`. */
+static inline uint64_t adv_buffer_shared_part(const struct adv_class *class, uint64_t less,
+					      uint64_t used)
 {
-	return used > class->reserved ? used - class->reserved : 0;
+	uint64_t reserved = class->reserved;
+
+	if (less >= reserved)
+		return used - less;
+	return used > reserved ? used - reserved : 0;
 }
 
 /* Allocates `bytes` for an input port. False: its use would exceed the limit, or the shared buffer
@@ -188,8 +168,7 @@ static inline bool adv_buffer_take_shared(struct adv_switch *s, const struct adv
 					  struct adv_ingress *in, uint32_t bytes, uint64_t limit)
 {
 	uint64_t used = (uint64_t)in->used + bytes;
-	uint64_t more =
-		adv_buffer_shared_part(class, used) - adv_buffer_shared_part(class, in->used);
+	uint64_t more = adv_buffer_shared_part(class, in->used, used);
 
 	if (used > limit || s->shared_used + more > s->shared)
 		return false;
@@ -226,13 +205,13 @@ static inline bool adv_buffer_admit(struct adv_switch *s, uint64_t now, const st
 	return true;
 }
 
-/* Frees the room of a frame, and resumes the peer if possible. */
-static inline void adv_buffer_release(struct adv_switch *s, uint64_t now,
-				      const struct adv_packet *p)
+/* Frees the room of a frame of `size` bytes, and resumes the peer if possible. */
+static inline void adv_buffer_release(struct adv_switch *s, uint64_t now, unsigned port,
+				      unsigned priority, uint32_t size)
 {
-	const struct adv_class *class = &s->class[p->priority];
-	struct adv_ingress *in = &s->port[p->in_port].ingress[p->priority];
-	uint32_t bytes = p->bytes;
+	const struct adv_class *class = &s->class[priority];
+	struct adv_ingress *in = &s->port[port].ingress[priority];
+	uint32_t bytes = size;
 
 	if (in->headroom_used) {
 		uint32_t back = bytes < in->headroom_used ? bytes : in->headroom_used;
@@ -240,13 +219,12 @@ static inline void adv_buffer_release(struct adv_switch *s, uint64_t now,
 		in->headroom_used -= back;
 		bytes -= back;
 	}
-	assert(in->used >= bytes && s->used >= p->bytes);
-	s->shared_used -= adv_buffer_shared_part(class, in->used) -
-			  adv_buffer_shared_part(class, in->used - bytes);
+	assert(in->used >= bytes);
+	s->shared_used -= adv_buffer_shared_part(class, in->used - bytes, in->used);
 	in->used -= bytes;
-	s->used -= p->bytes;
+	s->used -= size;
 	if (in->paused)
-		adv_buffer_resume(s, now, p->in_port, p->priority);
+		adv_buffer_resume(s, now, port, priority);
 }
 
 #endif

@@ -29,7 +29,7 @@ static void storm_begins(struct adv_switch *s, uint64_t now, unsigned port, unsi
 		return;
 	}
 	while ((p = adv_egress_flush(&pt->egress, priority)) != NULL) {
-		adv_buffer_release(s, now, p);
+		adv_buffer_release(s, now, p->in_port, p->priority, p->bytes);
 		adv_switch_drop(s, now, port, p, ADV_DROP_WATCHDOG);
 	}
 }

@@ -34,9 +34,8 @@ bool adv_fabric_loses(struct adv_fabric *f, uint32_t wire, struct adv_packet *p)
 
 	if (drawn >= w->lose_per_million)
 		return false;
-	/* The lower part of the range are the damaged ones. A cable that has failed damages none.
-	 */
-	w->fcs_errors += drawn < w->corrupt_per_million && p->kind != ADV_PACKET_LOST;
+	/* The lower part of the range are the damaged ones. */
+	w->fcs_errors += drawn < w->corrupt_per_million;
 	f->lost += p->kind == ADV_PACKET_DATA;
 	adv_packet_give_back(&f->pool, p);
 	return true;

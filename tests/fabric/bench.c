@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "bench.h"
 
-#include "fabric/switch_internal.h"
+#include "fabric/switch_frame.h"
 
 static void note(void *user, uint64_t now, enum adv_switch_event what, unsigned port,
 		 unsigned priority, const struct adv_packet *packet, uint64_t value)
@@ -68,7 +68,7 @@ int64_t bench_out(struct bench *b, uint64_t now, unsigned port, struct adv_packe
 	bytes = p->kind == ADV_PACKET_DATA ? (int64_t)p->bytes : -1;
 	if (bytes < 0 && pause)
 		*pause = *p;
-	adv_switch_fetch_sent(b->s, port, p);
+	adv_switch_fetch_sent(b->s, port, p->in_port, p->priority);
 	adv_switch_sent(b->s, now, port, p);
 	adv_packet_give_back(&b->pool, p);
 	return bytes;

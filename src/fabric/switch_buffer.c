@@ -68,6 +68,8 @@ struct adv_packet *adv_buffer_pause_frame(struct adv_switch *s, uint64_t now, un
 		return NULL;
 	p->kind = ADV_PACKET_PAUSE;
 	p->bytes = ADV_PAUSE_FRAME;
+	p->in_port = 0; /* a pause frame has no place in the buffer */
+	p->priority = 0;
 	/* The frame has room for eight priorities, so it also repeats all current pauses. */
 	p->pause_mask = pt->to_tell | pt->told;
 	for (unsigned i = 0; i < ADV_PRIORITIES; i++)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "fabric/fabric_internal.h"
 #include "run.h"
 
 #define HOST "[host]\ncongestion-control = none\nretransmission = selective\n"
@@ -123,6 +124,64 @@ static void test_a_host_is_cut_off(void **state)
 			adv_fabric_ideal(r.f, 1, 10000000) + 1 * US);
 	assert_true(adv_switch_counters(adv_fabric_switch(r.f, 0))->drops[ADV_DROP_NO_ROUTE] > 0);
 	run_close(&r);
+}
+
+static void ignore(void *user, const struct adv_fabric_event *e)
+{
+}
+
+/* What a stopped run shows. */
+struct shown {
+	uint64_t events, lost, received, outside, bytes, used, rx, tx;
+};
+
+static struct shown show(const struct run *r)
+{
+	struct shown x = {.events = adv_fabric_events(r->f),
+			  .lost = adv_fabric_lost(r->f),
+			  .received = adv_fabric_received(r->f, 0)};
+
+	adv_fabric_outside(r->f, &x.outside, &x.bytes);
+	for (uint32_t s = 0; s < 2; s++) {
+		const struct adv_switch *sw = adv_fabric_switch(r->f, s);
+
+		x.used += adv_switch_used(sw);
+		x.rx += adv_switch_counters(sw)->rx_frames;
+		x.tx += adv_switch_counters(sw)->tx_frames;
+	}
+	return x;
+}
+
+/* The trunk fails and works again at any time of a transmission. Switches that process the ends of
+ * transmissions late show the same at any time as those that have an event for each, which a
+ * watcher causes. */
+static void test_a_cut_during_a_transmission(void **state)
+{
+	for (unsigned i = 0; i < 40; i++) {
+		struct run late, watched, *both[] = {&late, &watched};
+		uint64_t from = 20 * US + i * 17 * NS;
+
+		for (unsigned k = 0; k < 2; k++)
+			run_open(both[k],
+				 "[network]\ntopology = dumbbell\nhosts = 2\ncable = 200m\n" HOST
+				 "[flow]\nfrom = 0-1\nto = 2-3\nendless = yes\n"
+				 "[failure]\nlink = 4\nfrom = %juns\nto = %juns\n",
+				 (uintmax_t)(from / NS), (uintmax_t)(from / NS + 1 + i * 3));
+		assert_true(late.f->node[0].late && late.f->node[1].late);
+		adv_fabric_watch(watched.f, ignore, NULL);
+		for (uint64_t at = 1; at < 500; at += 7) {
+			struct shown x, y;
+
+			adv_fabric_run(late.f, from + at * NS);
+			adv_fabric_run(watched.f, from + at * NS);
+			x = show(&late);
+			y = show(&watched);
+			assert_memory_equal(&x, &y, sizeof(x));
+		}
+		assert_true(adv_fabric_lost(late.f) > 0);
+		run_close(&late);
+		run_close(&watched);
+	}
 }
 
 /* A pause ends when the cable fails, and the switch pauses its peer again when it works. */
@@ -311,6 +370,7 @@ int main(void)
 		cmocka_unit_test(test_the_flow_continues),
 		cmocka_unit_test(test_routes_avoid_the_cable),
 		cmocka_unit_test(test_a_host_is_cut_off),
+		cmocka_unit_test(test_a_cut_during_a_transmission),
 		cmocka_unit_test(test_pauses),
 		cmocka_unit_test(test_pauses_of_a_switch),
 		cmocka_unit_test(test_frames_that_are_being_sent),

@@ -210,7 +210,7 @@ static void process_global(struct adv_fabric *f, uint64_t limit)
 		f->parts->part[i]->fabric.now = at;
 	f->parts->global = true;
 	f->parts->global_level = 0;
-	adv_fabric_process(f, e);
+	adv_fabric_process(f, *e);
 	f->parts->global = false;
 	if (f->parts->ranks)
 		adv_parts_tell_all(f->parts, at);

@@ -62,16 +62,23 @@ uint64_t adv_fabric_dedicated(const struct adv_fabric_config *config, struct adv
 
 /* ---- create and destroy ---- */
 
+/* Returns `count` elements of whole cache lines that are all zero. NULL: no memory. */
+static void *make_zero(size_t count, size_t size)
+{
+	void *made = aligned_alloc(64, count * size);
+
+	return made ? memset(made, 0, count * size) : NULL;
+}
+
 static int make_wires(struct adv_fabric *f)
 {
 	const struct adv_topology *t = f->config.topology;
 	uint32_t ports = 0;
 
-	f->wire = aligned_alloc(sizeof(*f->wire), (2 * (size_t)t->links + 1) * sizeof(*f->wire));
+	f->wire = make_zero(2 * (size_t)t->links + 1, sizeof(*f->wire));
 	f->first_port = calloc(t->switches + 1ul, sizeof(*f->first_port));
 	if (!f->wire || !f->first_port)
 		return ENOMEM;
-	memset(f->wire, 0, (2 * (size_t)t->links + 1) * sizeof(*f->wire));
 	for (uint32_t s = 0; s < t->switches; s++) {
 		f->first_port[s] = ports;
 		ports += t->ports[t->hosts + s];
@@ -150,26 +157,15 @@ static int make_switch(struct adv_fabric *f, uint32_t s)
 	return set_headroom(f, s);
 }
 
-/* Returns hosts that are all zero. NULL: no memory. */
-static struct adv_fabric_host *make_hosts(uint32_t count)
-{
-	size_t bytes = count * sizeof(struct adv_fabric_host);
-	struct adv_fabric_host *host = aligned_alloc(_Alignof(struct adv_fabric_host), bytes);
-
-	return host ? memset(host, 0, bytes) : NULL;
-}
-
 static int set_up_fabric(struct adv_fabric *f)
 {
 	const struct adv_topology *t = f->config.topology;
 	int err;
 
 	f->calendar = adv_calendar_create(2 * t->links);
-	f->host = make_hosts(t->hosts);
-	f->node = aligned_alloc(sizeof(*f->node), (t->switches + 1ul) * sizeof(*f->node));
+	f->host = make_zero(t->hosts, sizeof(*f->host));
+	f->node = make_zero(t->switches + 1ul, sizeof(*f->node));
 	f->memory = adv_payload_create(ADV_FABRIC_MESSAGE_MAX);
-	if (f->node)
-		memset(f->node, 0, (t->switches + 1ul) * sizeof(*f->node));
 	if (!f->calendar || !f->host || !f->node || !f->memory)
 		return ENOMEM;
 	for (uint32_t h = 0; h < t->hosts; h++)

@@ -219,25 +219,6 @@ void adv_fabric_at(struct adv_fabric *f, uint64_t at, enum adv_due kind, uint32_
 void adv_fabric_tell(struct adv_fabric *f, const struct adv_fabric_event *event);
 /* Puts a frame on a wire that is free. */
 void adv_fabric_put(struct adv_fabric *f, uint32_t wire, struct adv_packet *p);
-/* Adds the event of the oldest frame on a wire, for which the calling part is responsible. */
-static inline void adv_fabric_arrives_at(struct adv_fabric *f, uint64_t at, uint32_t wire)
-{
-	if (!adv_calendar_add(f->calendar, at, (uint32_t)ADV_DUE_ARRIVE << ADV_DUE_SHIFT | wire))
-		f->no_memory = true;
-}
-/* Appends a frame to those on a wire. p->at: when it arrives. */
-static inline void adv_fabric_fly(struct adv_fabric *f, uint32_t wire, struct adv_packet *p)
-{
-	struct adv_wire *w = &f->wire[wire];
-
-	if (!w->flying.head)
-		adv_fabric_arrives_at(f, p->at, wire);
-	else
-		w->flying.tail->at = p->at;
-	adv_packet_list_push(&w->flying, p);
-}
-/* Sends from all ready ports of a switch, and adds the event of its next deadline. */
-void adv_fabric_serve(struct adv_fabric *f, uint32_t s);
 
 /* ---- process.c ---- */
 
@@ -248,8 +229,11 @@ enum adv_fabric_stop adv_fabric_run_calendar(struct adv_fabric *f, uint64_t unti
 /* True if a deadlock has been found that no run has returned yet. */
 bool adv_fabric_new_deadlock(struct adv_fabric *f);
 
-/* ---- settle.c, see settle.h: before the first frame of a switch. Returns 0 or ENOMEM ---- */
+/* ---- settle.c, see settle.h ---- */
 
+/* Sends from all ready ports of a switch, and adds the event of its next deadline. */
+void adv_fabric_serve(struct adv_fabric *f, uint32_t s);
+/* Before the first frame of a switch. Returns 0 or ENOMEM. */
 int adv_fabric_settle_open(struct adv_fabric *f, struct adv_fabric_node *n);
 
 /* ---- the parts of a divided fabric, see part.h ---- */
@@ -351,8 +335,6 @@ void adv_fabric_host_progress(struct adv_fabric *f, struct adv_fabric_host *h);
 
 /* Processes ADV_DUE_CABLE. */
 void adv_fabric_cable(struct adv_fabric *f, uint32_t change);
-/* Loses the frame that has left a wire whose cable has failed. */
-void adv_fabric_cut(struct adv_fabric *f, uint32_t wire, struct adv_packet *p);
 void adv_fabric_failures_free(struct adv_fabric *f);
 
 /* ---- deadlock.c: 0 or ENOMEM ---- */

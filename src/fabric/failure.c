@@ -7,13 +7,6 @@
 
 /* ---- frames ---- */
 
-void adv_fabric_cut(struct adv_fabric *f, uint32_t wire, struct adv_packet *p)
-{
-	f->lost += p->kind == ADV_PACKET_DATA;
-	adv_packet_give_back(&f->pool, p);
-	f->wire[wire].cut = f->failures.down[wire / 2] != 0;
-}
-
 /* Marks the frames of a list as lost. They stay in the list, because an event is due for each. */
 static void lose_all(struct adv_fabric *f, const struct adv_packet_list *l)
 {

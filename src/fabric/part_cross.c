@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/flying.h"
 #include "fabric/part.h"
 
 /* Makes room for one more element. Returns the array; NULL: no memory. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "fabric/ahead.h"
+#include "fabric/flying.h"
 #include "fabric/part.h"
 #include "fabric/settle.h"
 #include "fabric/trouble.h"

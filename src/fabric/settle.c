@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "fabric/flying.h"
 #include "fabric/switch_frame.h"
 
 /* Departures are processed late if so many are to be expected at a time. */
@@ -210,6 +211,14 @@ void adv_fabric_switch_rx(struct adv_fabric *f, struct adv_fabric_node *n, uint1
 
 /* ---- the ends of transmissions ---- */
 
+/* Loses the frame that has left a wire whose cable has failed. */
+static void cut(struct adv_fabric *f, uint32_t wire, struct adv_packet *p)
+{
+	f->lost += p->kind == ADV_PACKET_DATA;
+	adv_packet_give_back(&f->pool, p);
+	f->wire[wire].cut = f->failures.down[wire / 2] != 0;
+}
+
 void adv_fabric_finish_sending(struct adv_fabric *f, uint32_t wire)
 {
 	struct adv_wire *w = &f->wire[wire];
@@ -217,7 +226,7 @@ void adv_fabric_finish_sending(struct adv_fabric *f, uint32_t wire)
 
 	w->sending = NULL;
 	if (w->cut) {
-		adv_fabric_cut(f, wire, p);
+		cut(f, wire, p);
 		return;
 	}
 	p->at = arrival(w, f->now);

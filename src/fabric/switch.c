@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "fabric/calendar.h"
-#include "fabric/switch_frame.h"
+#include "fabric/switch_internal.h"
+#include "wire/packet.h"
 
 const char *adv_drop_name(enum adv_drop reason)
 {
@@ -141,7 +142,7 @@ int adv_switch_next_ready(struct adv_switch *s)
 	return s->ready_first == ADV_NO_PORT ? -1 : adv_switch_take_ready(s);
 }
 
-/* ---- frames in ---- */
+/* ---- drops, and ports for one frame ---- */
 
 void adv_switch_drop(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p,
 		     enum adv_drop reason)
@@ -167,14 +168,6 @@ uint16_t adv_switch_balance(struct adv_switch *s, const struct adv_route_set *se
 			best = k;
 	}
 	return port[best];
-}
-
-void adv_switch_rx(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p)
-{
-	uint16_t out = adv_switch_store(s, now, port, p);
-
-	if (out != ADV_NO_PORT)
-		adv_switch_queue(s, out, p);
 }
 
 void adv_switch_pause(struct adv_switch *s, uint64_t now, unsigned port,
@@ -223,7 +216,7 @@ void adv_switch_set_routes(struct adv_switch *s, const struct adv_route_table *r
 	s->routes = routes;
 }
 
-/* ---- frames out ---- */
+/* ---- marks and telemetry ---- */
 
 void adv_switch_mark_long(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p,
 			  uint64_t bytes)
@@ -255,29 +248,6 @@ void adv_switch_add_hop(const struct adv_egress *e, uint64_t now, struct adv_tel
 		hop->queue += (uint32_t)q->bytes;
 		hop->bytes += q->sent_bytes + q->sent * ADV_WIRE_OVERHEAD;
 	}
-}
-
-struct adv_packet *adv_switch_tx(struct adv_switch *s, uint64_t now, unsigned port)
-{
-	struct adv_port *pt = &s->port[port];
-	struct adv_packet *p;
-
-	assert(!pt->sending);
-	if (!pt->to_tell)
-		return adv_switch_next(s, now, port);
-	p = adv_buffer_pause_frame(s, now, port);
-	pt->sending = p != NULL;
-	return p;
-}
-
-void adv_switch_sent(struct adv_switch *s, uint64_t now, unsigned port, const struct adv_packet *p)
-{
-	struct adv_port *pt = &s->port[port];
-
-	adv_switch_end(s, now, port, p->in_port, p->priority,
-		       p->kind == ADV_PACKET_DATA ? p->bytes : 0);
-	if (pt->to_tell || adv_egress_ready(&pt->egress))
-		adv_switch_wake(s, port);
 }
 
 /* ---- queries ---- */

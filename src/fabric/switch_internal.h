@@ -3,7 +3,8 @@
  * The switch's own structures, shared by its files, and by settle.c and ahead.h, which run for each
  * frame. The functions that each frame passes are inline, here and in switch_frame.h.
  *
- * switch.c	    create, frames in and out, marks
+ * switch.c	    create, marks, drops
+ * switch_frame.c   frames in and out
  * switch_buffer.c  allocation of the buffer, and pauses of peers
  * switch_timer.c   repeated and expired pauses, the watchdog
  */

@@ -6,7 +6,7 @@
 
 #define BUCKETS	  ADV_CALENDAR_BUCKETS
 #define WORDS	  (BUCKETS / 64)
-#define NO_NODE	  ADV_CALENDAR_NO_NODE
+#define NO_NODE	  ADV_CALENDAR_NO_EVENT
 #define NO_BUCKET UINT64_MAX
 
 /* Width of a bucket: a power of two, ps. With WIDE_SOURCES sources of events or less it is the
@@ -81,7 +81,7 @@ static bool near_reserve(struct adv_calendar *c, uint32_t room)
 static __attribute__((noinline)) bool grow_nodes(struct adv_calendar *c)
 {
 	uint32_t n = c->nodes ? 2 * c->nodes : NODES_MIN;
-	struct adv_calendar_node *node;
+	struct adv_calendar_event *node;
 
 	if (near_room(c) < 2 * n && !near_reserve(c, 2 * n))
 		return false;
@@ -173,7 +173,7 @@ static void sort(struct adv_calendar_event *e, struct adv_calendar_event *spare,
 
 static bool near_add(struct adv_calendar *c, uint64_t at, uint32_t what)
 {
-	struct adv_calendar_event event = {at, what}, *p;
+	struct adv_calendar_event event = {.at = at, .what = what}, *p;
 
 	if (c->first == c->buffer && !near_reserve(c, 2 * near_room(c)))
 		return false;
@@ -229,14 +229,14 @@ static inline uint64_t next_bucket(const struct adv_calendar *c)
 static inline struct adv_calendar_event *copy_list(struct adv_calendar *c, uint32_t list)
 {
 	struct adv_calendar_event *first = c->end - 1;
-	struct adv_calendar_node *nodes = c->node, *node = &nodes[list];
+	struct adv_calendar_event *nodes = c->node, *node = &nodes[list];
 	bool in_order = true;
 
-	*first = (struct adv_calendar_event){node->at, node->what};
+	*first = *node;
 	while (node->next != NO_NODE) {
 		node = &nodes[node->next];
 		first--;
-		*first = (struct adv_calendar_event){node->at, node->what};
+		*first = *node;
 		in_order &= comes_before(first, first + 1);
 	}
 	node->next = c->free_node;
@@ -293,7 +293,7 @@ static __attribute__((noinline)) bool bring_near(struct adv_calendar *c)
 
 		if (c->free_node == NO_NODE && !grow_nodes(c))
 			return false;
-		adv_calendar_add_to_ring(c, c->far_next, first->at, first->what);
+		adv_calendar_add_to_ring(c, first->at, first->what);
 		adv_heap_remove(&c->far, &far_kind, 1);
 		far_note_next(c);
 	}
@@ -302,7 +302,7 @@ static __attribute__((noinline)) bool bring_near(struct adv_calendar *c)
 
 /* ---- add and dequeue ---- */
 
-bool adv_calendar_add_rarely(struct adv_calendar *c, uint64_t at, uint32_t what)
+bool adv_calendar_add(struct adv_calendar *c, uint64_t at, uint32_t what)
 {
 	uint64_t bucket = bucket_of(c, at);
 
@@ -310,10 +310,7 @@ bool adv_calendar_add_rarely(struct adv_calendar *c, uint64_t at, uint32_t what)
 		return near_add(c, at, what);
 	if (bucket - c->cursor >= BUCKETS)
 		return far_add(c, at, what);
-	if (!grow_nodes(c))
-		return false;
-	adv_calendar_add_to_ring(c, bucket, at, what);
-	return true;
+	return (c->free_node != NO_NODE || grow_nodes(c)) && adv_calendar_add_to_ring(c, at, what);
 }
 
 /* Lets all further calls of adv_calendar_peek() call adv_calendar_load(), which returns false. */

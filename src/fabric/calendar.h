@@ -31,17 +31,11 @@
 struct adv_calendar_event {
 	uint64_t at;   /* ps */
 	uint32_t what; /* kind and index of the event, chosen by the caller */
+	uint32_t next; /* for the calendar: the next event of a list; or ADV_CALENDAR_NO_EVENT */
 };
 
-#define ADV_CALENDAR_BUCKETS 32768u
-#define ADV_CALENDAR_NO_NODE UINT32_MAX
-
-/* An event in the list of a bucket. */
-struct adv_calendar_node {
-	uint64_t at;
-	uint32_t what;
-	uint32_t next; /* index of the next node; or ADV_CALENDAR_NO_NODE */
-};
+#define ADV_CALENDAR_BUCKETS  32768u
+#define ADV_CALENDAR_NO_EVENT UINT32_MAX
 
 /* Only calendar.c and the functions below access the members. */
 struct adv_calendar {
@@ -59,7 +53,7 @@ struct adv_calendar {
 	 * ADV_CALENDAR_BUCKETS. */
 	uint32_t free_node;
 	uint32_t nodes;
-	struct adv_calendar_node *node;
+	struct adv_calendar_event *node;
 	uint64_t in_ring; /* events */
 	uint64_t next;	  /* the first bucket with events; UINT64_MAX: there is none */
 
@@ -76,39 +70,32 @@ struct adv_calendar {
 struct adv_calendar *adv_calendar_create(uint32_t sources);
 void adv_calendar_destroy(struct adv_calendar *c);
 
-/* As adv_calendar_add(), if the event is not in the ring, or no node is free. */
-bool adv_calendar_add_rarely(struct adv_calendar *c, uint64_t at, uint32_t what);
-
-/* Adds an event to the list of a bucket of the ring. A node is free. */
-static inline void adv_calendar_add_to_ring(struct adv_calendar *c, uint64_t bucket, uint64_t at,
-					    uint32_t what)
+/* As adv_calendar_add(), if the event belongs into the ring, and a node is free. Otherwise returns
+ * false and does nothing. */
+static inline bool adv_calendar_add_to_ring(struct adv_calendar *c, uint64_t at, uint32_t what)
 {
+	uint64_t bucket = at >> c->shift;
 	uint32_t b = (uint32_t)bucket & (ADV_CALENDAR_BUCKETS - 1), i = c->free_node;
-	struct adv_calendar_node *node = &c->node[i];
+	struct adv_calendar_event *node;
 
+	if (bucket - c->cursor - 1 >= ADV_CALENDAR_BUCKETS - 1 || i == ADV_CALENDAR_NO_EVENT)
+		return false;
+	node = &c->node[i];
 	c->free_node = node->next;
-	*node = (struct adv_calendar_node){at, what, c->head[b]};
+	*node = (struct adv_calendar_event){at, what, c->head[b]};
 	c->head[b] = i;
 	c->filled[b / 64] |= 1ull << (b % 64);
 	c->used[b / 64] = 1;
 	c->in_ring++;
 	if (bucket < c->next)
 		c->next = bucket;
+	return true;
 }
 
 /* Adds an event. `at` must not be before the time of the last dequeued event. If a call of
  * adv_calendar_take() found no event, `at` must not be before its `until` either. False: no
  * memory. The calendar is then unchanged, and the run has to end. */
-static inline bool adv_calendar_add(struct adv_calendar *c, uint64_t at, uint32_t what)
-{
-	uint64_t bucket = at >> c->shift;
-
-	if (bucket - c->cursor - 1 >= ADV_CALENDAR_BUCKETS - 1 ||
-	    c->free_node == ADV_CALENDAR_NO_NODE)
-		return adv_calendar_add_rarely(c, at, what);
-	adv_calendar_add_to_ring(c, bucket, at, what);
-	return true;
-}
+bool adv_calendar_add(struct adv_calendar *c, uint64_t at, uint32_t what);
 
 /* As adv_calendar_peek(), if few events are near. Only adv_calendar_peek() calls it. */
 bool adv_calendar_load(struct adv_calendar *c, uint64_t until);

@@ -4,13 +4,23 @@
 
 #include "fabric/part.h"
 
-void adv_fabric_at(struct adv_fabric *f, uint64_t at, enum adv_due kind, uint32_t index)
+static __attribute__((noinline)) void add_rarely(struct adv_fabric *f, uint64_t at, uint32_t what)
 {
 	if (f->parts)
-		f = adv_parts_owner(f, kind, index);
-	assert(index <= ADV_DUE_INDEX && at >= f->now);
-	if (!adv_calendar_add(f->calendar, at, (uint32_t)kind << ADV_DUE_SHIFT | index))
+		f = adv_parts_owner(f, what >> ADV_DUE_SHIFT, what & ADV_DUE_INDEX);
+	assert(at >= f->now);
+	if (!adv_calendar_add(f->calendar, at, what))
 		f->no_memory = true;
+}
+
+void adv_fabric_at(struct adv_fabric *f, uint64_t at, enum adv_due kind, uint32_t index)
+{
+	uint32_t what = (uint32_t)kind << ADV_DUE_SHIFT | index;
+
+	assert(index <= ADV_DUE_INDEX);
+	/* An event of the ring is after the last dequeued one. */
+	if (f->parts || !adv_calendar_add_to_ring(f->calendar, at, what))
+		add_rarely(f, at, what);
 }
 
 void adv_fabric_tell(struct adv_fabric *f, const struct adv_fabric_event *event)

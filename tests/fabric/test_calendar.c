@@ -333,6 +333,28 @@ static void test_as_a_list(void **state)
 	}
 }
 
+/* Events at the end of the ring and behind it, for each width of a bucket. */
+static void test_end_of_the_ring(void **state)
+{
+	static struct list l;
+
+	for (uint32_t sources = 1; sources < 10000; sources *= 3)
+		for (unsigned shift = 7; shift < 13; shift++)
+			for (uint64_t now = 0; now < 500; now += 77) {
+				l = (struct list){.calendar = adv_calendar_create(sources)};
+				assert_non_null(l.calendar);
+				add(&l, 3000000 + (now << shift), 0);
+				assert_true(take_first(&l, ADV_CALENDAR_NEVER));
+				for (uint32_t i = 0; i < 6; i++)
+					add(&l, l.now + ((ADV_CALENDAR_BUCKETS - 3 + i) << shift),
+					    i);
+				while (take_first(&l, ADV_CALENDAR_NEVER))
+					;
+				assert_int_equal(l.count, 0);
+				adv_calendar_destroy(l.calendar);
+			}
+}
+
 /* Many events are added to the near ones: before, between and behind them. */
 static void test_many_near(void **state)
 {
@@ -366,6 +388,7 @@ int main(void)
 		cmocka_unit_test(test_soon_in_other_buckets),
 		cmocka_unit_test(test_as_a_list),
 		cmocka_unit_test(test_many_near),
+		cmocka_unit_test(test_end_of_the_ring),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 BUFFER = "src/fabric/switch_buffer.c"
 BUFFER_H = "src/fabric/switch_internal.h"
 CALENDAR = "src/fabric/calendar.c"
+CALENDAR_H = "src/fabric/calendar.h"
 TROUBLE = "src/fabric/trouble.c"
 AFTER = "src/fabric/after.c"
 CONNECTION = "src/fabric/connection.c"
@@ -131,8 +132,17 @@ FABRIC = [
      "wire < 2 * link + 2; wire++) {\n\t\tf->wire[wire].lose_per_million = per_million;",
      "wire < 2 * link + 1; wire++) {\n\t\tf->wire[wire].lose_per_million = per_million;"),
     ("order-of-events", "what is to happen at one time happens in any order", CALENDAR,
-     "((a->at == b->at) & (a->what < b->what))",
-     "((a->at == b->at) & (a->what > b->what))"),
+     "a->at << 64 | a->what) <\n\t       ((unsigned __int128)b->at << 64 | b->what)",
+     "a->at << 64 | b->what) <\n\t       ((unsigned __int128)b->at << 64 | a->what)"),
+    ("bucket-sorted", "the events of a bucket are taken to be in order", CALENDAR, "if (!in_order)", "if (false)"),
+    ("bucket-first", "the order of the first two events of a bucket is not checked", CALENDAR,
+     "in_order &= comes_before(first, first + 1)", "in_order &= first + 2 == c->end || comes_before(first, first + 1)"),
+    ("merge-ordered", "halves of a bucket are taken to be in order if the first events are", CALENDAR,
+     "comes_before(&e[half - 1], &e[half])", "comes_before(&e[0], &e[half])"),
+    ("near-behind", "an event is added before near ones of its time", CALENDAR,
+     "p < c->end && comes_before(p, &event)", "p < c->end && p->at < at"),
+    ("ring-around", "an event may be added to the ring a turn too early", CALENDAR_H,
+     ">= ADV_CALENDAR_BUCKETS - 1 ||", ">= ADV_CALENDAR_BUCKETS + 1 ||"),
     ("hold-none", "what waits goes into the NIC's queue without end", HOST,
      "if (h->egress.queue[p].count - h->external_queued[p] >= least)",
      "if (h->egress.queue[p].count - h->external_queued[p] >= 1000 * least)"),

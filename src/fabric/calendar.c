@@ -16,9 +16,8 @@
 #define NARROWEST_SHIFT 8
 #define WIDE_SOURCES	128
 
-/* The near events are at least SOON, unless the next bucket with events begins more than AHEAD
- * after the first of them: events that are added in between have to be inserted in their order. */
-#define SOON  5
+/* No bucket that begins more than AHEAD after the first near event is loaded in advance: events
+ * that are added in between have to be inserted in their order. */
 #define AHEAD 16384 /* ps */
 /* So many events are sorted by insertion, more by merging. Many are in order already. */
 #define FEW	  24
@@ -73,7 +72,7 @@ static bool near_reserve(struct adv_calendar *c, uint32_t room)
 	c->first = first;
 	c->end = buffer + room;
 	if (!c->failed)
-		c->few = c->end - SOON;
+		c->few = c->end - c->soon;
 	return true;
 }
 
@@ -96,7 +95,7 @@ static __attribute__((noinline)) bool grow_nodes(struct adv_calendar *c)
 	return true;
 }
 
-struct adv_calendar *adv_calendar_create(uint32_t sources)
+struct adv_calendar *adv_calendar_create(uint32_t sources, bool soon)
 {
 	struct adv_calendar *c = calloc(1, sizeof(*c));
 
@@ -108,6 +107,7 @@ struct adv_calendar *adv_calendar_create(uint32_t sources)
 		sources /= 2;
 		c->shift--;
 	}
+	c->soon = soon ? ADV_CALENDAR_SOON + 1 : 1;
 	c->free_node = NO_NODE;
 	c->next = c->far_next = NO_BUCKET;
 	if (!grow_nodes(c)) {
@@ -247,17 +247,20 @@ static inline struct adv_calendar_event *copy_list(struct adv_calendar *c, uint3
 	return first;
 }
 
-/* Moves the events of bucket c->next, which becomes the cursor's, to the near ones, which are less
- * than SOON. */
+/* Moves the events of bucket c->next, which becomes the cursor's, to the near ones, which are
+ * ADV_CALENDAR_SOON or less. */
 static inline void load_bucket(struct adv_calendar *c)
 {
 	uint32_t b = (uint32_t)c->next & (BUCKETS - 1), left = near_left(c);
-	struct adv_calendar_event *first, before[SOON - 1];
+	struct adv_calendar_event before[ADV_CALENDAR_SOON];
 
-	memcpy(before, c->end - (SOON - 1), sizeof(before));
-	first = copy_list(c, c->head[b]);
-	memcpy(first - (SOON - 1), before, sizeof(before));
-	c->first = first - left;
+	if (left)
+		memcpy(before, c->end - ADV_CALENDAR_SOON, sizeof(before));
+	c->first = copy_list(c, c->head[b]);
+	if (left) {
+		memcpy(c->first - ADV_CALENDAR_SOON, before, sizeof(before));
+		c->first -= left;
+	}
 	c->head[b] = NO_NODE;
 	c->filled[b / 64] &= ~(1ull << (b % 64));
 	c->used[b / 64] = c->filled[b / 64] != 0;
@@ -321,20 +324,14 @@ static bool fail(struct adv_calendar *c)
 	return false;
 }
 
-/* Lets c->next be the first bucket of all. False: there is none, or it begins after `until`, or
- * there is no memory. */
-static __attribute__((noinline)) bool find_first(struct adv_calendar *c, uint64_t until)
+/* Moves the first of the later events to the ring, which is empty. False: there is none, or it is
+ * later than the bucket of `until`, or there is no memory. */
+static bool bring_first(struct adv_calendar *c, uint64_t until)
 {
-	uint64_t first = c->next < c->far_next ? c->next : c->far_next;
-
-	if (first == NO_BUCKET || first > bucket_of(c, until))
+	if (c->far_next == NO_BUCKET || c->far_next > bucket_of(c, until))
 		return false;
-	if (c->next == NO_BUCKET) {
-		c->cursor = first - 1;
-		if (!bring_near(c))
-			return fail(c);
-	}
-	return true;
+	c->cursor = c->far_next - 1;
+	return bring_near(c) || fail(c);
 }
 
 bool adv_calendar_load(struct adv_calendar *c, uint64_t until)
@@ -346,11 +343,13 @@ bool adv_calendar_load(struct adv_calendar *c, uint64_t until)
 	if (near_left(c)) {
 		last = bucket_of(c, c->first->at + AHEAD);
 	} else {
-		if (!find_first(c, until))
+		if (c->next == NO_BUCKET && !bring_first(c, until))
+			return false;
+		if (c->next > bucket_of(c, until))
 			return false;
 		last = c->next + bucket_of(c, AHEAD);
 	}
-	while (c->next <= last && near_left(c) < SOON) {
+	while (c->next <= last && c->first > c->few) {
 		load_bucket(c);
 		if (c->far_next - c->cursor < BUCKETS && !bring_near(c))
 			return fail(c);

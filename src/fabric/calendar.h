@@ -36,6 +36,7 @@ struct adv_calendar_event {
 
 #define ADV_CALENDAR_BUCKETS  32768u
 #define ADV_CALENDAR_NO_EVENT UINT32_MAX
+#define ADV_CALENDAR_SOON     4u
 
 /* Only calendar.c and the functions below access the members. */
 struct adv_calendar {
@@ -47,6 +48,7 @@ struct adv_calendar {
 	struct adv_calendar_event *buffer;
 	uint64_t cursor;
 	uint8_t shift; /* the width of a bucket is 2^shift ps */
+	uint8_t soon;  /* so many near events are enough */
 	bool failed;
 
 	/* Buckets cursor + 1 .. cursor + ADV_CALENDAR_BUCKETS - 1, by their number modulo
@@ -66,8 +68,8 @@ struct adv_calendar {
 };
 
 /* Creates a calendar at time 0. `sources`: how many can add events at the same time, the more
- * exactly the faster. NULL: no memory. */
-struct adv_calendar *adv_calendar_create(uint32_t sources);
+ * exactly the faster. `soon`: adv_calendar_soon() returns several events. NULL: no memory. */
+struct adv_calendar *adv_calendar_create(uint32_t sources, bool soon);
 void adv_calendar_destroy(struct adv_calendar *c);
 
 /* As adv_calendar_add(), if the event belongs into the ring, and a node is free. Otherwise returns
@@ -122,8 +124,9 @@ static inline const struct adv_calendar_event *adv_calendar_take(struct adv_cale
 	return event;
 }
 
-/* Returns the next events, in order, for prefetching their data: after adv_calendar_take() at least
- * four, or all of the next 16 ns if these are fewer. Later calls of adv_calendar_add() may add
+/* Returns the next events, in order, for prefetching their data. If adv_calendar_create() was told
+ * so, they are after adv_calendar_take() at least ADV_CALENDAR_SOON, or all of the next 16 ns if
+ * these are fewer. Otherwise they may be fewer, or none. Later calls of adv_calendar_add() may add
  * events between them. The array is valid until the next call. */
 static inline const struct adv_calendar_event *adv_calendar_soon(const struct adv_calendar *c,
 								 uint32_t *count)

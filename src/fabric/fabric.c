@@ -162,7 +162,8 @@ static int set_up_fabric(struct adv_fabric *f)
 	const struct adv_topology *t = f->config.topology;
 	int err;
 
-	f->calendar = adv_calendar_create(2 * t->links);
+	f->look_ahead = 2 * t->links > ADV_LOOK_AHEAD_WIRES;
+	f->calendar = adv_calendar_create(2 * t->links, f->look_ahead);
 	f->host = make_zero(t->hosts, sizeof(*f->host));
 	f->node = make_zero(t->switches + 1ul, sizeof(*f->node));
 	f->memory = adv_payload_create(ADV_FABRIC_MESSAGE_MAX);

@@ -142,6 +142,9 @@ struct adv_fabric_failures {
 
 #define ADV_NO_JOB UINT32_MAX
 
+/* The data of a network of so many wires is mostly in the processor's cache. */
+#define ADV_LOOK_AHEAD_WIRES 1024
+
 /* Time after which the failure of a transfer takes effect on those that wait for it, and on the end
  * of the run, ps. */
 #define ADV_FAILED_AFTER (10 * ADV_PS_PER_US)
@@ -198,8 +201,9 @@ struct adv_fabric {
 	bool deadlock_told;
 	bool done; /* the last transfer has ended */
 	bool count_received;
-	bool awaited;	/* a connection is `awaited` */
-	bool telemetry; /* frames carry telemetry */
+	bool awaited;	 /* a connection is `awaited` */
+	bool telemetry;	 /* frames carry telemetry */
+	bool look_ahead; /* see ahead.h */
 	struct adv_tx_batch batch;
 	const struct adv_fabric_external_ops *external;
 	void *external_user;

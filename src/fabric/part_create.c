@@ -27,7 +27,7 @@ static struct adv_part *make_part(struct adv_parts *all, uint32_t index, uint32_
 	f = &p->fabric;
 	*f = *all->whole;
 	f->part = p;
-	f->calendar = adv_calendar_create(f->wires / count);
+	f->calendar = adv_calendar_create(f->wires / count, f->look_ahead);
 	f->pool = (struct adv_packet_pool){.unused = NULL};
 	f->events = f->lost = f->jobs_left = f->endless = 0;
 	f->memory = adv_payload_create(ADV_FABRIC_MESSAGE_MAX);
@@ -75,7 +75,7 @@ static int hand_out_events(struct adv_fabric *f)
 	struct adv_calendar *old = f->calendar;
 	const struct adv_calendar_event *e;
 
-	f->calendar = adv_calendar_create(1); /* of the few events that look at all parts */
+	f->calendar = adv_calendar_create(1, false); /* of the few events that look at all parts */
 	while (f->calendar && (e = adv_calendar_take(old, ADV_CALENDAR_NEVER - 1)))
 		adv_fabric_at(f, e->at, e->what >> ADV_DUE_SHIFT, e->what & ADV_DUE_INDEX);
 	if (!f->calendar || adv_calendar_failed(old))

@@ -180,7 +180,8 @@ static inline void process(struct adv_fabric *f, struct adv_calendar_event event
 
 	f->now = event.at;
 	f->events++;
-	adv_fabric_look_ahead(f);
+	if (f->look_ahead)
+		adv_fabric_look_ahead(f);
 	if (kind == ADV_DUE_ARRIVE)
 		deliver_frame(f, event.what & ADV_DUE_INDEX);
 	else if (kind == ADV_DUE_SENT)

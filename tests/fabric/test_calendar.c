@@ -44,7 +44,7 @@ static struct adv_calendar_event take(struct adv_calendar *c, uint64_t until)
 
 static void test_all_in_order(void **state)
 {
-	struct adv_calendar *c = adv_calendar_create(1);
+	struct adv_calendar *c = adv_calendar_create(1, false);
 	struct expected *e = calloc(EVENTS, sizeof(*e));
 	struct adv_calendar_event got;
 	struct adv_rng rng;
@@ -72,7 +72,7 @@ static void test_all_in_order(void **state)
  * their order, and no event is lost. */
 static void test_while_taking(void **state)
 {
-	struct adv_calendar *c = adv_calendar_create(1);
+	struct adv_calendar *c = adv_calendar_create(1, false);
 	struct adv_calendar_event got;
 	uint64_t now = 0, taken = 0, sum = 0, wanted = 0;
 	uint32_t last = 0, added;
@@ -105,7 +105,7 @@ static void test_while_taking(void **state)
  * added before them is dequeued first. Nothing is seen beyond the next 16 ns. */
 static void test_soon_in_other_buckets(void **state)
 {
-	struct adv_calendar *c = adv_calendar_create(1);
+	struct adv_calendar *c = adv_calendar_create(1, true);
 	struct adv_calendar_event got;
 	uint32_t count;
 
@@ -135,7 +135,7 @@ static void test_soon_in_other_buckets(void **state)
 /* adv_calendar_soon() returns the next events in order. */
 static void test_soon(void **state)
 {
-	struct adv_calendar *c = adv_calendar_create(1);
+	struct adv_calendar *c = adv_calendar_create(1, true);
 	const struct adv_calendar_event *soon;
 	struct adv_calendar_event got, wanted[64];
 	uint32_t count, seen = 0;
@@ -171,7 +171,7 @@ static void test_same_time(void **state)
 	static const uint64_t at[] = {100, 1000000, 900000000};
 
 	for (unsigned k = 0; k < 3; k++) {
-		struct adv_calendar *c = adv_calendar_create(1);
+		struct adv_calendar *c = adv_calendar_create(1, false);
 		const struct adv_calendar_event *next;
 		struct adv_calendar_event got;
 
@@ -199,7 +199,7 @@ static void test_same_time(void **state)
 /* No event after `until` is dequeued. Events that are added between such calls are in order. */
 static void test_until(void **state)
 {
-	struct adv_calendar *c = adv_calendar_create(1);
+	struct adv_calendar *c = adv_calendar_create(1, false);
 	struct adv_calendar_event got;
 
 	assert_non_null(c);
@@ -228,7 +228,7 @@ static void test_until(void **state)
 static void test_next(void **state)
 {
 	static const uint64_t at[] = {0, 700, 100000, 20000000, 5000000000ull};
-	struct adv_calendar *c = adv_calendar_create(1);
+	struct adv_calendar *c = adv_calendar_create(1, false);
 	struct adv_calendar_event got;
 
 	assert_non_null(c);
@@ -256,12 +256,22 @@ struct list {
 	uint64_t now; /* no event is added before */
 };
 
+/* Begins with an empty calendar. The values below KINDS select all widths of buckets, with and
+ * without events that are seen ahead. */
+#define KINDS 12
+static void create(struct list *l, unsigned kind)
+{
+	*l = (struct list){.calendar = adv_calendar_create(64u << kind / 2, kind % 2)};
+	assert_non_null(l->calendar);
+}
+
 static void add(struct list *l, uint64_t at, uint32_t what)
 {
 	if (l->count == LIST_MAX)
 		return;
 	l->event[l->count++] = (struct expected){at, what};
-	assert_true(adv_calendar_add(l->calendar, at, what));
+	assert_true(adv_calendar_add_to_ring(l->calendar, at, what) ||
+		    adv_calendar_add(l->calendar, at, what));
 }
 
 /* Dequeues an event, and checks that it is the first one of the list. False: none is due. */
@@ -289,6 +299,15 @@ static bool take_first(struct list *l, uint64_t until)
 	return true;
 }
 
+/* Dequeues all events. */
+static void finish(struct list *l)
+{
+	while (take_first(l, ADV_CALENDAR_NEVER))
+		;
+	assert_int_equal(l->count, 0);
+	adv_calendar_destroy(l->calendar);
+}
+
 /* Adds events of one time, or of a few: ascending, descending or in any order, as the ports of a
  * network do that all begin at once. Each has another `what`, also than those before. */
 static void add_many(struct list *l, struct adv_rng *rng, uint32_t *what)
@@ -307,7 +326,7 @@ static void add_many(struct list *l, struct adv_rng *rng, uint32_t *what)
 	*what += 1009;
 }
 
-/* Adds and dequeues events at random, with each width of a bucket. */
+/* Adds and dequeues events at random. */
 static void test_as_a_list(void **state)
 {
 	static struct list l;
@@ -315,9 +334,8 @@ static void test_as_a_list(void **state)
 	uint32_t what = 0;
 
 	adv_rng_seed(&rng, 4);
-	for (uint32_t sources = 1; sources < 10000; sources *= 3) {
-		l = (struct list){.calendar = adv_calendar_create(sources)};
-		assert_non_null(l.calendar);
+	for (unsigned kind = 0; kind < KINDS; kind++) {
+		create(&l, kind);
 		for (uint32_t i = 0; i < 300; i++) {
 			uint64_t until = l.now + ahead(&rng);
 
@@ -326,32 +344,26 @@ static void test_as_a_list(void **state)
 				if (adv_rng_below(&rng, 4) == 0)
 					add(&l, l.now + ahead(&rng), what++);
 		}
-		while (take_first(&l, ADV_CALENDAR_NEVER))
-			;
-		assert_int_equal(l.count, 0);
-		adv_calendar_destroy(l.calendar);
+		finish(&l);
 	}
 }
 
-/* Events at the end of the ring and behind it, for each width of a bucket. */
+/* Events at the end of the ring and behind it: a bucket is 2^8 to 2^11 ps wide. */
 static void test_end_of_the_ring(void **state)
 {
 	static struct list l;
 
-	for (uint32_t sources = 1; sources < 10000; sources *= 3)
+	for (unsigned kind = 0; kind < KINDS; kind++)
 		for (unsigned shift = 7; shift < 13; shift++)
 			for (uint64_t now = 0; now < 500; now += 77) {
-				l = (struct list){.calendar = adv_calendar_create(sources)};
-				assert_non_null(l.calendar);
+				create(&l, kind);
 				add(&l, 3000000 + (now << shift), 0);
 				assert_true(take_first(&l, ADV_CALENDAR_NEVER));
+				add(&l, l.now + (1u << shift), 0);
 				for (uint32_t i = 0; i < 6; i++)
 					add(&l, l.now + ((ADV_CALENDAR_BUCKETS - 3 + i) << shift),
 					    i);
-				while (take_first(&l, ADV_CALENDAR_NEVER))
-					;
-				assert_int_equal(l.count, 0);
-				adv_calendar_destroy(l.calendar);
+				finish(&l);
 			}
 }
 
@@ -360,20 +372,18 @@ static void test_many_near(void **state)
 {
 	static struct list l;
 
-	l = (struct list){.calendar = adv_calendar_create(1)};
-	assert_non_null(l.calendar);
-	for (uint32_t i = 0; i < 10; i++)
-		add(&l, 5000000 + i, 0);
-	assert_true(take_first(&l, ADV_CALENDAR_NEVER));
-	for (uint32_t i = 1; i <= 400; i++) {
-		add(&l, 5000009, i);
-		add(&l, 5000004, 1000 - i);
-		add(&l, 5000000, i);
+	for (unsigned kind = 0; kind < KINDS; kind++) {
+		create(&l, kind);
+		for (uint32_t i = 0; i < 10; i++)
+			add(&l, 5000000 + i, 0);
+		assert_true(take_first(&l, ADV_CALENDAR_NEVER));
+		for (uint32_t i = 1; i <= 400; i++) {
+			add(&l, 5000009, i);
+			add(&l, 5000004, 1000 - i);
+			add(&l, 5000000, i);
+		}
+		finish(&l);
 	}
-	while (take_first(&l, ADV_CALENDAR_NEVER))
-		;
-	assert_int_equal(l.count, 0);
-	adv_calendar_destroy(l.calendar);
 }
 
 int main(void)

@@ -111,7 +111,7 @@ static void test_each_allocation(void **state)
  * events. */
 static void test_calendar(void **state)
 {
-	struct adv_calendar *c = adv_calendar_create(1);
+	struct adv_calendar *c = adv_calendar_create(1, true);
 
 	assert_non_null(c);
 	assert_true(adv_calendar_add(c, 1, 0));

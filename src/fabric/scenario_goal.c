@@ -4,6 +4,7 @@
  * when those that they require have ended. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,9 @@
 #define EDGES_MOST 16000000u
 #define NONE	   UINT32_MAX
 #define DSCP	   26
+/* Operations of a cycle that a message names, and the room for their lines. */
+#define CYCLE_MOST 8
+#define CYCLE_TEXT 240
 
 /* ---- reading ---- */
 
@@ -160,16 +164,24 @@ static bool read_number(const char *text, const char *unit, uint64_t most, uint6
 	return !errno && *value <= most && strcmp(end, unit) == 0;
 }
 
-/* Reads the number behind a word, if the word is there. Returns false if it is not a number. */
-static bool number_after(const char *text, const char *word, uint64_t most, uint64_t *value)
+/* Reads the words behind an operation: "tag 2" (unless tag is NULL), "cpu 0", "nic 0". False: there
+ * are others. */
+static bool read_options(const char *at, uint64_t *tag)
 {
-	const char *at = strstr(text, word);
-	char number[24];
+	char word[8], number[24];
+	uint64_t value;
+	int n;
 
-	if (!at)
-		return true;
-	return sscanf(at + strlen(word), "%23s", number) == 1 &&
-	       read_number(number, "", most, value);
+	for (; sscanf(at, "%7s %23s%n", word, number, &n) == 2; at += n) {
+		bool is_tag = tag && strcmp(word, "tag") == 0;
+
+		if ((!is_tag && strcmp(word, "cpu") != 0 && strcmp(word, "nic") != 0) ||
+		    !read_number(number, "", UINT32_MAX, &value))
+			return false;
+		if (is_tag)
+			*tag = value;
+	}
+	return at[strspn(at, " \t")] == '\0';
 }
 
 /* "send 10b to 1 tag 2", "recv 10b from 0 tag 2", "calc 100". */
@@ -177,27 +189,31 @@ static bool read_operation(struct parser *p, const char *line, const char *text)
 {
 	static const char expected[] =
 		"send BYTESb to RANK [tag N], recv BYTESb from RANK [tag N], "
-		"or calc NANOSECONDS";
+		"or calc NANOSECONDS, [cpu N] [nic N]";
 	struct adv_scenario_goal_op op = {.rank = p->rank, .edges = NONE, .line = p->line};
-	char verb[8], amount[24], way[8], peer[12];
+	char verb[8] = "", amount[24], way[8], peer[12];
 	struct adv_scenario_goal *g = p->g;
 	uint64_t number = 0, tag = 0;
-	int n = sscanf(text, "%7s %23s %7s %11s", verb, amount, way, peer);
+	int at = 0, more = 0;
 
-	if (n >= 2 && strcmp(verb, "calc") == 0) {
+	if (sscanf(text, "%7s %23s%n", verb, amount, &at) != 2)
+		return fail(p, line, expected);
+	if (strcmp(verb, "calc") == 0) {
 		op.kind = ADV_GOAL_CALC;
-		if (!read_number(amount, "", UINT64_C(1000000000000000), &op.amount))
+		if (!read_number(amount, "", UINT64_C(1000000000000000), &op.amount) ||
+		    !read_options(text + at, NULL))
 			return fail(p, line, expected);
 	} else {
-		bool send = n == 4 && strcmp(verb, "send") == 0 && strcmp(way, "to") == 0;
+		bool send = strcmp(verb, "send") == 0;
 
-		if (!send && !(n == 4 && strcmp(verb, "recv") == 0 && strcmp(way, "from") == 0))
+		if ((!send && strcmp(verb, "recv") != 0) ||
+		    sscanf(text + at, "%7s %11s%n", way, peer, &more) != 2 ||
+		    strcmp(way, send ? "to" : "from") != 0 ||
+		    !read_number(amount, "b", ADV_QUANTITY_MAX, &op.amount) ||
+		    !read_number(peer, "", g->ranks - 1, &number) ||
+		    !read_options(text + at + more, &tag))
 			return fail(p, line, expected);
 		op.kind = send ? ADV_GOAL_SEND : ADV_GOAL_RECV;
-		if (!read_number(amount, "b", ADV_QUANTITY_MAX, &op.amount) ||
-		    !read_number(peer, "", g->ranks - 1, &number) ||
-		    !number_after(text, " tag ", UINT32_MAX, &tag))
-			return fail(p, line, expected);
 		op.peer = (uint32_t)number;
 		op.tag = (uint32_t)tag;
 		if (op.peer == p->rank)
@@ -213,7 +229,7 @@ static bool read_operation(struct parser *p, const char *line, const char *text)
 
 static bool read_in_rank(struct parser *p, const char *line)
 {
-	char first[LABEL_MOST], second[12], third[LABEL_MOST];
+	char first[LABEL_MOST], second[12], third[LABEL_MOST], more[2];
 	const char *colon = strchr(line, ':');
 	size_t length;
 
@@ -233,8 +249,9 @@ static bool read_in_rank(struct parser *p, const char *line)
 	if (strncmp(line, "send ", 5) == 0 || strncmp(line, "recv ", 5) == 0 ||
 	    strncmp(line, "calc ", 5) == 0)
 		return read_operation(p, line, line);
-	if (sscanf(line, "%31s %11s %31s", first, second, third) != 3)
-		return fail(p, line, "an operation, or `requires` or `irequires`");
+	if (sscanf(line, "%31s %11s %31s %1s", first, second, third, more) != 3)
+		return fail(p, line,
+			    "an operation, or one label, `requires` or `irequires`, and one label");
 	return read_edge(p, line, first, second, third);
 }
 
@@ -267,8 +284,12 @@ static bool read_line(struct parser *p, const char *at, size_t len)
 		at++;
 	if (len == 0 || at[0] == '#' || (len > 1 && at[0] == '/' && at[1] == '/'))
 		return true;
-	if (len >= sizeof(line) || memchr(at, '\0', len))
-		return fail(p, "a line", "at most 511 characters of text");
+	if (len >= sizeof(line) || memchr(at, '\0', len)) {
+		snprintf(p->why, ADV_SCENARIO_WHY,
+			 "%s:%" PRIu64 ": '%s': expected a line of text of at most 511 characters",
+			 p->name, p->line, adv_show(at, len, ADV_SHOWN_MOST).text);
+		return false;
+	}
 	memcpy(line, at, len);
 	line[len] = '\0';
 	return p->rank == NONE ? read_outside(p, line) : read_in_rank(p, line);
@@ -314,10 +335,18 @@ struct graph {
 	uint32_t *need;	   /* jobs that one operation waits for */
 };
 
-static bool fail_op(const struct graph *x, uint32_t op, const char *reason)
+static bool fail_op(const struct graph *x, uint32_t op, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static bool fail_op(const struct graph *x, uint32_t op, const char *format, ...)
 {
-	snprintf(x->b->why, ADV_SCENARIO_WHY, "%s:%" PRIu64 ": %s", x->b->s->trace_name,
-		 x->g->op[op].line, reason);
+	int n = snprintf(x->b->why, ADV_SCENARIO_WHY, "%s:%" PRIu64 ": ", x->b->s->trace_name,
+			 x->g->op[op].line);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(x->b->why + n, (size_t)(ADV_SCENARIO_WHY - n), format, args);
+	va_end(args);
 	return false;
 }
 
@@ -362,14 +391,23 @@ static bool match_group(struct graph *x, uint32_t from, uint32_t to)
 
 	while (from + sends < to && x->g->op[x->order[from + sends]].kind == ADV_GOAL_SEND)
 		sends++;
-	if (2 * sends != to - from)
-		return fail_op(x, x->order[from],
-			       "the numbers of sends and receives of these ranks and tag differ");
+	if (2 * sends != to - from) {
+		struct ends e = ends_of(&x->g->op[x->order[from]]);
+
+		return fail_op(
+			x, x->order[from],
+			"%u sends and %u receives from rank %u to rank %u with tag %u: expected as "
+			"many of each",
+			sends, to - from - sends, e.from, e.to, e.tag);
+	}
 	for (uint32_t i = 0; i < sends; i++) {
 		uint32_t send = x->order[from + i], recv = x->order[from + sends + i];
 
 		if (x->g->op[send].amount != x->g->op[recv].amount)
-			return fail_op(x, recv, "its send has another size");
+			return fail_op(
+				x, recv,
+				"recv %" PRIu64 "b: its send in line %" PRIu64 " has %" PRIu64 "b",
+				x->g->op[recv].amount, x->g->op[send].line, x->g->op[send].amount);
 		x->match[recv] = send;
 	}
 	return true;
@@ -415,6 +453,35 @@ static void note_edge(struct graph *x, uint32_t before, uint32_t after)
 	x->after[x->first[before]++] = after;
 }
 
+/* Returns an operation that operation i waits for and that could not be ordered. */
+static uint32_t stuck_before(const struct graph *x, uint32_t i)
+{
+	for (uint32_t e = x->g->op[i].edges; e != NONE; e = x->g->edge[e].next)
+		if (x->waits[x->g->edge[e].before])
+			return x->g->edge[e].before;
+	return x->match[i];
+}
+
+/* Names the operations of a cycle. Operation i could not be ordered: it waits for a cycle, or is in
+ * it. */
+static bool refuse_cycle(const struct graph *x, uint32_t i)
+{
+	char lines[CYCLE_TEXT] = "";
+	uint32_t first, n = 0, k;
+	size_t at = 0;
+
+	for (k = 0; k < x->g->ops; k++)
+		i = stuck_before(x, i);
+	first = i;
+	for (k = stuck_before(x, i); k != i; k = stuck_before(x, k))
+		first = k < first ? k : first;
+	for (k = stuck_before(x, first); k != first && n < CYCLE_MOST; k = stuck_before(x, k))
+		at += (size_t)snprintf(lines + at, sizeof(lines) - at, "%s%" PRIu64,
+				       n++ ? ", " : ", by lines ", x->g->op[k].line);
+	return fail_op(x, first, "the operation waits for itself%s%s", lines,
+		       k == first ? "" : ", ...");
+}
+
 /* Orders the operations so that each follows those that it waits for. False: there is a cycle. */
 static bool order_all(struct graph *x)
 {
@@ -437,7 +504,7 @@ static bool order_all(struct graph *x)
 	}
 	for (uint32_t i = 0; tail < n && i < n; i++)
 		if (x->waits[i])
-			return fail_op(x, i, "the operation waits for itself");
+			return refuse_cycle(x, i);
 	return true;
 }
 

@@ -142,8 +142,8 @@ static bool read_head(struct parser *p, const char *line)
 
 static bool read_row(struct parser *p, char *line)
 {
-	static const uint64_t most[NAMED] = {1 << 24, 1 << 24, ADV_QUANTITY_MAX, ADV_QUANTITY_MAX,
-					     63};
+	static const uint64_t most[NAMED] = {1 << 24, 1 << 24, ADV_QUANTITY_MAX - 1,
+					     ADV_QUANTITY_MAX - 1, 63};
 	uint64_t value[NAMED] = {[PRIORITY] = DSCP};
 	char copy[LINE_MAX_LEN], *field[COLUMNS];
 	unsigned n;

@@ -113,13 +113,23 @@ static void test_errors(void **state)
 		{RANKS "rank 0 {\na: calc 1\na needs a\n}\n", "`requires` or `irequires`"},
 		{RANKS "rank 0 {\na: calc 1\na requires a\n}\n",
 		 "x.goal:3: the operation waits for itself"},
+		/* The first operation waits for a cycle, and is not in it. */
+		{RANKS "rank 0 {\na: calc 1\nb: calc 1\nc: calc 1\nd: calc 1\na requires b\n"
+		       "b requires d\nd requires c\nc requires b\n}\n",
+		 "x.goal:4: the operation waits for itself, by lines 6, 5"},
 		{RANKS "rank 0 {\na: send 1b to 1\nb: recv 1b from 1\na requires b\n}\n"
 		       "rank 1 {\na: send 1b to 0\nb: recv 1b from 0\na requires b\n}\n",
-		 "the operation waits for itself"},
-		{RANKS "rank 0 {\nsend 1b to 1\n}\n",
-		 "x.goal:3: the numbers of sends and receives of these ranks and tag differ"},
+		 "x.goal:3: the operation waits for itself, by lines 4, 8, 9"},
+		{RANKS "rank 0 {\nsend 1b to 1 tag 6\n}\n",
+		 "x.goal:3: 1 sends and 0 receives from rank 0 to rank 1 with tag 6"},
+		{RANKS "rank 0 {\nsend 1b to 1\ttag 7 cpu 0\n}\n", "with tag 7"},
+		{RANKS "rank 0 {\nsend 1b to 1 tg 7\n}\n", "'send 1b to 1 tg 7': expected send"},
+		{RANKS "rank 0 {\nsend 1b to 1 tag\n}\n", "'send 1b to 1 tag': expected send"},
+		{RANKS "rank 0 {\ncalc 1 tag 1\n}\n", "'calc 1 tag 1': expected send"},
+		{RANKS "rank 0 {\na: calc 1\nb: calc 1\nb requires a a\n}\n",
+		 "'b requires a a': expected an operation, or one label"},
 		{RANKS "rank 0 {\nsend 1b to 1\n}\nrank 1 {\nrecv 2b from 0\n}\n",
-		 "x.goal:6: its send has another size"},
+		 "x.goal:6: recv 2b: its send in line 3 has 1b"},
 		{"num_ranks 4\nrank 0 {\ncalc 1\n}\n", "num_ranks 4: the network has 3 hosts"},
 	};
 

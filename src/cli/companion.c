@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "host/control_start.h"
@@ -22,14 +23,25 @@ static bool find_program(const char *program, char path[PATH_MAX])
 	return true;
 }
 
-static int execute(const char *program, int argc, char **argv)
+static void explain_missing(const struct adv_companion *c, const char *who, const char *path)
+{
+	if (c->library)
+		fprintf(stderr,
+			"%s: no file %s: Adverb was built without %s; install them (Debian: %s) "
+			"and build Adverb again\n",
+			who, path, c->library, c->debian_build);
+	else
+		fprintf(stderr, "%s: no file %s: install it beside adverbd\n", who, path);
+}
+
+static int execute(const struct adv_companion *c, int argc, char **argv)
 {
 	char **run = calloc((size_t)argc + 5, sizeof(char *));
-	char path[PATH_MAX];
+	char path[PATH_MAX] = "";
 	int status;
 
-	if (!run || !find_program(program, path)) {
-		fprintf(stderr, "%s: %s is not installed beside adverbd\n", argv[0], program);
+	if (!run || !find_program(c->program, path) || access(path, F_OK) != 0) {
+		explain_missing(c, argv[0], *path ? path : c->program);
 		free(run);
 		return ADV_EXIT_FAILED;
 	}
@@ -43,7 +55,7 @@ static int execute(const char *program, int argc, char **argv)
 	return status;
 }
 
-int adv_companion_run(const char *program, const struct argp *argp, int argc, char **argv,
+int adv_companion_run(const struct adv_companion *c, const struct argp *argp, int argc, char **argv,
 		      void *input)
 {
 	char **copy = calloc((size_t)argc + 1, sizeof(char *));
@@ -54,7 +66,7 @@ int adv_companion_run(const char *program, const struct argp *argp, int argc, ch
 	/* argp changes the order of the arguments. */
 	memcpy(copy, argv, (size_t)argc * sizeof(char *));
 	if (adv_command_parse(argp, argc, copy, 0, input) == 0)
-		status = execute(program, argc, argv);
+		status = execute(c, argc, argv);
 	free(copy);
 	return status;
 }

@@ -6,10 +6,18 @@
 
 #include <argp.h>
 
-/* Checks the options of a subcommand, and executes `program` with them on Adverb's NIC. argv[0] is
- * "adverb GROUP NAME"; the program gets NAME and the options. `input` is the structure of the
- * table. Returns the exit status if the options are wrong or the program is not installed. */
-int adv_companion_run(const char *program, const struct argp *argp, int argc, char **argv,
+struct adv_companion {
+	const char *program;
+	/* What the build needs to make it, and the packages of Debian; NULL: nothing beyond the
+	 * rest. */
+	const char *library;
+	const char *debian_build;
+};
+
+/* Checks the options of a subcommand, and executes the program with them on Adverb's NIC. argv[0]
+ * is "adverb GROUP NAME"; the program gets NAME and the options. `input` is the structure of the
+ * table. Returns the exit status if the options are wrong or the program is not there. */
+int adv_companion_run(const struct adv_companion *c, const struct argp *argp, int argc, char **argv,
 		      void *input);
 
 #endif

@@ -6,18 +6,21 @@
 
 #define PROGRAM "adverb-gateway"
 
+static const struct adv_companion gateway = {PROGRAM, "libtirpc and rpcgen",
+					     "libtirpc-dev rpcsvc-proto"};
+
 static int nfs_main(int argc, char **argv)
 {
 	struct adv_gateway_options o;
 
-	return adv_companion_run(PROGRAM, &adv_gateway_nfs_argp, argc, argv, &o);
+	return adv_companion_run(&gateway, &adv_gateway_nfs_argp, argc, argv, &o);
 }
 
 static int smb_main(int argc, char **argv)
 {
 	struct adv_gateway_options o;
 
-	return adv_companion_run(PROGRAM, &adv_gateway_smb_argp, argc, argv, &o);
+	return adv_companion_run(&gateway, &adv_gateway_smb_argp, argc, argv, &o);
 }
 
 static const struct adv_command commands[] = {

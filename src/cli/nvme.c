@@ -11,9 +11,11 @@
 
 #define PROGRAM "adverb-nvme"
 
+static const struct adv_companion companion = {PROGRAM, NULL, NULL};
+
 static int check_and_execute(const struct argp *argp, int argc, char **argv, void *input)
 {
-	return adv_companion_run(PROGRAM, argp, argc, argv, input);
+	return adv_companion_run(&companion, argp, argc, argv, input);
 }
 
 static int serve_main(int argc, char **argv)

@@ -6,10 +6,12 @@ usage: test_front_door.py ADVERB ADVERBD VERSION DOC_DIR BUILD
 """
 
 import json
+import os
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from limits import PATIENCE
@@ -55,6 +57,21 @@ class Version(unittest.TestCase):
     def test_the_changelog_has_it(self):
         headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.M)
         self.assertEqual(headings[:2], ["Unreleased", VERSION])
+
+
+class Companions(unittest.TestCase):
+    def test_a_missing_program_is_explained(self):
+        with tempfile.TemporaryDirectory() as folder:
+            daemon = pathlib.Path(folder, "adverbd")
+            daemon.symlink_to(ADVERBD)
+            for command, program, remedy in (
+                    ("gateway nfs --to 127.0.0.1", "adverb-gateway", "Debian: libtirpc-dev rpcsvc-proto"),
+                    ("gateway smb --to 127.0.0.1", "adverb-gateway", "Debian: libtirpc-dev rpcsvc-proto"),
+                    ("nvme discover --traddr 127.0.0.1", "adverb-nvme", "install it beside adverbd")):
+                done = subprocess.run([ADVERB, *command.split()], capture_output=True, text=True, timeout=PATIENCE,
+                                      env={**os.environ, "ADVERB_DAEMON": str(daemon)})
+                self.assertEqual(done.returncode, 1, done)
+                self.assertRegex(done.stderr, f"adverb {' '.join(command.split()[:2])}: no file {folder}/{program}: .*{remedy}")
 
 
 class Documentation(unittest.TestCase):

@@ -247,27 +247,6 @@ static inline struct adv_calendar_event *copy_list(struct adv_calendar *c, uint3
 	return first;
 }
 
-/* Moves the events of bucket c->next, which becomes the cursor's, to the near ones, which are
- * ADV_CALENDAR_SOON or less. */
-static inline void load_bucket(struct adv_calendar *c)
-{
-	uint32_t b = (uint32_t)c->next & (BUCKETS - 1), left = near_left(c);
-	struct adv_calendar_event before[ADV_CALENDAR_SOON];
-
-	if (left)
-		memcpy(before, c->end - ADV_CALENDAR_SOON, sizeof(before));
-	c->first = copy_list(c, c->head[b]);
-	if (left) {
-		memcpy(c->first - ADV_CALENDAR_SOON, before, sizeof(before));
-		c->first -= left;
-	}
-	c->head[b] = NO_NODE;
-	c->filled[b / 64] &= ~(1ull << (b % 64));
-	c->used[b / 64] = c->filled[b / 64] != 0;
-	c->cursor = c->next;
-	c->next = next_bucket(c);
-}
-
 /* ---- the heap of later events ---- */
 
 static void far_note_next(struct adv_calendar *c)
@@ -334,27 +313,49 @@ static bool bring_first(struct adv_calendar *c, uint64_t until)
 	return bring_near(c) || fail(c);
 }
 
+/* Moves the events of bucket c->next, which becomes the cursor's, to the near ones. These are
+ * `left`, at most ADV_CALENDAR_SOON. False: no memory. */
+static inline bool load_bucket(struct adv_calendar *c, uint32_t left)
+{
+	uint32_t b = (uint32_t)c->next & (BUCKETS - 1);
+	struct adv_calendar_event before[ADV_CALENDAR_SOON];
+
+	if (left)
+		memcpy(before, c->end - ADV_CALENDAR_SOON, sizeof(before));
+	c->first = copy_list(c, c->head[b]);
+	if (left)
+		memcpy(c->first - ADV_CALENDAR_SOON, before, sizeof(before));
+	c->first -= left;
+	c->head[b] = NO_NODE;
+	c->filled[b / 64] &= ~(1ull << (b % 64));
+	c->used[b / 64] = c->filled[b / 64] != 0;
+	c->cursor = c->next;
+	c->next = next_bucket(c);
+	return c->far_next - c->cursor >= BUCKETS || bring_near(c) || fail(c);
+}
+
+/* Loads buckets until c->soon events are near. False: no memory. */
+static __attribute__((noinline)) bool load_soon(struct adv_calendar *c)
+{
+	uint64_t last = bucket_of(c, c->first->at + AHEAD);
+
+	while (c->next <= last && c->first > c->few)
+		if (!load_bucket(c, near_left(c)))
+			return false;
+	return true;
+}
+
 bool adv_calendar_load(struct adv_calendar *c, uint64_t until)
 {
-	uint64_t last;
-
 	if (c->failed)
 		return false;
-	if (near_left(c)) {
-		last = bucket_of(c, c->first->at + AHEAD);
-	} else {
+	if (c->first == c->end) {
 		if (c->next == NO_BUCKET && !bring_first(c, until))
 			return false;
-		if (c->next > bucket_of(c, until))
+		if (c->next > bucket_of(c, until) || !load_bucket(c, 0))
 			return false;
-		last = c->next + bucket_of(c, AHEAD);
 	}
-	while (c->next <= last && c->first > c->few) {
-		load_bucket(c);
-		if (c->far_next - c->cursor < BUCKETS && !bring_near(c))
-			return fail(c);
-	}
-	return true;
+	return c->first <= c->few || load_soon(c);
 }
 
 /* Returns the time of the first event of the ring, which is not empty. */

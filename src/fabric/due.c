@@ -2,9 +2,10 @@
 /* Adds events, reports them to the watcher, and puts frames on wires. */
 #include <assert.h>
 
+#include "fabric/flying.h"
 #include "fabric/part.h"
 
-static __attribute__((noinline)) void add_rarely(struct adv_fabric *f, uint64_t at, uint32_t what)
+void adv_fabric_add_event(struct adv_fabric *f, uint64_t at, uint32_t what)
 {
 	if (f->parts)
 		f = adv_parts_owner(f, what >> ADV_DUE_SHIFT, what & ADV_DUE_INDEX);
@@ -20,7 +21,7 @@ void adv_fabric_at(struct adv_fabric *f, uint64_t at, enum adv_due kind, uint32_
 	assert(index <= ADV_DUE_INDEX);
 	/* An event of the ring is after the last dequeued one. */
 	if (f->parts || !adv_calendar_add_to_ring(f->calendar, at, what))
-		add_rarely(f, at, what);
+		adv_fabric_add_event(f, at, what);
 }
 
 void adv_fabric_tell(struct adv_fabric *f, const struct adv_fabric_event *event)

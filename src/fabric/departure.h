@@ -43,20 +43,22 @@ void adv_departures_free(struct adv_departures *d);
 static inline struct adv_departure *adv_departures_add(struct adv_departures *d, uint64_t at,
 						       uint16_t port)
 {
-	uint32_t i = d->end++;
+	uint32_t left = d->end - d->first, i = d->end++;
+	struct adv_departure *place = &d->of[i & d->mask];
 
-	for (; i != d->first; i--) {
-		const struct adv_departure *before = &d->of[(i - 1) & d->mask];
+	for (; left; left--) {
+		const struct adv_departure *before = &d->of[--i & d->mask];
 
 		if (before->at < at || (before->at == at && before->port < port))
 			break;
-		d->of[i & d->mask] = *before;
+		*place = *before;
+		place = &d->of[i & d->mask];
 	}
 	if (at < d->next)
 		d->next = at;
-	d->of[i & d->mask].at = at;
-	d->of[i & d->mask].port = port;
-	return &d->of[i & d->mask];
+	place->at = at;
+	place->port = port;
+	return place;
 }
 
 /* Removes the first departure, which exists. It is valid until the next one is added. */

@@ -32,7 +32,7 @@ static void deliver_other(struct adv_fabric *f, uint32_t wire, struct adv_packet
 	adv_fabric_at(f, f->now + f->config.pause_response, ADV_DUE_PAUSE, wire);
 }
 
-static void deliver_frame(struct adv_fabric *f, uint32_t wire)
+static inline void deliver_frame(struct adv_fabric *f, uint32_t wire)
 {
 	struct adv_wire *w = &f->wire[wire];
 	struct adv_packet *p = adv_packet_list_pop(&w->flying);

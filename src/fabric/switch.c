@@ -28,7 +28,7 @@ static uint64_t dedicated_bytes(const struct adv_switch *s)
 
 	for (unsigned i = 0; i < s->ports; i++)
 		for (unsigned p = 0; p < ADV_PRIORITIES; p++)
-			sum += s->class[p].reserved + (uint64_t)s->port[i].ingress[p].headroom;
+			sum += s->class[p].reserved + (uint64_t)adv_switch_in(s, i, p)->headroom;
 	return sum;
 }
 
@@ -39,7 +39,7 @@ static bool make_port(struct adv_switch *s, unsigned i, uint32_t ps_per_byte)
 
 	for (unsigned p = 0; p < ADV_PRIORITIES; p++) {
 		weight[p] = s->class[p].weight;
-		pt->ingress[p].headroom = s->class[p].lossless ? s->class[p].headroom : 0;
+		adv_switch_in(s, i, p)->headroom = s->class[p].lossless ? s->class[p].headroom : 0;
 	}
 	adv_egress_init(&pt->egress, ps_per_byte, weight);
 	pt->repeat = (uint64_t)s->pause_quanta * ADV_QUANTUM_BYTES * ps_per_byte / 2;
@@ -65,6 +65,9 @@ static int set_up_switch(struct adv_switch *s, const struct adv_switch_config *c
 	s->poll_at = s->watchdog.poll;
 	s->deadline = s->watchdog.poll ? s->poll_at : ADV_CALENDAR_NEVER;
 	s->ports = (uint16_t)config->ports;
+	s->ingress = calloc((size_t)config->ports * ADV_PRIORITIES, sizeof(*s->ingress));
+	if (!s->ingress)
+		return ENOMEM;
 	for (unsigned i = 0; i < config->ports; i++)
 		if (!make_port(s, i, config->ps_per_byte[i]))
 			return ENOMEM;
@@ -113,12 +116,13 @@ void adv_switch_destroy(struct adv_switch *s)
 				adv_packet_give_back(s->pool, p);
 		free(s->port[i].guard);
 	}
+	free(s->ingress);
 	free(s);
 }
 
 int adv_switch_set_headroom(struct adv_switch *s, unsigned port, unsigned priority, uint32_t bytes)
 {
-	struct adv_ingress *in = &s->port[port].ingress[priority];
+	struct adv_ingress *in = adv_switch_in(s, port, priority);
 
 	assert(s->used == 0);
 	if (bytes > in->headroom && bytes - in->headroom > s->shared)
@@ -280,5 +284,5 @@ const struct adv_egress *adv_switch_egress(const struct adv_switch *s, unsigned 
 const struct adv_ingress *adv_switch_ingress(const struct adv_switch *s, unsigned port,
 					     unsigned priority)
 {
-	return &s->port[port].ingress[priority];
+	return adv_switch_in(s, port, priority);
 }

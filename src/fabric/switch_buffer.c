@@ -18,7 +18,7 @@ static void owe_pause_frame(struct adv_switch *s, unsigned port, unsigned priori
 bool adv_buffer_take_headroom(struct adv_switch *s, uint64_t now, const struct adv_packet *p)
 {
 	struct adv_port *port = &s->port[p->in_port];
-	struct adv_ingress *in = &port->ingress[p->priority];
+	struct adv_ingress *in = adv_switch_in(s, p->in_port, p->priority);
 
 	if (!in->paused) {
 		in->paused = true;
@@ -48,7 +48,7 @@ bool adv_switch_would_resume(const struct adv_switch *s, unsigned priority, uint
 void adv_buffer_resume(struct adv_switch *s, uint64_t now, unsigned port, unsigned priority)
 {
 	struct adv_port *pt = &s->port[port];
-	struct adv_ingress *in = &pt->ingress[priority];
+	struct adv_ingress *in = adv_switch_in(s, port, priority);
 
 	if (in->headroom_used || !adv_switch_would_resume(s, priority, in->used, s->shared_used))
 		return;

@@ -74,19 +74,19 @@ struct input {
 	uint32_t paused;
 };
 
-static void write_inputs(const struct adv_port *port, struct adv_mail *m)
+static void write_inputs(const struct adv_switch *s, unsigned port, struct adv_mail *m)
 {
 	uint8_t mask = 0;
 
 	for (unsigned p = 0; p < ADV_PRIORITIES; p++) {
-		const struct adv_ingress *in = &port->ingress[p];
+		const struct adv_ingress *in = adv_switch_in(s, port, p);
 
 		if (in->used || in->headroom_used || in->most_headroom || in->paused)
 			mask |= (uint8_t)(1u << p);
 	}
 	adv_mail_add(m, &mask, sizeof(mask));
 	for (unsigned p = 0; p < ADV_PRIORITIES; p++) {
-		const struct adv_ingress *in = &port->ingress[p];
+		const struct adv_ingress *in = adv_switch_in(s, port, p);
 		struct input v = {in->used, in->headroom_used, in->most_headroom, in->paused};
 
 		if (mask & (1u << p))
@@ -94,14 +94,14 @@ static void write_inputs(const struct adv_port *port, struct adv_mail *m)
 	}
 }
 
-static bool read_inputs(struct adv_port *port, struct adv_mail_reader *r)
+static bool read_inputs(const struct adv_switch *s, unsigned port, struct adv_mail_reader *r)
 {
 	uint8_t mask;
 
 	if (!adv_mail_take(r, &mask, sizeof(mask)))
 		return false;
 	for (unsigned p = 0; p < ADV_PRIORITIES; p++) {
-		struct adv_ingress *in = &port->ingress[p];
+		struct adv_ingress *in = adv_switch_in(s, port, p);
 		struct input v = {0};
 
 		if (mask & (1u << p) && !adv_mail_take(r, &v, sizeof(v)))
@@ -186,7 +186,7 @@ void adv_switch_write(struct adv_switch *s, struct adv_copy what, struct adv_mai
 		struct adv_egress *e = &s->port[i].egress;
 
 		adv_egress_write(e, what, m);
-		write_inputs(&s->port[i], m);
+		write_inputs(s, i, m);
 		for (unsigned p = 0; what.stuck && p < ADV_PRIORITIES; p++)
 			if (waiting(e) & (1u << p))
 				write_stuck(s, &e->queue[p], m);
@@ -202,7 +202,7 @@ bool adv_switch_read(struct adv_switch *s, struct adv_copy what, struct adv_mail
 	for (unsigned i = 0; good && i < s->ports; i++) {
 		struct adv_egress *e = &s->port[i].egress;
 
-		good = adv_egress_read(e, r) && read_inputs(&s->port[i], r);
+		good = adv_egress_read(e, r) && read_inputs(s, i, r);
 		for (unsigned p = 0; p < ADV_PRIORITIES; p++) {
 			drop_stuck(s, &e->queue[p]);
 			if (good && what.stuck && waiting(e) & (1u << p))

@@ -152,7 +152,7 @@ static inline void adv_switch_fetch_rx(const struct adv_switch *s, unsigned port
 
 	if (p->kind != ADV_PACKET_DATA || p->to >= s->routes->hosts)
 		return;
-	__builtin_prefetch(&s->port[port].ingress[p->priority]);
+	__builtin_prefetch(adv_switch_in(s, port, p->priority));
 	route = adv_route_of(s->routes, p->to);
 	if (route & ADV_ROUTE_ONE) {
 		out = &s->port[route & ~ADV_ROUTE_ONE];
@@ -171,7 +171,7 @@ static inline void adv_switch_fetch_rx(const struct adv_switch *s, unsigned port
 static inline void adv_switch_fetch_sent(const struct adv_switch *s, unsigned port,
 					 unsigned in_port, unsigned priority)
 {
-	__builtin_prefetch(&s->port[in_port].ingress[priority]);
+	__builtin_prefetch(adv_switch_in(s, in_port, priority));
 	__builtin_prefetch(s->port[port].egress.queue[priority].packets.head);
 }
 

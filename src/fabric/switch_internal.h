@@ -37,7 +37,6 @@ struct adv_port {
 	uint16_t next_ready; /* next port of the list of ready ports */
 	uint32_t number;     /* adv_switch_config.number */
 	struct adv_egress egress;
-	struct adv_ingress ingress[ADV_PRIORITIES];
 	uint64_t repeat_at;	 /* time of the next repeated pause frame, ps */
 	uint64_t repeat;	 /* interval of repeated pause frames, ps */
 	struct adv_guard *guard; /* watchdog's state by priority; NULL: no watchdog */
@@ -69,8 +68,16 @@ struct adv_switch {
 	uint64_t poll_at;
 	adv_switch_watch_fn *watch;
 	void *watch_user;
+	struct adv_ingress *ingress; /* by priority and port */
 	struct adv_port port[];
 };
+
+/* Returns the stored frames of an input port and priority. */
+static inline struct adv_ingress *adv_switch_in(const struct adv_switch *s, unsigned port,
+						unsigned priority)
+{
+	return &s->ingress[priority * s->ports + port];
+}
 
 static inline void adv_switch_tell(struct adv_switch *s, uint64_t now, enum adv_switch_event what,
 				   unsigned port, unsigned priority, const struct adv_packet *p,
@@ -184,7 +191,7 @@ static inline bool adv_buffer_admit(struct adv_switch *s, uint64_t now, const st
 				    const struct adv_egress *egress, enum adv_drop *why)
 {
 	const struct adv_class *class = &s->class[p->priority];
-	struct adv_ingress *in = &s->port[p->in_port].ingress[p->priority];
+	struct adv_ingress *in = adv_switch_in(s, p->in_port, p->priority);
 	uint64_t limit = adv_buffer_limit(class, s->shared, s->shared_used);
 
 	if (class->lossless) {
@@ -211,7 +218,7 @@ static inline void adv_buffer_release(struct adv_switch *s, uint64_t now, unsign
 				      unsigned priority, uint32_t size)
 {
 	const struct adv_class *class = &s->class[priority];
-	struct adv_ingress *in = &s->port[port].ingress[priority];
+	struct adv_ingress *in = adv_switch_in(s, port, priority);
 	uint32_t bytes = size;
 
 	if (in->headroom_used) {

@@ -14,7 +14,7 @@
  * many buckets have events of one time only. */
 #define WIDEST_SHIFT	11
 #define NARROWEST_SHIFT 8
-#define WIDE_SOURCES	128
+#define WIDE_SOURCES	256
 
 /* No bucket that begins more than AHEAD after the first near event is loaded in advance: events
  * that are added in between have to be inserted in their order. */

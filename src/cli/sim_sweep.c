@@ -73,6 +73,29 @@ static char *trim(char *text)
 	return text;
 }
 
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Checks that no value occurs twice: a run that counts twice would narrow the confidence intervals.
+ */
+static bool check_repeats(const struct adv_sweep_axis *a)
+{
+	char **sorted = malloc((a->values + 1ul) * sizeof(*sorted));
+	bool good = true;
+
+	if (!sorted)
+		return fail_parsing(a->key, "no memory");
+	memcpy(sorted, a->set, a->values * sizeof(*sorted));
+	qsort(sorted, a->values, sizeof(*sorted), by_text);
+	for (uint32_t i = 1; good && i < a->values; i++)
+		if (strcmp(sorted[i - 1], sorted[i]) == 0)
+			good = fail_parsing(sorted[i], "the value is given twice");
+	free(sorted);
+	return good;
+}
+
 /* Parses "key=a,b,c". */
 static bool parse_axis(struct adv_sweep *s, char *text)
 {
@@ -99,7 +122,7 @@ static bool parse_axis(struct adv_sweep *s, char *text)
 		    (!is_range && !add_value(a, value, strlen(value))))
 			return false;
 	}
-	return a->values || fail_parsing(a->key, "no value");
+	return a->values ? check_repeats(a) : fail_parsing(a->key, "no value");
 }
 
 bool adv_sweep_parse(struct adv_sweep *s, const char *text)

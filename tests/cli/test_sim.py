@@ -109,6 +109,7 @@ def check_sweep(folder):
     assert "expected 256B" in sim(incast, "--sweep", "host.mtu=1024B,1000B", "--jobs", "2", status=2)
     assert "expected section.key=value" in sim(incast, "--sweep", "host.mtu", status=2)
     assert "given twice" in sim(incast, "--sweep", "run.seed=1;run.seed=2", status=2)
+    assert "'run.seed=2': the value is given twice" in sim(incast, "--sweep", "run.seed=1..3,2", status=2)
     assert "more than 100000" in sim(incast, "--sweep", "run.seed=1..5000;flow.count=1..21", status=2)
     assert "--jobs is for --sweep" in sim(incast, "--jobs", "2", status=2)
     assert "expected a number from 1" in sim(incast, "--sweep", "run.seed=1", "--jobs", "0", status=2)

@@ -13,6 +13,8 @@
 #define RNR_TIMER 1 /* 10 us */
 #define RD_ATOMIC 16
 #define RECV_WR	  (1ull << 63)
+#define BTH_QPN	  4 /* offsets in the BTH of the words with the destination QP number */
+#define BTH_PSN	  8 /* and the PSN */
 
 /* ---- connections ---- */
 
@@ -245,15 +247,13 @@ uint64_t adv_fabric_received(const struct adv_fabric *f, uint32_t connection)
 void adv_fabric_count(struct adv_fabric *f, const struct adv_fabric_host *h,
 		      const struct adv_packet *p)
 {
-	struct adv_fabric_peer *peer;
-	struct adv_headers headers;
+	uint32_t qpn = adv_get_be32(p->header + BTH_QPN) & ADV_QPN_MASK;
+	uint32_t psn = adv_get_be32(p->header + BTH_PSN) & ADV_PSN_MASK;
+	struct adv_fabric_peer *peer = adv_fabric_peer_of(f, h, qpn);
 
-	if (!adv_headers_decode(p->header, p->header_len, &headers))
+	if (!peer || psn != peer->next_psn)
 		return;
-	peer = adv_fabric_peer_of(f, h, headers.bth.dest_qpn);
-	if (!peer || headers.bth.psn != peer->next_psn)
-		return;
-	peer->next_psn = (headers.bth.psn + 1) & ADV_PSN_MASK;
+	peer->next_psn = adv_psn_add(psn, 1);
 	peer->received += p->payload_len;
 }
 

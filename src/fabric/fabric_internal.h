@@ -54,12 +54,13 @@ struct adv_fabric_host {
 	uint8_t used;	 /* priorities of the host's queue pairs */
 	bool repeating;	 /* an ADV_DUE_REPEAT is due */
 	bool attached;	 /* sends and receives frames from outside */
+	bool slow;	 /* there is an `input` */
 	struct adv_cq *cq;
-	struct adv_fabric_input *input; /* NULL: the host is as fast as the wire */
+	struct adv_mr *mr;
 	struct adv_fabric_host_counters counters;
+	struct adv_fabric_input *input;		 /* NULL: the host is as fast as the wire */
 	uint8_t external_queued[ADV_PRIORITIES]; /* frames of programs in `egress` */
 	struct adv_pd *pd;
-	struct adv_mr *mr;
 	uint32_t cq_room;
 	uint32_t cq_used;
 	uint32_t qps;

@@ -404,11 +404,11 @@ static void take_in(struct adv_fabric *f, struct adv_fabric_host *h, struct adv_
 		adv_packet_give_back(&f->pool, p);
 		return;
 	}
-	if (f->count_received && p->payload_len)
-		adv_fabric_count(f, h, p);
 	if (f->telemetry)
 		adv_telemetry_rx(h->engine, &pkt, p->telemetry ? &p->telemetry->of : NULL);
 	adv_engine_rx(h->engine, f->now / ADV_PS_PER_NS, &pkt);
+	if (f->count_received && p->payload_len)
+		adv_fabric_count(f, h, p);
 	if (f->awaited && p->payload_len)
 		adv_fabric_arrive(f, h, p);
 	if (f->config.acks_apart && h->held)
@@ -418,7 +418,7 @@ static void take_in(struct adv_fabric *f, struct adv_fabric_host *h, struct adv_
 
 void adv_fabric_host_rx(struct adv_fabric *f, struct adv_fabric_host *h, struct adv_packet *p)
 {
-	if (h->input) {
+	if (h->slow) {
 		if (adv_fabric_input_rx(f, h, p))
 			adv_fabric_host_send(f, h);
 		return;

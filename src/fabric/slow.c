@@ -56,6 +56,7 @@ int adv_fabric_slow_host(struct adv_fabric *f, uint32_t host, const struct adv_f
 		h->input = calloc(1, sizeof(*h->input));
 	if (!h->input)
 		return ENOMEM;
+	h->slow = true;
 	h->input->slow = *slow;
 	return 0;
 }

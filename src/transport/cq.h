@@ -11,12 +11,6 @@
 enum adv_cq_armed { ADV_CQ_DISARMED, ADV_CQ_ARMED_SOLICITED, ADV_CQ_ARMED };
 
 struct adv_cq {
-	struct adv_engine *engine;
-	const void *owner;
-	struct adv_list node;	    /* engine->cqs */
-	struct adv_list event_node; /* node in engine->cq_events, if an event is pending */
-	struct adv_affiliated events;
-	void *user;
 	struct adv_cqe *ring; /* `room` entries, a power of two */
 	uint32_t room;
 	uint32_t head;	/* next entry to fill; free running */
@@ -24,9 +18,15 @@ struct adv_cq {
 	uint32_t users; /* references by QPs: one as send CQ and one as receive CQ */
 	enum adv_cq_armed armed;
 	bool overrun;
+	uint32_t moderated; /* completions since the last event */
 	uint32_t moderate_count;
 	uint64_t moderate_ns;
-	uint32_t moderated; /* completions since the last event */
+	struct adv_engine *engine;
+	const void *owner;
+	struct adv_list node;	    /* engine->cqs */
+	struct adv_list event_node; /* node in engine->cq_events, if an event is pending */
+	struct adv_affiliated events;
+	void *user;
 	struct adv_timer moderation_timer;
 	uint32_t number;
 };

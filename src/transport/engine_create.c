@@ -43,7 +43,7 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 		errno = EINVAL;
 		return NULL;
 	}
-	e = calloc(1, sizeof(*e) + (config->local_credit ? sizeof(e->local[0]) : 0));
+	e = adv_lines_calloc(sizeof(*e) + (config->local_credit ? sizeof(e->local[0]) : 0));
 	if (!e)
 		return NULL;
 	e->protocol = config->protocol ? config->protocol : &adv_protocol_roce;

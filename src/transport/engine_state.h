@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "base/lines.h"
 #include "base/list.h"
 #include "base/reason.h"
 #include "base/rng.h"
@@ -58,6 +59,7 @@ struct adv_local_flow {
 struct adv_qpn_range {
 	uint32_t first;
 	uint32_t count;
+	struct adv_qp **qp;
 	uint32_t next;	 /* next number that was never used */
 	uint32_t fresh;	 /* count of numbers that were never used */
 	uint32_t *freed; /* ring of released numbers, in the order of their release, with room for
@@ -65,7 +67,6 @@ struct adv_qpn_range {
 	uint32_t freed_room;
 	uint32_t freed_head;
 	uint32_t freed_count;
-	struct adv_qp **qp;
 	struct adv_srq **srq; /* XRC SRQs by number; NULL: none was created yet */
 	uint32_t srqs;
 	uint32_t srq_next; /* start of the search for a free number, so that released numbers rest
@@ -80,69 +81,72 @@ struct adv_engine_unseen {
 
 struct adv_protocol;
 
+/* The first members, up to `range`, are laid out by cache lines: what packets need is in few. */
 struct adv_engine {
 	struct adv_engine_front front; /* must be the first member */
-	struct adv_rng rng;
-	uint64_t secret_key[2]; /* key of the random numbers that other processes and peers see */
-	struct adv_engine_counters counters;
-	struct adv_engine_work work;
-	uint64_t *latency; /* histogram of all QPs: work.send_latency or the caller's */
-	struct adv_engine_unseen unseen;
-	struct adv_qpn_range range[ADV_ENGINE_RANGES];
-	unsigned ranges;
-	struct adv_list tx_ready; /* QPs that may have packets to send, in turn */
-	struct adv_list stalled;  /* QPs that wait for total_window */
-	struct adv_list held;	  /* QPs with packets that adv_engine_hold() excludes, by tx_node */
+	struct adv_list tx_ready;      /* QPs that may have packets to send, in turn */
 	uint64_t held_dscps;
+	struct adv_ah *dead_ahs; /* destroyed AHs; packets of the last batch may refer to them */
+	uint32_t note_head;	 /* of local->note; free running */
+	uint32_t note_tail;
+	uint32_t in_flight;
+	uint32_t total_window;
+	struct adv_list stalled; /* QPs that wait for total_window */
+	uint64_t mr_generation;	 /* raised when a region changes or disappears; from 1 */
+	struct adv_tpt *tpt;	 /* own_tpt, or that of the engine with which this one shares it */
+	const _Atomic uint16_t *sender_port; /* by prefix, see adv_engine_set_senders(); or NULL */
+	const struct adv_protocol *protocol;
+	const struct adv_recovery *recovery;
+	enum adv_ecn tx_ecn; /* ECN field of packets */
+	uint32_t window;
 	struct adv_list delayed; /* QPs with a delayed ACK, in the order of the deadlines */
 	uint64_t ack_delay;
-	uint32_t in_flight;
-	uint32_t window;
-	uint32_t total_window;
-	uint32_t unreliable_mbps;
-	uint8_t timeout_ticks;
-	uint64_t timeout_unit; /* ns of the clock for 4.096 us of the network's time */
-	uint32_t reorder;      /* see adv_engine_config */
-	uint32_t rto_low;
-	uint32_t rto_high;
-	struct adv_pacer unreliable_pacer; /* rate of UC and UD together */
-	struct adv_cc_config cc;
+	struct adv_timer_heap timers;
 	const struct adv_cc_ops *cc_ops; /* of cc.algorithm; NULL: none */
-	uint32_t ackreq_interval;    /* at least one of so many packets in a row requests an ACK */
-	enum adv_ecn tx_ecn;	     /* ECN field of packets */
-	uint32_t line_mbps;	     /* by the network's time */
-	struct adv_time_factor time; /* see adv_engine_config */
-	uint32_t pace_burst;	     /* bytes */
+	struct adv_time_factor time;	 /* see adv_engine_config */
+	uint32_t line_mbps;		 /* by the network's time */
+	uint32_t pace_burst;		 /* bytes */
+	uint32_t ackreq_interval; /* at least one of so many packets in a row requests an ACK */
+	uint64_t timeout_unit;	  /* ns of the clock for 4.096 us of the network's time */
+	adv_engine_long_payload *long_payload; /* NULL: no long packets */
+	adv_injector *injector;		       /* NULL: no fault is injected */
+	unsigned ranges;
+	uint8_t timeout_ticks;
 	bool local_credit;
 	bool local_memory;
 	bool no_fast_path;
 	bool acks_not_held; /* see adv_engine_config */
 	bool no_latency;
-	const struct adv_protocol *protocol;
-	const struct adv_recovery *recovery;
-	bool (*page_in)(void *addr, uint64_t length, bool to_write);
-	adv_engine_long_payload *long_payload; /* NULL: no long packets */
-	adv_engine_withdraw *withdraw;
-	void *long_user;
+	struct adv_qpn_range range[ADV_ENGINE_RANGES];
+	struct adv_engine_counters counters;
 	/* The last packet of a datagram of several packets that the fast path has checked. */
 	uint64_t rx_datagram; /* adv_rx_packet.datagram; 0: none */
 	uint64_t rx_bth;      /* its QP number and fixed bits, see fast_receive.c */
 	struct adv_qp *rx_qp; /* its QP, valid while packets of the datagram arrive */
-	uint32_t note_head;   /* of local->note; free running */
-	uint32_t note_tail;
+	struct adv_rng rng;
+	uint64_t secret_key[2]; /* key of the random numbers that other processes and peers see */
+	struct adv_engine_work work;
+	uint64_t *latency; /* histogram of all QPs: work.send_latency or the caller's */
+	struct adv_engine_unseen unseen;
+	struct adv_list held; /* QPs with packets that adv_engine_hold() excludes, by tx_node */
+	uint32_t unreliable_mbps;
+	uint32_t reorder; /* see adv_engine_config */
+	uint32_t rto_low;
+	uint32_t rto_high;
+	struct adv_pacer unreliable_pacer; /* rate of UC and UD together */
+	struct adv_cc_config cc;
+	bool (*page_in)(void *addr, uint64_t length, bool to_write);
+	adv_engine_withdraw *withdraw;
+	void *long_user;
 	struct adv_list cq_events;    /* CQs with a pending completion event, by event_node */
 	struct adv_list async_events; /* objects with pending events, by adv_affiliated.node */
-	struct adv_timer_heap timers;
-	uint64_t mr_generation; /* raised when a region changes or disappears; from 1 */
-	struct adv_tpt *tpt;	/* own_tpt, or that of the engine with which this one shares it */
 	struct adv_tpt own_tpt;
 	struct adv_list tpt_node; /* tpt->engines */
 	unsigned number;	  /* of the engines that share tpt; 0: tpt is own_tpt */
 	struct adv_engine_gid *gids;
 	unsigned gid_count;
 	struct adv_pkey_table pkeys;
-	uint64_t pkey_warn_at;		     /* earliest time of the next warning about a P_Key */
-	const _Atomic uint16_t *sender_port; /* by prefix, see adv_engine_set_senders(); or NULL */
+	uint64_t pkey_warn_at; /* earliest time of the next warning about a P_Key */
 	const _Atomic uint16_t *sender_home;
 	const void *owner; /* owner of new objects */
 	struct adv_list cqs;
@@ -154,13 +158,11 @@ struct adv_engine {
 	uint32_t xrc_used; /* SRQs of XRC domains */
 	struct adv_list qps;
 	struct adv_list groups;
-	struct adv_ah *dead_ahs; /* destroyed AHs; packets of the last batch may refer to them */
-	adv_injector *injector;	 /* NULL: no fault is injected */
 	void *injector_user;
 	uint32_t numbers; /* newest object number of a PD, CQ or SRQ */
 	/* One if `local_credit`, else none: the engines of a simulated network need none, and are
 	 * many. */
 	struct adv_local_flow local[];
-};
+} __attribute__((aligned(ADV_CACHE_LINE)));
 
 #endif

@@ -75,11 +75,9 @@ void adv_outgoing_send_notes(struct adv_engine *e, struct adv_tx_batch *batch)
 
 void adv_engine_fetch(const struct adv_engine *e)
 {
-	__builtin_prefetch(&e->counters);
-	__builtin_prefetch(&e->counters.rx_write_requests);
+	__builtin_prefetch(&e->front);
+	__builtin_prefetch(&e->stalled);
+	__builtin_prefetch(&e->delayed);
 	__builtin_prefetch(&e->range);
-	__builtin_prefetch(&e->tx_ready);
-	__builtin_prefetch(&e->in_flight);
-	__builtin_prefetch(&e->note_head);
-	__builtin_prefetch(&e->mr_generation);
+	__builtin_prefetch(&e->counters);
 }

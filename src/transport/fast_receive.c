@@ -117,7 +117,7 @@ INLINED bool receive_send(struct adv_qp *qp, struct arrival *a, uint64_t now)
 	if (!recv || recv->num_sge != 1 || offset + a->payload_len > recv->length)
 		return false;
 	if (a->payload_len) {
-		to = adv_mr_recall(qp, &qp->fast.recv, recv->sge->lkey, recv->sge->addr + offset,
+		to = adv_mr_recall(qp, &qp->rq.memo, recv->sge->lkey, recv->sge->addr + offset,
 				   a->payload_len, IBV_ACCESS_LOCAL_WRITE);
 		if (!to)
 			return false;

@@ -90,7 +90,7 @@ struct adv_mr *adv_mr_register(struct adv_pd *pd, void *addr, uint64_t length, u
 		errno = EINVAL;
 		return NULL;
 	}
-	mr = calloc(1, sizeof(*mr));
+	mr = adv_lines_calloc(sizeof(*mr));
 	if (!mr || adv_mr_table_reserve(&e->tpt->keys)) {
 		free(mr);
 		return adv_reason_no_object(ENOMEM,

@@ -163,7 +163,7 @@ struct adv_qp *adv_qp_create(struct adv_engine *e, struct adv_qp_config *config)
 	if (errno)
 		return NULL;
 	errno = ENOMEM;
-	qp = calloc(1, sizeof(*qp));
+	qp = adv_lines_calloc(sizeof(*qp));
 	if (!qp)
 		return NULL;
 	if (adv_timers_reserve(&e->timers)) {

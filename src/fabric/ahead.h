@@ -3,7 +3,8 @@
  * Prefetching. A large network does not fit into the processor's cache, and the data of an event is
  * reached through a chain of pointers: wire, frame, port, output port. For the next few events this
  * file follows the chain one step per event, so that each step finds in the cache what the previous
- * step prefetched. Only the speed depends on it.
+ * step prefetched. Only the speed depends on it. A small network does without: see
+ * ADV_LOOK_AHEAD_WIRES.
  */
 #ifndef ADV_FABRIC_AHEAD_H
 #define ADV_FABRIC_AHEAD_H

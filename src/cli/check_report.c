@@ -81,7 +81,7 @@ static void print_paragraph(FILE *out, const char *label, const char *text)
 	fprintf(out, "%s\n", text);
 }
 
-static void print_finding(FILE *out, const struct adv_check_shown *shown)
+static void print_lines(FILE *out, const struct adv_check_shown *shown)
 {
 	const struct adv_check_message *m = shown->message;
 	const struct adv_check_rule_text *rule = &adv_check_rules[m->rule];
@@ -101,6 +101,19 @@ static void print_finding(FILE *out, const struct adv_check_shown *shown)
 	print_paragraph(out, "hardware", rule->hardware);
 	print_paragraph(out, "remedy", rule->remedy);
 	fprintf(out, "  more      " ADV_DOC_DIR "/check.md#%s\n\n", rule->name);
+}
+
+/* Prints a finding with one write, so that no output of the checked program is within it. */
+static void print_finding(FILE *out, const struct adv_check_shown *shown)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *memory = open_memstream(&text, &len);
+
+	print_lines(memory ? memory : out, shown);
+	if (memory && fclose(memory) == 0)
+		fwrite(text, 1, len, out);
+	free(text);
 	fflush(out);
 }
 

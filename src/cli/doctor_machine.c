@@ -35,7 +35,7 @@ static bool first_line(const char *path, const char *option, char *line, size_t 
 	bool good;
 	FILE *f;
 
-	if (strchr(path, '\'') ||
+	if (strchr(path, '\'') || access(path, X_OK) != 0 ||
 	    snprintf(command, sizeof(command), "'%s' %s", path, option) >= (int)sizeof(command))
 		return false;
 	f = popen(command, "re");

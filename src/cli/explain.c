@@ -322,8 +322,8 @@ static bool is_call(const char *what)
 static int report_unknown_error(const char *what)
 {
 	fprintf(stderr,
-		"adverb explain: '%s' is no status, vendor_err or event; without an argument the "
-		"command lists them all\n",
+		"adverb explain: '%s' is no status, vendor_err, event or call; without an "
+		"argument the command lists them all\n",
 		what);
 	return ADV_EXIT_USAGE;
 }

@@ -62,6 +62,17 @@ static double read_seconds(struct argp_state *state, const char *arg)
 	return seconds;
 }
 
+static void refuse_order(struct argp_state *state, const char *arg)
+{
+	char list[96] = "";
+	size_t n = 0;
+
+	for (unsigned i = 0; i < ADV_TOP_ORDERS; i++)
+		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "",
+				      adv_top_order_name((enum adv_top_order)i));
+	argp_error(state, "--sort: '%s' is none of: %s", arg, list);
+}
+
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct top *t = state->input;
@@ -95,7 +106,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 's':
 		t->view.order = adv_top_find_order(arg);
 		if (t->view.order == ADV_TOP_ORDERS)
-			argp_error(state, "--sort: '%s' is no order", arg);
+			refuse_order(state, arg);
 		return 0;
 	case 'r':
 		t->view.reverse = true;

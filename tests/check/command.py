@@ -5,9 +5,11 @@
 usage: command.py ADVERB
 """
 
+import contextlib
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -58,6 +60,18 @@ class Command(unittest.TestCase):
     def test_all_processes(self):
         _, output = check("sh", "-c", f"{self.program} & {self.program} & wait")
         self.assertEqual(output.count(f"adverb check: {RULE}:"), 2, output)
+
+    def test_a_finding_is_one_write(self):
+        """So the output of the program does not appear within it. A packet of the socket is a write."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with ours, theirs:
+            subprocess.run([ADVERB, "check", self.program], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                           stderr=theirs, timeout=100, check=True)
+            ours.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                while not (packet := ours.recv(1 << 16)).startswith(f"adverb check: {RULE}:".encode()):
+                    pass
+            self.assertTrue(packet.endswith(f"/check.md#{RULE}\n\n".encode()), packet)
 
     def test_suppressions(self):
         file = pathlib.Path(self.folder.name) / "suppressions"

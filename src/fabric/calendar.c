@@ -87,9 +87,9 @@ static __attribute__((noinline)) bool grow_nodes(struct adv_calendar *c)
 	node = realloc(c->node, (size_t)n * sizeof(*node));
 	if (!node)
 		return false;
-	for (uint32_t i = c->nodes; i < n; i++)
+	c->free_node = c->nodes ? c->nodes : 1;
+	for (uint32_t i = c->free_node; i < n; i++)
 		node[i].next = i + 1 < n ? i + 1 : NO_NODE;
-	c->free_node = c->nodes;
 	c->node = node;
 	c->nodes = n;
 	return true;
@@ -101,14 +101,12 @@ struct adv_calendar *adv_calendar_create(uint32_t sources, bool soon)
 
 	if (!c)
 		return NULL;
-	memset(c->head, 0xff, sizeof(c->head));
 	c->shift = WIDEST_SHIFT;
 	while (sources > WIDE_SOURCES && c->shift > NARROWEST_SHIFT) {
 		sources /= 2;
 		c->shift--;
 	}
 	c->soon = soon ? ADV_CALENDAR_SOON + 1 : 1;
-	c->free_node = NO_NODE;
 	c->next = c->far_next = NO_BUCKET;
 	if (!grow_nodes(c)) {
 		adv_calendar_destroy(c);

@@ -35,7 +35,7 @@ struct adv_calendar_event {
 };
 
 #define ADV_CALENDAR_BUCKETS  32768u
-#define ADV_CALENDAR_NO_EVENT UINT32_MAX
+#define ADV_CALENDAR_NO_EVENT 0u
 #define ADV_CALENDAR_SOON     4u
 
 /* Only calendar.c and the functions below access the members. */
@@ -55,9 +55,9 @@ struct adv_calendar {
 	 * ADV_CALENDAR_BUCKETS. */
 	uint32_t free_node;
 	uint32_t nodes;
-	struct adv_calendar_event *node;
-	uint64_t in_ring; /* events */
-	uint64_t next;	  /* the first bucket with events; UINT64_MAX: there is none */
+	struct adv_calendar_event *node; /* the first one is not used */
+	uint64_t in_ring;		 /* events */
+	uint64_t next; /* the first bucket with events; UINT64_MAX: there is none */
 
 	uint64_t far_next;   /* bucket of the first event of `far`; UINT64_MAX: there is none */
 	struct adv_heap far; /* later events */

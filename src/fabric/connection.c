@@ -182,6 +182,20 @@ static bool is_closed(const struct adv_fabric *f)
 	return f->parts && (f->parts->telling || f->parts->ranks);
 }
 
+static void note_hints(struct adv_fabric *f, const struct adv_fabric_peer *p, uint32_t index)
+{
+	const uint32_t host[2] = {p->config.initiator, p->config.target};
+	bool reads = p->config.operation == ADV_FABRIC_READ;
+
+	f->host[host[reads]].hints.sender = p->qp[reads];
+	for (unsigned i = 0; i < 2; i++) {
+		uint32_t k = adv_qp_num(p->qp[i]) % ADV_HINTS;
+
+		f->host[host[i]].hints.of[k].qp = p->qp[i];
+		f->host[host[i]].hints.of[k].connection = index;
+	}
+}
+
 int64_t adv_fabric_connect(struct adv_fabric *f, const struct adv_fabric_connection *c)
 {
 	struct adv_fabric_peer *p;
@@ -213,6 +227,7 @@ int64_t adv_fabric_connect(struct adv_fabric *f, const struct adv_fabric_connect
 		errno = err;
 		return -1;
 	}
+	note_hints(f, p, f->peers);
 	return f->peers++;
 }
 

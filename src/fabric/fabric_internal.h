@@ -27,10 +27,8 @@
 #include "fabric/egress.h"
 #include "fabric/event_kinds.h"
 #include "fabric/fabric.h"
+#include "fabric/hints.h"
 #include "fabric/wire.h"
-
-/* The first QP number of each host. */
-#define ADV_FABRIC_QPNS 256
 
 /* A slow host's input. */
 struct adv_fabric_input {
@@ -45,6 +43,7 @@ struct adv_fabric_host {
 	struct adv_engine *engine;
 	uint64_t timer_at; /* earliest ADV_DUE_HOST, ps */
 	struct adv_egress egress;
+	struct adv_hints hints;
 	uint32_t wire;	 /* the wire on which the host sends */
 	uint32_t index;	 /* number of the host */
 	uint8_t to_tell; /* priorities whose state the next pause frame carries */

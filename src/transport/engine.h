@@ -252,10 +252,6 @@ void adv_engine_hold(struct adv_engine *e, uint64_t dscps);
 /* True if adv_engine_tx() may have packets to send. */
 bool adv_engine_tx_ready(const struct adv_engine *e);
 
-/* Prefetches the parts of the engine that each packet uses. For callers with many engines that know
- * the next engine in advance. */
-void adv_engine_fetch(const struct adv_engine *e);
-
 /* Returns the latest time to call adv_engine_expire(), in the caller's clock, or ADV_NEVER. */
 uint64_t adv_engine_deadline(const struct adv_engine *e);
 void adv_engine_expire(struct adv_engine *e, uint64_t now);

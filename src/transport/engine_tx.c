@@ -72,12 +72,3 @@ void adv_outgoing_send_notes(struct adv_engine *e, struct adv_tx_batch *batch)
 	if (e->note_tail != e->note_head)
 		adv_unreliable_tx(e, batch);
 }
-
-void adv_engine_fetch(const struct adv_engine *e)
-{
-	__builtin_prefetch(&e->front);
-	__builtin_prefetch(&e->stalled);
-	__builtin_prefetch(&e->delayed);
-	__builtin_prefetch(&e->range);
-	__builtin_prefetch(&e->counters);
-}

@@ -67,7 +67,7 @@ struct adv_flow *adv_flow_of(struct adv_qp *qp)
 
 	if (f)
 		return f;
-	f = calloc(1, sizeof(*f));
+	f = adv_lines_calloc(sizeof(*f));
 	if (!f)
 		return NULL;
 	f->qp = qp;

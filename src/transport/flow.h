@@ -17,21 +17,22 @@
 #include "transport/qp_state.h"
 #include "transport/round_trip.h"
 
+/* What each turn needs comes first. */
 struct adv_flow {
-	struct adv_path cnp_path; /* path of the QP, but with the DSCP of CNPs */
-	uint64_t cnp_after;	  /* earliest time of the next CNP */
-	bool cnp_due;
-	bool turn;	  /* in the QP's next turn, requests go before responses */
-	struct adv_cc cc; /* state of the engine's algorithm, by the network's time */
-	uint64_t rate;	  /* cc.rate by the clock; 0: no limit */
-	struct adv_pacer pacer;
-	struct adv_qp *qp;
 	struct adv_timer pace_timer; /* expires when the rate allows the next packet */
-	uint32_t round_psn;	     /* a round trip ends when this PSN is acknowledged */
+	struct adv_qp *qp;
+	uint64_t rate; /* cc.rate by the clock; 0: no limit */
+	struct adv_pacer pacer;
+	struct adv_cc cc; /* state of the engine's algorithm, by the network's time */
+	bool cnp_due;
+	bool turn;	    /* in the QP's next turn, requests go before responses */
+	uint32_t round_psn; /* a round trip ends when this PSN is acknowledged */
+	uint64_t cnp_after; /* earliest time of the next CNP */
 	struct adv_round_trips round_trips;
 	struct adv_telemetry *echo;	    /* of the newest request of the peer; NULL: none */
 	const struct adv_telemetry *echoed; /* of the ACK that is received now; NULL: none */
-};
+	struct adv_path cnp_path;	    /* path of the QP, but with the DSCP of CNPs */
+} __attribute__((aligned(ADV_CACHE_LINE)));
 
 /* Handles a marked packet from the QP's peer: queues a CNP if one is permitted now, or lets the
  * next ACK carry the mark. */

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Prefetches what an engine is about to use, for callers with many engines that know the next one
+ * in advance: simulations. Only the speed depends on it. */
+#ifndef ADV_TRANSPORT_PREFETCH_H
+#define ADV_TRANSPORT_PREFETCH_H
+
+#include "transport/engine.h"
+
+/* Prefetches the parts of the engine that each packet uses. */
+void adv_engine_fetch(const struct adv_engine *e);
+
+/* The functions below read what adv_engine_fetch() prefetches. */
+
+/* Prefetches the entry of a QP number. */
+void adv_engine_fetch_qpn(const struct adv_engine *e, uint32_t qpn);
+/* Prefetches the queue pair that has the next turn. */
+void adv_engine_fetch_turn(const struct adv_engine *e);
+/* Prefetches the list of timers, of which adv_engine_fetch_timer() prefetches the next one. */
+void adv_engine_fetch_timers(const struct adv_engine *e);
+void adv_engine_fetch_timer(const struct adv_engine *e);
+
+/* Prefetch what a queue pair needs for its turn, or for a request that it receives. The queue pair
+ * is not read. NULL: nothing happens. */
+void adv_qp_fetch_turn(const struct adv_qp *qp);
+void adv_qp_fetch_request(const struct adv_qp *qp);
+
+#endif

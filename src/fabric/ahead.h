@@ -90,7 +90,7 @@ static inline void adv_ahead_fetch_frame(const struct adv_fabric *f,
 					 const struct adv_calendar_event *event)
 {
 	struct adv_ahead step = adv_ahead_of(f, event);
-	uint32_t hosts = f->config.topology->hosts;
+	uint32_t hosts = f->hosts;
 
 	__builtin_prefetch(step.p);
 	if (step.end->node < hosts) {
@@ -110,7 +110,7 @@ static inline void adv_ahead_fetch_other(const struct adv_fabric *f,
 					 const struct adv_calendar_event *event)
 {
 	struct adv_ahead step = adv_ahead_of(f, event);
-	uint32_t hosts = f->config.topology->hosts;
+	uint32_t hosts = f->hosts;
 	const struct adv_fabric_node *n;
 	const struct adv_departure *d;
 

@@ -211,6 +211,7 @@ struct adv_fabric *adv_fabric_create(const struct adv_fabric_config *config)
 	if (!f)
 		return NULL;
 	f->config = *config;
+	f->hosts = config->topology->hosts;
 	for (unsigned d = 0; d < 64; d++)
 		f->dscps_of[config->priority_of_dscp[d]] |= 1ull << d;
 	adv_rng_seed(&f->rng, config->seed);

@@ -153,20 +153,32 @@ struct adv_part;
 struct adv_parts;
 
 struct adv_fabric {
+	/* First what each event needs. */
+	struct adv_calendar *calendar;
+	uint64_t now;
+	uint64_t events;
+	struct adv_wire *wire;	      /* two per cable: end 0 to 1, end 1 to 0 */
+	struct adv_fabric_node *node; /* the switches */
+	struct adv_fabric_host *host;
+	uint32_t hosts;
+	unsigned cycle_length; /* of the deadlock found */
+	bool no_memory;
+	bool done; /* the last transfer has ended */
+	bool deadlock_told;
+	bool count_received;
+	bool awaited;	 /* a connection is `awaited` */
+	bool telemetry;	 /* frames carry telemetry */
+	bool look_ahead; /* see ahead.h */
+	adv_fabric_watch_fn *watch;
+	const struct adv_fabric_external_ops *external;
+	struct adv_packet_pool pool;
 	struct adv_fabric_config config;
 	struct adv_parts *parts; /* of a divided network; NULL: it is not, or this is a part */
 	struct adv_part *part;	 /* this is a part of a network; NULL: it is all of it */
-	struct adv_calendar *calendar;
-	struct adv_packet_pool pool;
 	struct adv_rng rng;
-	uint64_t now;
-	uint64_t events;
 	uint64_t lost;
-	uint32_t wires; /* two per cable: end 0 to 1, end 1 to 0 */
-	struct adv_wire *wire;
+	uint32_t wires;
 	struct adv_rng *wire_rng; /* by wire: decides which frames it loses; NULL: none */
-	struct adv_fabric_host *host;
-	struct adv_fabric_node *node; /* the switches */
 	uint32_t *port_wire;	      /* by switch and port: the wire on which the port sends */
 	uint32_t *first_port;	      /* by switch: index of its port 0 in port_wire */
 	struct adv_fabric_peer *peer;
@@ -185,10 +197,8 @@ struct adv_fabric {
 	struct adv_fabric_failures failures;
 	uint8_t *memory; /* source and destination of all transfers */
 	uint64_t sample;
-	adv_fabric_watch_fn *watch;
 	void *watch_user;
 	struct adv_fabric_wait *cycle; /* the deadlock found */
-	unsigned cycle_length;
 	unsigned cycle_room;
 	struct {
 		uint8_t *queues;		   /* by port: priorities of waiting queues */
@@ -197,15 +207,7 @@ struct adv_fabric {
 		bool *seen;			   /* by port */
 	} waits;				   /* working memory of deadlock.c */
 	uint64_t dscps_of[ADV_PRIORITIES];
-	bool no_memory;
-	bool deadlock_told;
-	bool done; /* the last transfer has ended */
-	bool count_received;
-	bool awaited;	 /* a connection is `awaited` */
-	bool telemetry;	 /* frames carry telemetry */
-	bool look_ahead; /* see ahead.h */
 	struct adv_tx_batch batch;
-	const struct adv_fabric_external_ops *external;
 	void *external_user;
 };
 

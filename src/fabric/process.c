@@ -13,7 +13,7 @@
 static void sent(struct adv_fabric *f, uint32_t wire)
 {
 	const struct adv_wire *w = &f->wire[wire];
-	uint32_t hosts = f->config.topology->hosts, node = w->from.node;
+	uint32_t hosts = f->hosts, node = w->from.node;
 
 	if (node >= hosts) {
 		adv_fabric_settle(f, &f->node[node - hosts], f->now);
@@ -36,7 +36,7 @@ static inline void deliver_frame(struct adv_fabric *f, uint32_t wire)
 {
 	struct adv_wire *w = &f->wire[wire];
 	struct adv_packet *p = adv_packet_list_pop(&w->flying);
-	uint32_t hosts = f->config.topology->hosts, node = w->to.node;
+	uint32_t hosts = f->hosts, node = w->to.node;
 
 	if (w->flying.head) {
 		/* The next frame is needed hundreds of events later, its header by hosts only. */
@@ -67,7 +67,7 @@ static void pause_takes_effect(struct adv_fabric *f, uint32_t wire)
 {
 	struct adv_wire *w = &f->wire[wire];
 	struct adv_packet *p = adv_packet_list_pop(&w->pauses);
-	uint32_t hosts = f->config.topology->hosts;
+	uint32_t hosts = f->hosts;
 
 	if (p->kind == ADV_PACKET_LOST) {
 		/* The cable has failed meanwhile. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "fabric/flying.h"
 #include "fabric/settle.h"
 
 /* ---- frames ---- */
@@ -97,6 +98,8 @@ static void change_routes(struct adv_fabric *f, uint32_t link, bool used)
 	}
 	for (uint32_t s = 0; s < f->config.topology->switches; s++)
 		adv_switch_set_routes(f->node[s].sw, &routes[s]);
+	for (uint32_t i = 0; i < f->wires; i++)
+		adv_fabric_route_again(f, &f->wire[i]);
 	free_routes(f, f->failures.routes);
 	f->failures.routes = routes;
 }

@@ -4,6 +4,7 @@
 #define ADV_FABRIC_FLYING_H
 
 #include "fabric/fabric_internal.h"
+#include "fabric/switch_frame.h"
 
 /* As adv_fabric_at(), in due.c. Callers try adv_calendar_add_to_ring() before, which is faster. */
 void adv_fabric_add_event(struct adv_fabric *f, uint64_t at, uint32_t what);
@@ -17,16 +18,28 @@ static inline void adv_fabric_arrives_at(struct adv_fabric *f, uint64_t at, uint
 		adv_fabric_add_event(f, at, what);
 }
 
-/* Appends a frame to those on a wire. p->at: when it arrives. */
+/* Appends a frame to those on a wire. p->at: when it arrives. Its way through the switch is known:
+ * the arrival does not wait for the routes, which are not in the cache. */
 static inline void adv_fabric_fly(struct adv_fabric *f, uint32_t wire, struct adv_packet *p)
 {
 	struct adv_wire *w = &f->wire[wire];
 
+	if (w->to.node >= f->hosts)
+		p->out = adv_switch_port_of(f->node[w->to.node - f->hosts].sw, p);
 	if (!w->flying.head)
 		adv_fabric_arrives_at(f, p->at, wire);
 	else
 		w->flying.tail->at = p->at;
 	adv_packet_list_push(&w->flying, p);
+}
+
+/* The routes have changed: sets the ways of all frames on a wire. */
+static inline void adv_fabric_route_again(const struct adv_fabric *f, const struct adv_wire *w)
+{
+	if (w->to.node < f->hosts)
+		return;
+	for (struct adv_packet *p = w->flying.head; p; p = p->next)
+		p->out = adv_switch_port_of(f->node[w->to.node - f->hosts].sw, p);
 }
 
 #endif

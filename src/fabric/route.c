@@ -7,15 +7,60 @@
 
 #define SETS_MAX ADV_ROUTE_ONE
 
+/* Takes a page. Returns its first entry; UINT32_MAX: no memory. */
+static uint32_t take_page(struct adv_route_table *t)
+{
+	uint32_t at = t->routes, room = t->route_room ? 2 * t->route_room : ADV_ROUTE_BLOCK;
+	uint16_t *routes;
+
+	if (at == t->route_room) {
+		routes = realloc(t->route, room * sizeof(*routes));
+		if (!routes)
+			return UINT32_MAX;
+		t->route = routes;
+		t->route_room = room;
+	}
+	t->routes += ADV_ROUTE_BLOCK;
+	return at;
+}
+
+static void fill_page(struct adv_route_table *t, uint32_t at, uint16_t route)
+{
+	for (uint32_t i = 0; i < ADV_ROUTE_BLOCK; i++)
+		t->route[at + i] = route;
+}
+
+/* Lets other blocks share a page whose entries are all the same. False: no memory. */
+static bool share_page(struct adv_route_table *t, uint32_t at)
+{
+	uint32_t *shared = realloc(t->shared, (t->shares + 1ul) * sizeof(*shared));
+
+	if (!shared)
+		return false;
+	t->shared = shared;
+	shared[t->shares++] = at;
+	return true;
+}
+
+/* Returns the shared page of a route; UINT32_MAX: there is none. The newest is the most likely. */
+static uint32_t find_page(const struct adv_route_table *t, uint16_t route)
+{
+	for (uint32_t i = t->shares; i-- > 0;)
+		if (t->route[t->shared[i]] == route)
+			return t->shared[i];
+	return UINT32_MAX;
+}
+
 int adv_route_table_init(struct adv_route_table *t, uint32_t hosts)
 {
 	memset(t, 0, sizeof(*t));
 	t->block = calloc(hosts / ADV_ROUTE_BLOCK + 1, sizeof(*t->block));
 	t->set = calloc(1, sizeof(*t->set));
-	if (!t->block || !t->set) {
+	if (!t->block || !t->set || take_page(t) == UINT32_MAX || !share_page(t, 0)) {
 		adv_route_table_free(t);
 		return ENOMEM;
 	}
+	fill_page(t, 0, 0);
 	t->hosts = hosts;
 	t->sets = 1;
 	return 0;
@@ -24,7 +69,8 @@ int adv_route_table_init(struct adv_route_table *t, uint32_t hosts)
 void adv_route_table_free(struct adv_route_table *t)
 {
 	free(t->block);
-	free(t->page);
+	free(t->route);
+	free(t->shared);
 	free(t->set);
 	free(t->port);
 	memset(t, 0, sizeof(*t));
@@ -32,61 +78,65 @@ void adv_route_table_free(struct adv_route_table *t)
 
 /* ---- blocks ---- */
 
-/* Gives each host of a block an entry of its own. Returns 0 or ENOMEM. */
+/* Gives a block with a shared page one of its own. Returns 0 or ENOMEM. */
 static int divide_block(struct adv_route_table *t, uint32_t *block)
 {
-	uint32_t room = t->page_room ? 2 * t->page_room : ADV_ROUTE_BLOCK;
-	uint16_t *page;
+	uint32_t at = take_page(t);
 
-	if (t->paged == t->page_room) {
-		page = realloc(t->page, room * sizeof(*page));
-		if (!page)
-			return ENOMEM;
-		t->page = page;
-		t->page_room = room;
-	}
-	for (uint32_t i = 0; i < ADV_ROUTE_BLOCK; i++)
-		t->page[t->paged + i] = (uint16_t)*block;
-	*block = ADV_ROUTE_PAGED | t->paged;
-	t->paged += ADV_ROUTE_BLOCK;
+	if (at == UINT32_MAX)
+		return ENOMEM;
+	memcpy(&t->route[at], &t->route[*block], ADV_ROUTE_BLOCK * sizeof(*t->route));
+	*block = ADV_ROUTE_OWN | at;
 	return 0;
 }
 
-/* If the first `count` hosts of a block have the same route, makes the block one number. The newest
- * entries are used again: those of a block whose hosts are set one after the other. */
-static void unite_block(struct adv_route_table *t, uint32_t *block, uint32_t count)
+/* Gives all hosts of a block one route. Its own page becomes that of the route if there is none;
+ * otherwise the page is used again if it is the newest: that of a block whose hosts were set one
+ * after the other. Returns 0 or ENOMEM. */
+static int unite_block(struct adv_route_table *t, uint32_t *block, uint16_t route)
 {
-	uint32_t at = *block & ~ADV_ROUTE_PAGED;
+	uint32_t at = *block & ~ADV_ROUTE_OWN, page = find_page(t, route);
+	bool own = *block & ADV_ROUTE_OWN;
 
+	if (page == UINT32_MAX) {
+		page = own ? at : take_page(t);
+		if (page == UINT32_MAX || !share_page(t, page))
+			return ENOMEM;
+		fill_page(t, page, route);
+	} else if (own && at + ADV_ROUTE_BLOCK == t->routes) {
+		t->routes = at;
+	}
+	*block = page;
+	return 0;
+}
+
+/* True if the first `count` hosts of a page have the same route. */
+static bool is_uniform(const uint16_t *route, uint32_t count)
+{
 	for (uint32_t i = 1; i < count; i++)
-		if (t->page[at + i] != t->page[at])
-			return;
-	*block = t->page[at];
-	if (at + ADV_ROUTE_BLOCK == t->paged)
-		t->paged = at;
+		if (route[i] != route[0])
+			return false;
+	return true;
 }
 
 /* Sets hosts from .. to - 1 of a block that has `count` hosts. Returns 0 or ENOMEM. */
 static int set_in_block(struct adv_route_table *t, uint32_t *block, uint32_t count, uint32_t from,
 			uint32_t to, uint16_t route)
 {
-	uint32_t at;
+	uint32_t at = *block & ~ADV_ROUTE_OWN;
 
-	if (!(*block & ADV_ROUTE_PAGED)) {
-		if (*block == route)
+	if (!(*block & ADV_ROUTE_OWN)) {
+		if (t->route[at] == route)
 			return 0;
-		if (from == 0 && to == count) {
-			*block = route;
-			return 0;
-		}
+		if (from == 0 && to == count)
+			return unite_block(t, block, route);
 		if (divide_block(t, block))
 			return ENOMEM;
+		at = *block & ~ADV_ROUTE_OWN;
 	}
-	at = *block & ~ADV_ROUTE_PAGED;
 	for (uint32_t i = from; i < to; i++)
-		t->page[at + i] = route;
-	unite_block(t, block, count);
-	return 0;
+		t->route[at + i] = route;
+	return is_uniform(&t->route[at], count) ? unite_block(t, block, route) : 0;
 }
 
 static int set_hosts(struct adv_route_table *t, uint32_t first, uint32_t last, uint16_t route)

@@ -13,20 +13,23 @@ struct adv_route_set {
 
 /* Hosts of a block: the hosts of a switch mostly have the same set. */
 #define ADV_ROUTE_BLOCK 32u
-/* In adv_route_table.block: the hosts of the block have different routes. */
-#define ADV_ROUTE_PAGED (1u << 31)
+/* In adv_route_table.block: no other block has this page. */
+#define ADV_ROUTE_OWN (1u << 31)
 /* In a route: it is the number of the only port, instead of that of a set. */
 #define ADV_ROUTE_ONE 0x8000u
 
-/* A route is the number of a set, or of the only port. A block whose hosts have one route is one
- * number. This keeps the table of a large network small. */
+/* A route is the number of a set, or of the only port. Each block of hosts has a page with a route
+ * for each of them. All blocks whose hosts have one route share its page, which keeps the table of
+ * a large network small. */
 struct adv_route_table {
 	uint32_t hosts;
-	uint32_t *block; /* by host / ADV_ROUTE_BLOCK: the route of all hosts of the block; or
-			    ADV_ROUTE_PAGED and the index of its first host in `page` */
-	uint16_t *page;	 /* routes of the hosts of such blocks */
-	uint32_t paged;	 /* entries of `page` in use */
-	uint32_t page_room;
+	uint32_t *block; /* by host / ADV_ROUTE_BLOCK: the index of its first host in `route`, and
+			    maybe ADV_ROUTE_OWN */
+	uint16_t *route; /* the pages */
+	uint32_t routes; /* entries of `route` in use */
+	uint32_t route_room;
+	uint32_t *shared; /* the first entries of the shared pages */
+	uint32_t shares;
 	uint32_t sets;
 	struct adv_route_set *set; /* the first one is empty */
 	uint32_t ports;
@@ -48,11 +51,8 @@ int adv_route_set_alike(struct adv_route_table *t, uint32_t first, uint32_t last
 /* Returns the route to a host: ADV_ROUTE_ONE and the port, or the number of the set. */
 static inline uint32_t adv_route_of(const struct adv_route_table *t, uint32_t host)
 {
-	uint32_t route = t->block[host / ADV_ROUTE_BLOCK];
-
-	if (route & ADV_ROUTE_PAGED)
-		route = t->page[(route & ~ADV_ROUTE_PAGED) + host % ADV_ROUTE_BLOCK];
-	return route;
+	return t->route[(t->block[host / ADV_ROUTE_BLOCK] & ~ADV_ROUTE_OWN) +
+			host % ADV_ROUTE_BLOCK];
 }
 
 /* Returns the set of ports that lead to a host. The set is empty if there is no route. */

@@ -157,9 +157,9 @@ void adv_switch_drop(struct adv_switch *s, uint64_t now, unsigned port, struct a
 	adv_packet_give_back(s->pool, p);
 }
 
-/* The frame at the head of the wire does not count as queued. */
-uint16_t adv_switch_balance(struct adv_switch *s, const struct adv_route_set *set,
-			    unsigned priority)
+/* Returns a port of the set for one frame, whatever its flow. The frame at the head of the wire
+ * does not count as queued. */
+static uint16_t balance(struct adv_switch *s, const struct adv_route_set *set, unsigned priority)
 {
 	const uint16_t *port = &s->routes->port[set->first];
 	uint32_t best = (uint32_t)adv_rng_below(&s->rng, set->count), from = best;
@@ -172,6 +172,17 @@ uint16_t adv_switch_balance(struct adv_switch *s, const struct adv_route_set *se
 			best = k;
 	}
 	return port[best];
+}
+
+uint16_t adv_switch_choose(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p)
+{
+	const struct adv_route_set *set =
+		p->to < s->routes->hosts ? adv_route_find(s->routes, p->to) : NULL;
+
+	if (set && set->count)
+		return balance(s, set, p->priority);
+	adv_switch_drop(s, now, port, p, ADV_DROP_NO_ROUTE);
+	return ADV_NO_PORT;
 }
 
 void adv_switch_pause(struct adv_switch *s, uint64_t now, unsigned port,

@@ -5,8 +5,10 @@
 
 void adv_switch_rx(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p)
 {
-	uint16_t out = adv_switch_store(s, now, port, p);
+	uint16_t out;
 
+	p->out = adv_switch_port_of(s, p);
+	out = adv_switch_store(s, now, port, p);
 	if (out != ADV_NO_PORT)
 		adv_switch_queue(s, out, p);
 }

@@ -10,29 +10,34 @@
 
 /* ---- in ---- */
 
-/* Returns the output port of a frame; ADV_NO_PORT: it was dropped. */
-static inline uint16_t adv_switch_route(struct adv_switch *s, uint64_t now, unsigned port,
-					struct adv_packet *p)
+/* Returns the port by which a frame will leave the switch; ADV_NO_PORT: there is none, or it is
+ * chosen when the frame arrives. */
+static inline uint16_t adv_switch_port_of(const struct adv_switch *s, const struct adv_packet *p)
 {
 	const struct adv_route_set *set;
 	uint32_t route;
 
+	if (p->kind != ADV_PACKET_DATA || p->to >= s->routes->hosts)
+		return ADV_NO_PORT;
+	route = adv_route_of(s->routes, p->to);
+	if (route & ADV_ROUTE_ONE)
+		return (uint16_t)(route & ~ADV_ROUTE_ONE);
+	set = &s->routes->set[route];
+	if (set->count == 0 || s->balance != ADV_BALANCE_ECMP)
+		return ADV_NO_PORT;
+	return adv_route_pick(s->routes, set, p->flow, s->route_seed);
+}
+
+/* Returns the output port of a frame, whose `out` is set; ADV_NO_PORT: it was dropped. */
+static inline uint16_t adv_switch_route(struct adv_switch *s, uint64_t now, unsigned port,
+					struct adv_packet *p)
+{
 	if (p->hop_limit <= 1) {
 		adv_switch_drop(s, now, port, p, ADV_DROP_HOPS);
 		return ADV_NO_PORT;
 	}
 	p->hop_limit--;
-	route = p->to < s->routes->hosts ? adv_route_of(s->routes, p->to) : 0;
-	if (route & ADV_ROUTE_ONE)
-		return (uint16_t)(route & ~ADV_ROUTE_ONE);
-	set = &s->routes->set[route];
-	if (set->count == 0) {
-		adv_switch_drop(s, now, port, p, ADV_DROP_NO_ROUTE);
-		return ADV_NO_PORT;
-	}
-	if (s->balance == ADV_BALANCE_ECMP)
-		return adv_route_pick(s->routes, set, p->flow, s->route_seed);
-	return adv_switch_balance(s, set, p->priority);
+	return p->out != ADV_NO_PORT ? p->out : adv_switch_choose(s, now, port, p);
 }
 
 /* Stores a received frame in the buffer. Returns the port that has to send it; ADV_NO_PORT: the
@@ -139,7 +144,6 @@ static inline void adv_switch_end(struct adv_switch *s, uint64_t now, unsigned p
 static inline void adv_switch_fetch_port(const struct adv_switch *s, unsigned port)
 {
 	__builtin_prefetch(&s->port[port]);
-	__builtin_prefetch(s->routes);
 }
 
 /* Prefetches the other data for adv_switch_store(). The data of adv_switch_fetch_port() and the
@@ -148,21 +152,11 @@ static inline void adv_switch_fetch_rx(const struct adv_switch *s, unsigned port
 				       const struct adv_packet *p)
 {
 	const struct adv_port *out;
-	uint32_t route;
 
-	if (p->kind != ADV_PACKET_DATA || p->to >= s->routes->hosts)
+	if (p->kind != ADV_PACKET_DATA || p->out == ADV_NO_PORT)
 		return;
+	out = &s->port[p->out];
 	__builtin_prefetch(adv_switch_in(s, port, p->priority));
-	route = adv_route_of(s->routes, p->to);
-	if (route & ADV_ROUTE_ONE) {
-		out = &s->port[route & ~ADV_ROUTE_ONE];
-	} else {
-		const struct adv_route_set *set = &s->routes->set[route];
-
-		if (set->count == 0)
-			return;
-		out = &s->port[adv_route_pick(s->routes, set, p->flow, s->route_seed)];
-	}
 	__builtin_prefetch(out);
 	__builtin_prefetch(&out->egress.queue[p->priority]);
 }

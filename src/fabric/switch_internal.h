@@ -129,9 +129,9 @@ static inline uint64_t adv_switch_repeat_min(const struct adv_switch *s)
 /* Counts a drop and returns the frame to the pool. */
 void adv_switch_drop(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p,
 		     enum adv_drop reason);
-/* Returns a port of the set for one frame, whatever its flow. */
-uint16_t adv_switch_balance(struct adv_switch *s, const struct adv_route_set *set,
-			    unsigned priority);
+/* Returns the output port of a frame that is sent by any port of its route; ADV_NO_PORT: it has no
+ * route, and was dropped. */
+uint16_t adv_switch_choose(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p);
 /* Marks a frame, by RED with the length `bytes` of the queue that it has left, which is above
  * ecn_min, instead of an average. */
 void adv_switch_mark_long(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p,

@@ -60,7 +60,7 @@ static void test_blocks(void **state)
 	adv_route_table_free(&t);
 }
 
-/* Blocks whose hosts have one set need no entries of their own, in whatever order they are set. */
+/* Blocks whose hosts have one route share its page, in whatever order they are set. */
 static void test_blocks_unite(void **state)
 {
 	static const uint16_t up[] = {4, 5, 6, 7};
@@ -71,14 +71,20 @@ static void test_blocks_unite(void **state)
 		assert_int_equal(adv_route_set(&t, first, up, 4), 0);
 		assert_int_equal(adv_route_set_alike(&t, first + 1u, first + 10u, first), 0);
 	}
-	assert_int_equal(t.paged, 0);
-	assert_int_equal(t.page_room, ADV_ROUTE_BLOCK);
+	assert_int_equal(t.shares, 2); /* no route, and that of `up` */
+	assert_int_equal(t.routes, 2 * ADV_ROUTE_BLOCK);
+	assert_int_equal(t.block[0], t.block[1]);
 	assert_int_equal(adv_route_set(&t, 99, up, 3), 0);
-	assert_int_equal(t.paged, ADV_ROUTE_BLOCK);
+	assert_int_equal(t.shares, 2);
+	assert_int_equal(t.routes, 3 * ADV_ROUTE_BLOCK);
 	assert_int_equal(adv_route_find(&t, 98)->count, 4);
 	assert_int_equal(adv_route_find(&t, 99)->count, 3);
 	assert_int_equal(adv_route_set_alike(&t, 96, 99, 99), 0);
-	assert_int_equal(t.paged, 0);
+	assert_int_equal(t.shares, 3);
+	assert_int_equal(t.routes, 3 * ADV_ROUTE_BLOCK);
+	assert_int_equal(adv_route_set_alike(&t, 0, 32, 99), 0);
+	assert_int_equal(t.block[0], t.block[3]);
+	assert_int_equal(t.routes, 3 * ADV_ROUTE_BLOCK);
 	adv_route_table_free(&t);
 }
 

@@ -152,8 +152,7 @@ struct adv_fabric_failures {
 struct adv_part;
 struct adv_parts;
 
-struct adv_fabric {
-	/* First what each event needs. */
+struct adv_fabric { /* first what each event needs */
 	struct adv_calendar *calendar;
 	uint64_t now;
 	uint64_t events;
@@ -166,9 +165,9 @@ struct adv_fabric {
 	bool done; /* the last transfer has ended */
 	bool deadlock_told;
 	bool count_received;
-	bool awaited;	 /* a connection is `awaited` */
-	bool telemetry;	 /* frames carry telemetry */
-	bool look_ahead; /* see ahead.h */
+	bool awaited;	/* a connection is `awaited` */
+	bool telemetry; /* frames carry telemetry */
+	bool look_ahead;
 	adv_fabric_watch_fn *watch;
 	const struct adv_fabric_external_ops *external;
 	struct adv_packet_pool pool;
@@ -179,8 +178,8 @@ struct adv_fabric {
 	uint64_t lost;
 	uint32_t wires;
 	struct adv_rng *wire_rng; /* by wire: decides which frames it loses; NULL: none */
-	uint32_t *port_wire;	      /* by switch and port: the wire on which the port sends */
-	uint32_t *first_port;	      /* by switch: index of its port 0 in port_wire */
+	uint32_t *port_wire;	  /* by switch and port: the wire on which the port sends */
+	uint32_t *first_port;	  /* by switch: index of its port 0 in port_wire */
 	struct adv_fabric_peer *peer;
 	uint32_t peers;
 	uint32_t peer_room;

@@ -41,9 +41,7 @@ struct adv_packet {
 	struct adv_packet *next; /* next packet of the same list */
 	uint64_t at;		 /* on a wire: time of arrival of the next frame there, or of the
 				    last frame itself, ps; so an arrival reads one frame only */
-	uint16_t bytes;		 /* size of the frame with FCS, without ADV_WIRE_OVERHEAD */
-	uint16_t out;		 /* on a wire to a switch: the port by which it leaves the switch;
-				    ADV_NO_PORT: it is not known yet */
+	uint32_t bytes;		 /* size of the frame with FCS, without ADV_WIRE_OVERHEAD */
 	uint32_t flow;		 /* hash of addresses and UDP source port, for ECMP */
 	uint32_t to;		 /* destination host */
 	uint32_t from;		 /* source host */
@@ -57,7 +55,9 @@ struct adv_packet {
 	uint16_t sport;
 	uint8_t pause_mask; /* PAUSE: priorities whose quanta are valid */
 	bool external;	    /* the frame is of a program (external.h): it has `body` */
-	uint32_t payload_len;
+	uint16_t payload_len;
+	uint16_t out; /* on a wire to a switch: the port by which the frame leaves the switch;
+			 ADV_NO_PORT: it is not known yet */
 	struct adv_packet_telemetry *telemetry; /* NULL: none */
 	const uint8_t *payload; /* valid until the sender's engine receives the acknowledgement */
 	union {

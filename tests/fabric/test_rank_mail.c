@@ -196,8 +196,9 @@ static void spoil(struct two *two, struct adv_crossing *c, enum wrong what)
 	p.kind = what == KIND ? ADV_PACKET_LOST : p.kind;
 	p.priority = what == PRIORITY ? ADV_PRIORITIES : p.priority;
 	p.header_len = what == HEADER ? ADV_HEADERS_MAX + 1 : p.header_len;
-	p.payload_len = what == PAYLOAD ? ADV_FABRIC_MESSAGE_MAX - 499 : p.payload_len;
-	c->offset = what == OFFSET ? UINT64_MAX - 10 : c->offset;
+	c->offset = what == OFFSET    ? UINT64_MAX - 10
+		    : what == PAYLOAD ? ADV_FABRIC_MESSAGE_MAX + 1 - p.payload_len
+				      : c->offset;
 	p.to = what == HOST ? 16 : p.to;
 	p.at = what == PAST ? 0 : p.at;
 	p.telemetry = what == TELEMETRY ? NULL : p.telemetry;

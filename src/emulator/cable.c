@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/shown.h"
 #include "base/units.h"
 #include "emulator/emulator_internal.h"
 
@@ -169,8 +170,12 @@ int adv_emulator_change_cable(struct adv_emulator *e, struct adv_port_message *m
 	if (cable == UINT32_MAX)
 		return ENOENT;
 	if (*rest != ' ' || !read_change(rest + 1, &trouble)) {
+		struct adv_shown shown = adv_show(rest, strlen(rest), ADV_SHOWN_MOST);
+
 		snprintf(m->text, sizeof(m->text),
-			 "expected up, down, or rules such as drop=1%%; corrupt=0.1%%; delay=5us");
+			 "'%s': expected up, down, or rules such as drop=1%%; corrupt=0.1%%; "
+			 "delay=5us, with at most 100%% and 1s",
+			 shown.text + strspn(shown.text, " "));
 		return EINVAL;
 	}
 	adv_fabric_disturb(e->config.fabric, cable, &trouble);

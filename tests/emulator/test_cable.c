@@ -17,12 +17,18 @@
 
 static const struct world_frame frame = {0, QPN, 0, 100};
 
+static char why[256]; /* of the last change() */
+
 static int change(struct world *w, const char *text)
 {
 	struct adv_port_message m = {.type = ADV_PORT_CABLE};
+	int error;
 
 	snprintf(m.text, sizeof(m.text), "%s", text);
-	return adv_emulator_change_cable(&w->emulator, &m);
+	error = adv_emulator_change_cable(&w->emulator, &m);
+
+	snprintf(why, sizeof(why), "%s", error ? m.text : "");
+	return error;
 }
 
 /* Returns what disturbs the cable of host 0. */
@@ -176,8 +182,12 @@ static void test_words(void **state)
 		assert_int_equal(t.delay, good[i].wanted.delay);
 	}
 	assert_int_equal(change(w, "h0 drop=7%"), 0);
-	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_int_equal(change(w, bad[i]), EINVAL);
+		assert_non_null(strstr(why, "': expected up, down, or rules"));
+	}
+	assert_int_equal(change(w, "h0 drop=200%"), EINVAL);
+	assert_non_null(strstr(why, "'drop=200%': expected"));
 	assert_int_equal(change(w, "h2 up"), ENOENT);
 	assert_int_equal(trouble_of(w).lose, 70000);
 }

@@ -4,7 +4,7 @@
  * which the message travels:
  *
  *	1. post		the request is copied into the send queue		fast_send.c
- *	2. send		the queue pair's turn: the request becomes packets
+ *	2. send		the queue pair's turn: the request becomes packets	fast_request.c
  *	3. receive	the peer checks a packet and places its payload		fast_receive.c
  *	4. complete	the peer completes a receive request and owes an ACK
  *	5. acknowledge	the peer's turn sends the ACK				fast_send.c
@@ -16,8 +16,8 @@
  * checks everything before it changes something, so it can leave a request or a packet to the
  * general path until then. Both have the same results: tests/sim/simulate --compare checks this.
  *
- * The two files also define adv_qp_post_send(), adv_qp_post_recv(), adv_engine_tx() and
- * adv_engine_rx(), where messages enter the fast path.
+ * fast_send.c and fast_receive.c also define adv_qp_post_send(), adv_qp_post_recv(),
+ *adv_engine_tx() and adv_engine_rx(), where messages enter the fast path.
  */
 #ifndef ADV_TRANSPORT_FAST_H
 #define ADV_TRANSPORT_FAST_H

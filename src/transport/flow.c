@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "transport/fast_request.h"
 #include "transport/flow.h"
 #include "transport/outgoing.h"
 #include "transport/requester.h"
@@ -271,7 +272,7 @@ static void add_requests(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *b
 	unsigned room = window_room(qp);
 
 	if (room)
-		adv_requester_tx(qp, now, batch, room < n ? room : n);
+		adv_fast_requests(qp, now, batch, room < n ? room : n);
 }
 
 /* Adds at most n packets. Requests and responses go first in turn. */

@@ -27,9 +27,8 @@ enum adv_unusual {
 #define ADV_UNUSUAL_FOR_ACK                                                                        \
 	(ADV_UNUSUAL_FOR_POST | ADV_UNUSUAL_READS | ADV_UNUSUAL_RNR | ADV_UNUSUAL_LOSS |           \
 	 ADV_UNUSUAL_FIRST | ADV_UNUSUAL_CONTROL)
-#define ADV_UNUSUAL_FOR_TURN                                                                       \
-	(ADV_UNUSUAL_FOR_POST | ADV_UNUSUAL_FLOW | ADV_UNUSUAL_ANSWERS | ADV_UNUSUAL_RNR |         \
-	 ADV_UNUSUAL_LOSS)
+#define ADV_UNUSUAL_FOR_PACED (ADV_UNUSUAL_FOR_POST | ADV_UNUSUAL_RNR | ADV_UNUSUAL_LOSS)
+#define ADV_UNUSUAL_FOR_TURN  (ADV_UNUSUAL_FOR_PACED | ADV_UNUSUAL_FLOW | ADV_UNUSUAL_ANSWERS)
 
 /* Returns the bits that the state of the QP requires. */
 uint32_t adv_qp_unusual(const struct adv_qp *qp);

@@ -24,6 +24,7 @@ ENGINE_RX = "src/transport/engine_rx.c"
 ENGINE_TX = "src/transport/engine_tx.c"
 PKEY = "src/wire/pkey.h"
 FAST_RECEIVE = "src/transport/fast_receive.c"
+FAST_REQUEST_H = "src/transport/fast_request.h"
 FAST_SEND = "src/transport/fast_send.c"
 FLIGHT = "src/transport/flight.c"
 FLIGHT_H = "src/transport/flight.h"
@@ -66,6 +67,7 @@ TIMER = "src/transport/timer.c"
 TIMER_H = "src/transport/timer.h"
 UNRELIABLE = "src/transport/unreliable.c"
 UNUSUAL = "src/transport/unusual.c"
+UNUSUAL_H = "src/transport/unusual.h"
 WINDOW = "src/transport/window.c"
 XRC_NUMBER = "src/transport/xrc_number.c"
 
@@ -530,7 +532,7 @@ MUTANTS = [
      " || mr->pd != qp->pd", ""),
     ("fast-destination", "a QP that is connected again sends to its old peer", QP_MODIFY,
      "\tqp->fast.bth = adv_bth_start(", "\tif (!qp->fast.bth || !qp->attr.dest_qp_num)\n\t\tqp->fast.bth = adv_bth_start("),
-    ("fast-ack-rate", "the fast path requests an ACK only with the last packet", FAST_SEND,
+    ("fast-ack-rate", "the fast path requests an ACK only with the last packet", FAST_REQUEST_H,
      "bool ackreq = t->since_ackreq + 1 >= ADV_ACKREQ_INTERVAL || t->window == 1 ||",
      "bool ackreq = t->window == 1 ||"),
     ("fast-sqd", "SQD is not unusual", UNUSUAL,
@@ -554,11 +556,14 @@ MUTANTS = [
      "acked >= adv_flight_psns(qp)", "acked > adv_flight_psns(qp)"),
     ("fast-bound", "the fast path writes more bytes than a WRITE announced", FAST_RECEIVE,
      "next > resp->write_length || (last", "(last"),
-    ("fast-fence", "the fast path does not heed a fence", FAST_SEND,
+    ("fast-paced-loss", "lost packets are repeated on the fast path", UNUSUAL_H,
+     "#define ADV_UNUSUAL_FOR_PACED (ADV_UNUSUAL_FOR_POST | ADV_UNUSUAL_RNR | ADV_UNUSUAL_LOSS)",
+     "#define ADV_UNUSUAL_FOR_PACED (ADV_UNUSUAL_FOR_POST | ADV_UNUSUAL_RNR)"),
+    ("fast-fence", "the fast path does not heed a fence", FAST_REQUEST_H,
      "wqe->failed ||\n\t    (wqe->send_flags & IBV_SEND_FENCE))", "wqe->failed)"),
-    ("fast-flight", "the fast path does not count packets in flight of all QPs", FAST_SEND,
+    ("fast-flight", "the fast path does not count packets in flight of all QPs", FAST_REQUEST_H,
      "\tqp->engine->in_flight += sent;\n", "\tqp->engine->in_flight += sent > 1;\n"),
-    ("fast-stalled", "packets of the fast path do not wake queue pairs that wait for the common window", FAST_SEND,
+    ("fast-stalled", "packets of the fast path do not wake queue pairs that wait for the common window", FAST_REQUEST_H,
      "ADV_TX_BATCH_IOV || !adv_list_empty(&e->stalled))", "ADV_TX_BATCH_IOV)"),
     ("fast-one-stalled", "a turn of one packet does not wake queue pairs that wait for the common window", FAST_SEND,
      "batch->limit || !adv_list_empty(&e->stalled))", "batch->limit)"),

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Turns of a queue pair on the fast path: windows, the end of a batch, other queue pairs. */
 #include "requester_bed.h"
+#include "transport/flow.h"
 #include "transport/responder_ack.h"
+#include "transport/unusual.h"
 
 #define MTU 1024
 
@@ -142,12 +144,58 @@ static void test_packet_by_packet(void **state)
 	assert_memory_equal(fast, general, 25 * ADV_BTH_LEN);
 }
 
+#define PACED 24
+
+/* Sends a window of packets of a QP whose rate a CNP has cut. Writes their BTHs and times. */
+static void take_paced(bool no_fast_path, uint8_t bth[][ADV_BTH_LEN], uint64_t at[])
+{
+	struct adv_engine_config c = {
+		.seed = {1}, .window = PACED, .total_window = 64, .no_fast_path = no_fast_path};
+	struct options o = options_default(IBV_QPT_RC);
+	uint64_t now, start;
+	struct adv_engine *e;
+	struct bed bed;
+
+	bed_open_config(&bed, &o, &c);
+	e = bed.net->node[0].e;
+	now = start = bed.net->now;
+	for (unsigned i = 0; i < 2; i++)
+		adv_flow_on_cnp(bed.a->qp, now);
+	adv_qp_review(bed.a->qp);
+	end_op(bed.a, IBV_WR_RDMA_WRITE, 1, bed.ra, 0, 6 * MTU + 5, bed.rb, 0);
+	end_op(bed.a, IBV_WR_SEND, 2, bed.ra, 0, 50 * MTU, NULL, 0);
+	for (unsigned i = 0; i < PACED;) {
+		if (!adv_engine_tx_some(e, now, &bed.net->batch, 1)) {
+			assert_true(adv_engine_deadline(e) > now);
+			now = adv_engine_deadline(e);
+			adv_engine_expire(e, now);
+			continue;
+		}
+		assert_int_equal(bed.net->batch.count, 1);
+		memcpy(bth[i], bed.net->batch.packet[0].header, ADV_BTH_LEN);
+		at[i++] = now - start;
+	}
+	assert_true(at[PACED - 1] > 0);
+	abandon(&bed);
+}
+
+static void test_paced(void **state)
+{
+	uint8_t fast[PACED][ADV_BTH_LEN], general[PACED][ADV_BTH_LEN];
+	uint64_t fast_at[PACED], general_at[PACED];
+
+	take_paced(false, fast, fast_at);
+	take_paced(true, general, general_at);
+	assert_memory_equal(fast, general, sizeof(fast));
+	assert_memory_equal(fast_at, general_at, sizeof(fast_at));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_windows_one_by_one), cmocka_unit_test(test_batch_of_one),
 		cmocka_unit_test(test_stalled_try_again),  cmocka_unit_test(test_whole_batch),
-		cmocka_unit_test(test_packet_by_packet),
+		cmocka_unit_test(test_packet_by_packet),   cmocka_unit_test(test_paced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,8 @@
  *	node node speed delay loss		for each link: 0 4 100Gbps 0.001ms 0
  *
  * The other nodes are hosts. Hosts and switches get their numbers here in the order of their
- *numbers there.
+ * numbers there. As ns-3 HPCC does, the reader reads as many links as the first line says: in the
+ * examples there, a description of the format follows.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -149,9 +150,6 @@ static bool read_network(struct import *in)
 	for (uint32_t i = 0; i < links; i++)
 		if (!read_link(in, i))
 			return false;
-	next_word(in);
-	if (*in->word)
-		return fail(in, "the end of the file");
 	in->s->network.topology = ADV_SCENARIO_LINKS;
 	in->s->network.hosts = nodes - switches;
 	in->s->network.switches = switches;

@@ -309,6 +309,13 @@ static bool read_line(struct parser *p, const char *at, size_t len, bool *first)
 	return read_htsim(p, line);
 }
 
+/* True if a flow.txt has had as many flows as its head says. ns-3 HPCC does not read the rest,
+ * which in its own example is a description of the format. */
+static bool is_complete(const struct parser *p)
+{
+	return p->format == FORMAT_HPCC && p->promise && p->s->trace_count == p->promised;
+}
+
 /* True if the first line that is not empty or a comment begins with "num_ranks". */
 static bool is_goal(const char *text, size_t len)
 {
@@ -337,7 +344,7 @@ bool adv_scenario_trace(struct adv_scenario *s, const char *name, const char *te
 	snprintf(s->trace_name, sizeof(s->trace_name), "%s", name);
 	if (is_goal(text, len))
 		return adv_scenario_goal(s, name, text, len, why);
-	while (text < end) {
+	while (text < end && !is_complete(&p)) {
 		const char *eol = memchr(text, '\n', (size_t)(end - text));
 
 		p.line++;

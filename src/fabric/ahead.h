@@ -96,6 +96,8 @@ static inline void adv_ahead_fetch_frame(const struct adv_fabric *f,
 	if (step.end->node < hosts) {
 		__builtin_prefetch((const char *)step.p + 64); /* its header */
 		adv_ahead_fetch_engine(&f->host[step.end->node]);
+		if (step.sent)
+			adv_qp_fetch_turn(f->host[step.end->node].hints.sender);
 	} else {
 		const struct adv_fabric_node *n = &f->node[step.end->node - hosts];
 		const struct adv_departure *d = adv_ahead_departure(n, event);
@@ -120,7 +122,7 @@ static inline void adv_ahead_fetch_other(const struct adv_fabric *f,
 		const struct adv_fabric_host *h = &f->host[step.end->node];
 
 		if (step.sent)
-			adv_engine_fetch_turn(h->engine);
+			adv_engine_fetch_turn(h->engine, h->hints.sender);
 		else if (step.p->kind == ADV_PACKET_DATA && !step.p->external)
 			adv_ahead_fetch_receiver(f, h, step.p);
 		return;
@@ -175,6 +177,7 @@ static inline void adv_ahead_of_timer(const struct adv_fabric_host *h, unsigned 
 		break;
 	default:
 		adv_engine_fetch_timer(h->engine);
+		adv_qp_fetch_next(h->hints.sender);
 	}
 }
 

@@ -136,12 +136,6 @@ static inline void set_timer(struct adv_fabric *f, struct adv_fabric_host *h)
 	adv_fabric_at(f, h->timer_at, ADV_DUE_HOST, h->index);
 }
 
-/* The engine has had no memory: the run has to end. */
-static void check_memory(struct adv_fabric *f, const struct adv_fabric_host *h)
-{
-	f->no_memory |= adv_engine_counters(h->engine)->out_of_memory > 0;
-}
-
 void adv_fabric_host_timer(struct adv_fabric *f, struct adv_fabric_host *h, uint64_t at)
 {
 	if (h->timer_at != at)
@@ -149,7 +143,6 @@ void adv_fabric_host_timer(struct adv_fabric *f, struct adv_fabric_host *h, uint
 	h->timer_at = ADV_CALENDAR_NEVER;
 	adv_egress_expire(&h->egress, f->now);
 	adv_engine_expire(h->engine, f->now / ADV_PS_PER_NS);
-	check_memory(f, h);
 	adv_fabric_host_progress(f, h);
 }
 
@@ -384,6 +377,15 @@ void adv_fabric_host_pause(struct adv_fabric *f, struct adv_fabric_host *h,
 	adv_fabric_host_send(f, h);
 }
 
+/* Ends the run if the engine had no memory for what a frame requires. Mostly, data requires none.
+ */
+static inline void check_memory(struct adv_fabric *f, const struct adv_fabric_host *h,
+				const struct adv_packet *p)
+{
+	if (!p->payload_len || f->telemetry || f->config.engine.selective)
+		f->no_memory |= adv_engine_counters(h->engine)->out_of_memory > 0;
+}
+
 /* Passes a frame to the engine and returns it to the pool. */
 static void take_in(struct adv_fabric *f, struct adv_fabric_host *h, struct adv_packet *p)
 {
@@ -413,6 +415,7 @@ static void take_in(struct adv_fabric *f, struct adv_fabric_host *h, struct adv_
 		adv_fabric_arrive(f, h, p);
 	if (f->config.acks_apart && h->held)
 		hold_again(f, h);
+	check_memory(f, h, p);
 	adv_packet_give_back(&f->pool, p);
 }
 
@@ -440,10 +443,8 @@ void adv_fabric_host_drain(struct adv_fabric *f, struct adv_fabric_host *h)
 
 void adv_fabric_host_progress(struct adv_fabric *f, struct adv_fabric_host *h)
 {
-	if (!adv_cq_empty(h->cq)) {
-		check_memory(f, h);
+	if (!adv_cq_empty(h->cq))
 		adv_fabric_completions(f, h);
-	}
 	set_timer(f, h);
 	adv_fabric_host_send(f, h);
 }

@@ -35,10 +35,32 @@ void adv_qp_fetch_request(const struct adv_qp *qp)
 	__builtin_prefetch(&qp->resp);
 }
 
-void adv_engine_fetch_turn(const struct adv_engine *e)
+void adv_qp_fetch_next(const struct adv_qp *qp)
 {
-	if (!adv_list_empty(&e->tx_ready))
-		adv_qp_fetch_turn(adv_container_of(e->tx_ready.next, struct adv_qp, tx_node));
+	if (!qp)
+		return;
+	if (qp->sq.ring) {
+		const struct adv_send_wqe *wqe = adv_send_wqe_at(qp, qp->sq.next);
+
+		__builtin_prefetch(&wqe->wr_id);
+		__builtin_prefetch(wqe->sge);
+	}
+	if (qp->flow) {
+		__builtin_prefetch(qp->flow);
+		__builtin_prefetch((const char *)qp->flow + ADV_CACHE_LINE);
+	}
+}
+
+void adv_engine_fetch_turn(const struct adv_engine *e, const struct adv_qp *known)
+{
+	const struct adv_qp *qp = adv_container_of(e->tx_ready.next, struct adv_qp, tx_node);
+
+	if (adv_list_empty(&e->tx_ready))
+		return;
+	if (qp == known)
+		adv_qp_fetch_next(qp);
+	else
+		adv_qp_fetch_turn(qp);
 }
 
 void adv_engine_fetch_qpn(const struct adv_engine *e, uint32_t qpn)

@@ -13,8 +13,9 @@ void adv_engine_fetch(const struct adv_engine *e);
 
 /* Prefetches the entry of a QP number. */
 void adv_engine_fetch_qpn(const struct adv_engine *e, uint32_t qpn);
-/* Prefetches the queue pair that has the next turn. */
-void adv_engine_fetch_turn(const struct adv_engine *e);
+/* Prefetches the queue pair that has the next turn. If it is `known`, adv_qp_fetch_turn() was
+ * called for it: then prefetches its request and its flow. */
+void adv_engine_fetch_turn(const struct adv_engine *e, const struct adv_qp *known);
 /* Prefetches the list of timers, of which adv_engine_fetch_timer() prefetches the next one. */
 void adv_engine_fetch_timers(const struct adv_engine *e);
 void adv_engine_fetch_timer(const struct adv_engine *e);
@@ -23,5 +24,8 @@ void adv_engine_fetch_timer(const struct adv_engine *e);
  * is not read. NULL: nothing happens. */
 void adv_qp_fetch_turn(const struct adv_qp *qp);
 void adv_qp_fetch_request(const struct adv_qp *qp);
+/* After adv_qp_fetch_turn(): prefetches the next request of a queue pair, and its flow. NULL:
+ * nothing happens. */
+void adv_qp_fetch_next(const struct adv_qp *qp);
 
 #endif

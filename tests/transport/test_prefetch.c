@@ -8,13 +8,15 @@
 static void fetch_all(const struct adv_engine *e, const struct adv_qp *qp)
 {
 	adv_engine_fetch(e);
-	adv_engine_fetch_turn(e);
+	adv_engine_fetch_turn(e, NULL);
+	adv_engine_fetch_turn(e, qp);
 	adv_engine_fetch_timers(e);
 	adv_engine_fetch_timer(e);
 	adv_engine_fetch_qpn(e, 0);
 	adv_engine_fetch_qpn(e, ADV_QPN_MASK);
 	adv_qp_fetch_turn(qp);
 	adv_qp_fetch_request(qp);
+	adv_qp_fetch_next(qp);
 }
 
 static void test_nothing(void **state)

@@ -236,7 +236,11 @@ static bool read_htsim_words(struct parser *p, const char *line, const char *at,
 		if (!read_number(number, ADV_QUANTITY_MAX, to))
 			return fail(p, line, to == &t->start ? "start in picoseconds" : HTSIM_LINE);
 	}
-	return (start && size && at[strspn(at, " \t")] == '\0') || fail(p, line, HTSIM_LINE);
+	if (!start || !size || at[strspn(at, " \t")])
+		return fail(p, line, HTSIM_LINE);
+	if (t->bytes == 0)
+		t->bytes = UINT64_MAX; /* endless, there and in the simulation here */
+	return true;
 }
 
 /* "1->2 id 7 start 0 size 100000", of htsim's connection matrices; times are ps. */

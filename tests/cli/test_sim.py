@@ -176,6 +176,9 @@ def check_trace(folder):
     assert flow["done"] == 2 and flow["bytes"] == 75000
     sim(net, "--trace", folder / "t.csv", "--csv", folder / "replay")
     assert sim(net, "--json", "--trace", folder / "replay" / "transfers.csv") == runs[0]
+    (folder / "endless.cm").write_text("Nodes 4\nConnections 1\n0->3 id 1 start 0 size 0\n")
+    flow, = json.loads(sim(net, "--json", "--trace", folder / "endless.cm"))["flows"]
+    assert flow["done"] == 0 and flow["bytes"] > 0.9 * 1e-3 * 100e9 / 8, flow
     (folder / "own.ini").write_text(net.read_text() + "[flow]\nfrom=1\nto=3\nbytes=1kB\n")
     assert len(json.loads(sim(folder / "own.ini", "--json", "--trace", folder / "t.cm"))["flows"]) == 2
     for text, expected in (("", "no transfer"), ("from,to\n", "the columns from, to, bytes"),

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/rng.h"
 #include "fabric/calendar.h"
 #include "fabric/egress.h"
 
@@ -280,6 +281,81 @@ static void test_peak(void **state)
 	close_all(f);
 }
 
+static void assert_equal_queues(const struct adv_egress *a, const struct adv_egress *b)
+{
+	assert_int_equal(a->filled, b->filled);
+	assert_int_equal(a->paused, b->paused);
+	assert_int_equal(a->turn, b->turn);
+	assert_int_equal(a->granted, b->granted);
+	for (unsigned p = 0; p < ADV_PRIORITIES; p++) {
+		const struct adv_egress_queue *x = &a->queue[p], *y = &b->queue[p];
+
+		assert_int_equal(x->bytes, y->bytes);
+		assert_int_equal(x->count, y->count);
+		assert_int_equal(x->deficit, y->deficit);
+		assert_int_equal(x->most, y->most);
+		assert_int_equal(x->peak, y->peak);
+		assert_int_equal(x->sent, y->sent);
+		assert_int_equal(x->sent_bytes, y->sent_bytes);
+	}
+}
+
+/* A frame that passes leaves the port as if it had been queued and dequeued, whatever was sent,
+ * paused and ignored before. */
+static void test_pass(void **state)
+{
+	static const uint8_t weight[ADV_PRIORITIES] = {1, 20, 0, 70, 0, 5, 9, 0};
+	struct fixture *queues = open_with(weight), *passes = open_with(weight);
+	unsigned passed = 0, by_ignoring = 0;
+	struct adv_rng r;
+
+	adv_rng_seed(&r, 1);
+	for (unsigned i = 0; i < 20000; i++) {
+		uint8_t priority = (uint8_t)adv_rng_below(&r, ADV_PRIORITIES);
+		uint32_t bytes = 64 + (uint32_t)adv_rng_below(&r, 4096);
+		uint16_t quanta = (uint16_t)adv_rng_below(&r, 2);
+		struct adv_packet frame = {.priority = priority, .bytes = bytes};
+
+		switch (adv_rng_below(&r, 6)) {
+		case 0:
+			pause_one(queues, i, priority, quanta);
+			pause_one(passes, i, priority, quanta);
+			break;
+		case 1:
+			queues->e.ignores = passes->e.ignores = (uint8_t)adv_rng_below(&r, 256);
+			break;
+		case 2:
+			adv_egress_take_peak(&queues->e, priority);
+			adv_egress_take_peak(&passes->e, priority);
+			break;
+		case 3:
+			assert_int_equal(pop(queues), pop(passes));
+			break;
+		case 4:
+			push(queues, priority, bytes);
+			push(passes, priority, bytes);
+			break;
+		default:
+			/* The queues are empty now and then. */
+			while (adv_rng_below(&r, 4) && pop(queues) >= 0)
+				assert_true(pop(passes) >= 0);
+			if (!adv_egress_free(&passes->e, priority)) {
+				assert_true(passes->e.filled || passes->e.paused & 1u << priority);
+				break;
+			}
+			adv_egress_pass(&passes->e, &frame);
+			push(queues, priority, bytes);
+			assert_int_equal(pop(queues), priority);
+			passed++;
+			by_ignoring += passes->e.paused >> priority & 1;
+		}
+		assert_equal_queues(&queues->e, &passes->e);
+	}
+	assert_true(passed > 200 && by_ignoring > 20);
+	close_all(queues);
+	close_all(passes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -293,6 +369,7 @@ int main(void)
 		cmocka_unit_test(test_ignored_pause),
 		cmocka_unit_test(test_flush),
 		cmocka_unit_test(test_peak),
+		cmocka_unit_test(test_pass),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

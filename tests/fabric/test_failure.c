@@ -101,6 +101,31 @@ static void test_routes_avoid_the_cable(void **state)
 	run_close(&r);
 }
 
+/* What is on its way to a leaf when the routes change takes the new ones: the cable of a host has
+ * 50 us of frames, and reroute-delay is none. */
+static void test_frames_on_their_way_take_the_new_routes(void **state)
+{
+	uint64_t before, lost, others;
+	struct run r;
+
+	run_open(&r, "[network]\ntopology = leaf-spine\nleaves = 2\nspines = 2\nhosts = 4\n"
+		     "cable = 10km\ntrunk-cable = 10m\ntrunk-speed = 400Gb/s\n"
+		     "reroute-delay = 0us\n" HOST "[flow]\nfrom = 0-3\nto = 4-7\nendless = yes\n"
+		     "[failure]\nlink = 8\nfrom = 1ms\n");
+	adv_fabric_run(r.f, 1 * MS - 1);
+	assert_true(sent(&r, 0, 4) > 100 && sent(&r, 0, 5) > 100);
+	adv_fabric_run(r.f, 1 * MS);
+	before = sent(&r, 0, 4);
+	others = sent(&r, 0, 5);
+	lost = adv_fabric_lost(r.f);
+	adv_fabric_run(r.f, 1 * MS + 45 * US);
+	/* What waited for the cable leaves it. */
+	assert_in_range(sent(&r, 0, 4), before, before + 8);
+	assert_in_range(adv_fabric_lost(r.f), lost, lost + 9);
+	assert_true(sent(&r, 0, 5) > others + 400);
+	run_close(&r);
+}
+
 /* A host without its cable: its transfer fails after its retries, and its peer's switch has no
  * route to it. Other hosts are not affected. */
 static void test_a_host_is_cut_off(void **state)
@@ -154,7 +179,7 @@ static struct shown show(const struct run *r)
 
 /* The trunk fails and works again at any time of a transmission. Switches that process the ends of
  * transmissions late show the same at any time as those that have an event for each, which a
- * watcher causes. */
+ * watcher causes. The trunk also loses frames at random: what the failure loses draws nothing. */
 static void test_a_cut_during_a_transmission(void **state)
 {
 	for (unsigned i = 0; i < 40; i++) {
@@ -165,6 +190,7 @@ static void test_a_cut_during_a_transmission(void **state)
 			run_open(both[k],
 				 "[network]\ntopology = dumbbell\nhosts = 2\ncable = 200m\n" HOST
 				 "[flow]\nfrom = 0-1\nto = 2-3\nendless = yes\n"
+				 "[loss]\nlink = 4\nprobability = 10%%\n"
 				 "[failure]\nlink = 4\nfrom = %juns\nto = %juns\n",
 				 (uintmax_t)(from / NS), (uintmax_t)(from / NS + 1 + i * 3));
 		assert_true(late.f->node[0].late && late.f->node[1].late);
@@ -369,6 +395,7 @@ int main(void)
 		cmocka_unit_test(test_frames_on_the_cable_are_lost),
 		cmocka_unit_test(test_the_flow_continues),
 		cmocka_unit_test(test_routes_avoid_the_cable),
+		cmocka_unit_test(test_frames_on_their_way_take_the_new_routes),
 		cmocka_unit_test(test_a_host_is_cut_off),
 		cmocka_unit_test(test_a_cut_during_a_transmission),
 		cmocka_unit_test(test_pauses),

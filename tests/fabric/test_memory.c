@@ -44,7 +44,11 @@ static const char everything[] = "[network]\n"
 				 "speed = 10Gb/s\n"
 				 "[loss]\n"
 				 "link = 1\n"
-				 "probability = 1%\n";
+				 "probability = 1%\n"
+				 "[failure]\n"
+				 "link = 5\n"
+				 "from = 20us\n"
+				 "to = 60us\n";
 
 struct outcome {
 	bool read;

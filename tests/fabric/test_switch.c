@@ -3,6 +3,7 @@
 
 #include "base/rng.h"
 #include "bench.h"
+#include "fabric/switch_frame.h"
 
 static void test_forwards(void **state)
 {
@@ -380,6 +381,99 @@ static void test_paused_port(void **state)
 	bench_close(&b);
 }
 
+static void dequeue_ready(struct bench *b)
+{
+	while (adv_switch_next_ready(b->s) >= 0)
+		;
+}
+
+/* Receives a frame of 100 bytes for a port, and sends it at once if it may pass. Returns whether it
+ * was sent. */
+static bool passes(struct bench *b, unsigned from, uint16_t out, uint8_t priority)
+{
+	struct adv_packet *p = adv_packet_take(&b->pool);
+	bool passed;
+
+	assert_non_null(p);
+	*p = (struct adv_packet){
+		.bytes = 100, .to = out, .priority = priority, .hop_limit = 64, .out = ADV_NO_PORT};
+	p->out = adv_switch_port_of(b->s, p);
+	assert_int_equal(adv_switch_store(b->s, 0, from, p), out);
+	passed = adv_switch_pass(b->s, 0, out, p);
+	if (!passed) {
+		adv_switch_queue(b->s, out, p);
+		return false;
+	}
+	adv_switch_sent(b->s, 0, out, p);
+	adv_packet_give_back(&b->pool, p);
+	return true;
+}
+
+/* A frame passes by the queues only if its port would send it next. */
+static void test_pass(void **state)
+{
+	struct adv_packet *p;
+	struct bench b;
+
+	bench_open(&b);
+	bench_start(&b);
+	assert_true(passes(&b, 0, 2, 0));
+	assert_int_equal(adv_switch_egress(b.s, 2)->queue[0].sent, 1);
+	/* The port is listed, and sends when its turn comes. */
+	bench_in(&b, 0, 0, 2, 0, 1000);
+	assert_int_equal(bench_out(&b, 0, 2, NULL), 1000);
+	assert_false(adv_switch_egress(b.s, 2)->filled);
+	assert_false(passes(&b, 0, 2, 0));
+	dequeue_ready(&b);
+	/* A frame is queued. */
+	assert_false(passes(&b, 0, 2, 3));
+	assert_int_equal(bench_out(&b, 0, 2, NULL), 100);
+	/* A frame is being sent. */
+	p = adv_switch_tx(b.s, 0, 2);
+	assert_false(passes(&b, 0, 2, 3));
+	adv_switch_sent(b.s, 0, 2, p);
+	adv_packet_give_back(&b.pool, p);
+	assert_int_equal(bench_out(&b, 0, 2, NULL), 100);
+	dequeue_ready(&b);
+	/* The priority is paused, and no other one. */
+	bench_pause(&b, 0, 2, 3, 1);
+	assert_true(passes(&b, 0, 2, 4));
+	assert_false(passes(&b, 0, 2, 3));
+	bench_pause(&b, 0, 2, 3, 0);
+	assert_int_equal(bench_out(&b, 0, 2, NULL), 100);
+	dequeue_ready(&b);
+	/* The port owes its peer a pause frame. */
+	for (unsigned i = 0; i < 11; i++)
+		bench_in(&b, 0, 0, 2, 3, 1000);
+	dequeue_ready(&b);
+	assert_false(passes(&b, 1, 0, 0));
+	assert_int_equal(bench_out(&b, 0, 0, NULL), -1);
+	bench_close(&b);
+}
+
+/* What is reserved for an input port is not shared, also of the frame that crosses the reserve. */
+static void test_reserve(void **state)
+{
+	struct bench b;
+
+	bench_open(&b);
+	b.class[3].reserved = 2500;
+	bench_start(&b);
+	for (unsigned i = 0; i < 4; i++) {
+		uint64_t used = 1000ull * (i + 1);
+
+		bench_in(&b, 0, 0, 2, 3, 1000);
+		assert_int_equal(b.s->shared_used, used > 2500 ? used - 2500 : 0);
+	}
+	for (unsigned i = 4; i-- > 0;) {
+		uint64_t used = 1000ull * i;
+
+		assert_int_equal(bench_out(&b, 0, 2, NULL), 1000);
+		assert_int_equal(b.s->shared_used, used > 2500 ? used - 2500 : 0);
+	}
+	bench_close(&b);
+}
+
 /* In random traffic no byte is lost or added, and lossless frames are dropped only because the
  * headroom is full. */
 static void test_conservation(void **state)
@@ -440,6 +534,8 @@ int main(void)
 		cmocka_unit_test(test_impossible_buffer),
 		cmocka_unit_test(test_pause_repeated),
 		cmocka_unit_test(test_paused_port),
+		cmocka_unit_test(test_pass),
+		cmocka_unit_test(test_reserve),
 		cmocka_unit_test(test_conservation),
 	};
 

@@ -65,10 +65,23 @@ static void any_switches(struct adv_rng *r, struct adv_fabric_config *c)
 	}
 }
 
+/* A watchdog that finds short storms, and a way to balance. */
+static void any_watchdog(struct adv_rng *r, struct adv_fabric_config *c)
+{
+	uint64_t poll = (5 + below(r, 50)) * US;
+
+	c->balance = (enum adv_balance)below(r, 3);
+	if (below(r, 2))
+		c->watchdog = (struct adv_watchdog){.poll = poll,
+						    .detect = poll * (1 + below(r, 3)),
+						    .restore = poll * (1 + below(r, 3)),
+						    .forward = below(r, 2)};
+}
+
 /* Some cables fail: not those of hosts, and for a short time. */
 static void any_failure(struct adv_rng *r, struct net *n)
 {
-	if (n->t.links > n->t.hosts && below(r, 4) == 0) {
+	for (uint32_t i = below(r, 4); i-- > 0 && n->t.links > n->t.hosts;) {
 		uint32_t link = n->t.hosts + below(r, n->t.links - n->t.hosts);
 		uint64_t from = adv_rng_below(r, 100 * US);
 
@@ -184,7 +197,7 @@ static void run_in_pieces(struct adv_rng *r, struct net *n)
 
 /* How a network runs. */
 struct way {
-	bool trouble; /* with failures and waiting transfers */
+	bool trouble; /* with watchdogs, failures and waiting transfers */
 	bool unwatched;
 	uint32_t parts;
 };
@@ -205,6 +218,8 @@ static uint32_t open_network(uint64_t seed, struct way way, struct adv_rng *r, s
 	n->config.routing = ADV_ROUTES_UP_DOWN;
 	n->config.reroute = 5 * US;
 	any_switches(r, &n->config);
+	if (way.trouble)
+		any_watchdog(r, &n->config);
 	n->config.buffer = any_buffer(r, n);
 	net_start(n);
 	adv_fabric_count_received(n->f);
@@ -275,7 +290,7 @@ static void test_any_network(void **state)
 
 /* Results of a network that may not differ. */
 struct outcome {
-	uint64_t word[7];
+	uint64_t word[8];
 	uint64_t digest[2]; /* of the reported events */
 };
 
@@ -305,7 +320,7 @@ static void mix_switch(uint64_t *hash, const struct adv_switch *s, uint64_t now)
 		}
 }
 
-/* Runs until all transfers have ended, and for a while beyond. */
+/* Runs until all transfers have ended, and for a while beyond. *count: of parts. */
 static struct outcome run_network(uint64_t seed, struct way way, uint32_t *count)
 {
 	struct outcome o = {.word = {0}};
@@ -324,8 +339,10 @@ static struct outcome run_network(uint64_t seed, struct way way, uint32_t *count
 	o.word[1] = adv_fabric_now(n.f);
 	o.word[2] = adv_fabric_events(n.f);
 	o.digest[0] = n.digest;
-	for (uint32_t s = 0; s < n.t.switches; s++)
+	for (uint32_t s = 0; s < n.t.switches; s++) {
 		mix_switch(&o.word[3], adv_fabric_switch(n.f, s), o.word[1]);
+		o.word[7] += adv_switch_counters(adv_fabric_switch(n.f, s))->storms;
+	}
 	assert_int_not_equal(adv_fabric_run(n.f, adv_fabric_now(n.f) + 20 * MS),
 			     ADV_FABRIC_NO_MEMORY);
 	o.word[4] = adv_fabric_events(n.f);
@@ -367,6 +384,8 @@ static void test_any_division(void **state)
 /* Without a watcher, ends of transmissions are processed late, with the same results. */
 static void test_any_unwatched(void **state)
 {
+	uint64_t storms = 0, lost = 0;
+
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		uint32_t count;
 		struct outcome watched = run_network(seed, (struct way){.parts = 1}, &count);
@@ -376,10 +395,14 @@ static void test_any_unwatched(void **state)
 			struct way way = {.unwatched = true, .parts = parts};
 			struct outcome other = run_network(seed, way, &count);
 
-			for (unsigned i = 0; i < 7; i++)
+			for (unsigned i = 0; i < 8; i++)
 				assert_int_equal(other.word[i], watched.word[i]);
 		}
+		lost += watched.word[5];
+		storms += watched.word[7];
 	}
+	print_message("%ju frames lost, %ju storms\n", (uintmax_t)lost, (uintmax_t)storms);
+	assert_true(lost > 1000 && storms > 50);
 }
 
 int main(void)

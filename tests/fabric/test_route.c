@@ -88,6 +88,26 @@ static void test_blocks_unite(void **state)
 	adv_route_table_free(&t);
 }
 
+/* A block that leaves the newest page leaves it to the other blocks that share it. */
+static void test_shared_pages_stay(void **state)
+{
+	static const uint16_t up[] = {4, 5, 6, 7}, down[] = {1};
+	struct adv_route_table t;
+
+	assert_int_equal(adv_route_table_init(&t, 3 * ADV_ROUTE_BLOCK), 0);
+	assert_int_equal(adv_route_set(&t, 0, up, 4), 0);
+	assert_int_equal(adv_route_set_alike(&t, 1, 32, 0), 0);
+	assert_int_equal(adv_route_set(&t, 32, down, 1), 0);
+	assert_int_equal(adv_route_set_alike(&t, 33, 96, 32), 0);
+	assert_int_equal(t.block[1], t.block[2]);
+	assert_int_equal(t.block[2] + ADV_ROUTE_BLOCK, t.routes);
+	assert_int_equal(adv_route_set_alike(&t, 32, 64, 0), 0);
+	assert_int_equal(adv_route_set(&t, 5, NULL, 0), 0);
+	for (uint32_t h = 0; h < 96; h++)
+		assert_int_equal(adv_route_find(&t, h)->count, h == 5 ? 0 : h < 64 ? 4 : 1);
+	adv_route_table_free(&t);
+}
+
 /* Flows are spread evenly over the ports. The same flow always takes the same port. Another seed
  * gives another distribution. */
 static void test_spread(void **state)
@@ -119,6 +139,7 @@ int main(void)
 		cmocka_unit_test(test_sets_are_shared),
 		cmocka_unit_test(test_blocks),
 		cmocka_unit_test(test_blocks_unite),
+		cmocka_unit_test(test_shared_pages_stay),
 		cmocka_unit_test(test_spread),
 	};
 

@@ -56,8 +56,8 @@ struct adv_fabric_external_ops {
 /* Sets whether ops.seen() sees the frames at end `end` (0 or 1) of a cable. */
 void adv_fabric_tap(struct adv_fabric *f, uint32_t link, unsigned end, bool on);
 
-/* Sets the functions for all hosts. Call it once, before adv_fabric_attach(). `ops` must exist as
- * long as the fabric. */
+/* Sets the functions for all hosts. Call it once, before the first run and adv_fabric_attach().
+ * `ops` must exist as long as the fabric. */
 void adv_fabric_set_external(struct adv_fabric *f, const struct adv_fabric_external_ops *ops,
 			     void *user);
 

@@ -277,6 +277,7 @@ void adv_fabric_watch(struct adv_fabric *f, adv_fabric_watch_fn *fn, void *user)
 	f->watch_user = user;
 	for (uint32_t s = 0; s < f->config.topology->switches; s++)
 		adv_switch_watch(f->node[s].sw, fn ? on_switch : NULL, &f->node[s]);
+	adv_fabric_settle_in_time(f);
 }
 
 int adv_fabric_sample(struct adv_fabric *f, uint64_t interval)

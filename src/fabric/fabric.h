@@ -331,8 +331,8 @@ struct adv_fabric_event {
 	uint8_t priority;
 	uint64_t value;
 };
-/* Handles an event. The function may add connections and transfers. It must not change the fabric
- * in any other way. */
+/* Handles an event. Events come in the order of their times. The function may add connections and
+ * transfers. It must not change the fabric in any other way. */
 typedef void adv_fabric_watch_fn(void *user, const struct adv_fabric_event *event);
 void adv_fabric_watch(struct adv_fabric *f, adv_fabric_watch_fn *fn, void *user);
 /* Reports ADV_FABRIC_SAMPLE every `interval` from now on. Returns 0 or ENOMEM. Call it once. */

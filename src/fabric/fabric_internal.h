@@ -238,6 +238,8 @@ bool adv_fabric_new_deadlock(struct adv_fabric *f);
 
 /* Sends from all ready ports of a switch, and adds the event of its next deadline. */
 void adv_fabric_serve(struct adv_fabric *f, uint32_t s);
+/* There is a watcher now: departures that have begun are processed at their time too. */
+void adv_fabric_settle_in_time(struct adv_fabric *f);
 /* Before the first frame of a switch. Returns 0 or ENOMEM. */
 int adv_fabric_settle_open(struct adv_fabric *f, struct adv_fabric_node *n);
 
@@ -289,8 +291,7 @@ void adv_fabric_arrive(struct adv_fabric *f, const struct adv_fabric_host *h,
 
 /* ---- external.c ---- */
 
-/* Queues frames of programs in the NIC of an attached host: of each priority that is not paused,
- * as many as the NIC needs. */
+/* Queues frames of an attached host's programs: of each unpaused priority what its NIC needs. */
 void adv_fabric_external_pull(struct adv_fabric *f, struct adv_fabric_host *h);
 /* Shows a frame to the tap at the begin (out) or the end of a wire. */
 void adv_fabric_show(struct adv_fabric *f, uint32_t wire, bool out, const struct adv_packet *p);
@@ -329,8 +330,7 @@ void adv_fabric_host_drain(struct adv_fabric *f, struct adv_fabric_host *h);
 void adv_fabric_host_send(struct adv_fabric *f, struct adv_fabric_host *h);
 void adv_fabric_host_sent(struct adv_fabric *f, struct adv_fabric_host *h,
 			  const struct adv_packet *p);
-/* The host's cable fails: pauses by its peer end. Or it works again: the host sends its own pauses
- * again. */
+/* The host's cable fails: pauses by its peer end. Or it works: the host tells its own again. */
 void adv_fabric_host_link(struct adv_fabric *f, struct adv_fabric_host *h, bool works);
 void adv_fabric_host_timer(struct adv_fabric *f, struct adv_fabric_host *h, uint64_t at);
 /* Dequeues completions, sets timers and sends. */

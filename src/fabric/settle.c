@@ -23,6 +23,13 @@ static inline uint64_t limit_of(const struct adv_fabric_node *n, uint64_t at,
 	return at + (n->pausing ? n->slack : w->delay);
 }
 
+/* True if departures are processed at their time. A watcher learns events in their order, and
+ * programs receive frames so. */
+static inline bool in_time(const struct adv_fabric *f)
+{
+	return f->watch || f->external;
+}
+
 /* Adds the event of the departures of a switch. */
 static inline void need_event(struct adv_fabric *f, struct adv_fabric_node *n, uint64_t at)
 {
@@ -40,7 +47,7 @@ static void plan_settle(struct adv_fabric *f, struct adv_fabric_node *n)
 	for (uint32_t i = d->first; i != d->end; i++) {
 		const struct adv_departure *next = &d->of[i & d->mask];
 		const struct adv_wire *w = &f->wire[n->sw->port[next->port].number];
-		uint64_t limit = limit_of(n, next->at, w);
+		uint64_t limit = in_time(f) ? next->at : limit_of(n, next->at, w);
 
 		if (limit < first)
 			first = limit;
@@ -74,6 +81,12 @@ void adv_fabric_set_slack(struct adv_fabric *f, struct adv_fabric_node *n)
 	}
 	n->late = pays(f, n);
 	plan_settle(f, n);
+}
+
+void adv_fabric_settle_in_time(struct adv_fabric *f)
+{
+	for (uint32_t s = 0; s < f->config.topology->switches; s++)
+		plan_settle(f, &f->node[s]);
 }
 
 int adv_fabric_settle_open(struct adv_fabric *f, struct adv_fabric_node *n)
@@ -149,14 +162,13 @@ void adv_fabric_recall(struct adv_fabric *f, struct adv_fabric_node *n, uint32_t
 	}
 }
 
-/* Puts a frame of a switch on a wire that is free. A watcher learns events in their order, and
- * programs receive frames so: then all events are in the calendar. */
+/* Puts a frame of a switch on a wire that is free. If it is a departure its end is late. */
 static inline void put_switched(struct adv_fabric *f, struct adv_fabric_node *n, uint16_t port,
 				struct adv_packet *p)
 {
 	uint32_t wire = n->sw->port[port].number;
 
-	if (f->watch || f->external || !n->late)
+	if (in_time(f) || !n->late)
 		adv_fabric_put(f, wire, p);
 	else
 		depart(f, n, wire, port, p);

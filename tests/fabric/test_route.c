@@ -136,10 +136,8 @@ static void test_spread(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sets_are_shared),
-		cmocka_unit_test(test_blocks),
-		cmocka_unit_test(test_blocks_unite),
-		cmocka_unit_test(test_shared_pages_stay),
+		cmocka_unit_test(test_sets_are_shared), cmocka_unit_test(test_blocks),
+		cmocka_unit_test(test_blocks_unite),	cmocka_unit_test(test_shared_pages_stay),
 		cmocka_unit_test(test_spread),
 	};
 

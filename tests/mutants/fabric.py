@@ -348,6 +348,8 @@ FABRIC = [
     ("settle-pausing", "a pause that ends late does so for another part too", SETTLE, " || (n->pausing && n->borders)", ""),
     ("settle-now", "departures have the time of the event that processes them", SETTLE,
      "\t\tf->now = d->at;\n", ""),
+    ("settle-watched", "a watcher that begins late learns in any order what has begun before", FABRIC_C,
+     "\tadv_fabric_settle_in_time(f);\n", ""),
     ("settle-owes", "a switch that pauses peers notices it late", SETTLE,
      "n->sw->ready_first != ADV_NO_PORT || n->sw->owes", "n->sw->ready_first != ADV_NO_PORT"),
     ("settle-cut", "a frame that begins on a failed cable arrives", SETTLE,

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The ends of transmissions, which switches process late unless a watcher learns events. Other
+ * tests compare the results: test_networks.c and test_failure.c. */
+#include "base/fnv.h"
+#include "net.h"
+
+/* What a watcher learns from a time on. */
+struct learned {
+	uint64_t from;
+	uint64_t last; /* time of the newest event */
+	uint64_t events;
+	uint64_t hash;
+};
+
+static void learn(void *user, const struct adv_fabric_event *e)
+{
+	struct learned *l = user;
+
+	assert_true(e->at >= l->last);
+	l->last = e->at;
+	if (e->at <= l->from)
+		return;
+	l->events++;
+	l->hash = adv_fnv_add(l->hash, e->at);
+	l->hash = adv_fnv_add(l->hash, (uint64_t)e->kind << 32 | e->what);
+	l->hash = adv_fnv_add(l->hash, (uint64_t)e->node << 32 | e->port);
+}
+
+static struct learned learn_from(uint64_t from, bool at_once, uint32_t parts)
+{
+	struct learned l = {.from = from};
+	struct net n;
+
+	assert_int_equal(adv_topology_parking_lot(&n.t, 3, 3, cable_of(200), cable_of(300)), 0);
+	net_open(&n);
+	n.config.class[3].xoff = 40000;
+	n.config.class[3].ecn_min = 5000;
+	n.config.class[3].ecn_max = 60000;
+	n.config.class[3].ecn_ppm = 1000000;
+	n.unwatched = true;
+	net_start(&n);
+	for (uint32_t h = 0; h < 8; h++)
+		net_write(&n, h, 8, 26, UINT64_MAX);
+	if (parts > 1)
+		assert_int_equal(adv_fabric_divide(n.f, parts, 1), parts);
+	if (at_once)
+		adv_fabric_watch(n.f, learn, &l);
+	adv_fabric_run(n.f, from);
+	adv_fabric_watch(n.f, learn, &l);
+	adv_fabric_run(n.f, from + 10 * US);
+	net_close(&n);
+	return l;
+}
+
+/* A watcher that begins at any time learns what happens from then on, in order: also of frames
+ * whose sending switches have begun unwatched. */
+static void test_watcher_begins_late(void **state)
+{
+	uint64_t events = 0;
+
+	for (unsigned i = 0; i < 40; i++) {
+		uint64_t from = 20 * US + i * 333 * NS;
+		struct learned all = learn_from(from, true, 1);
+
+		for (uint32_t parts = 1; parts <= 3; parts++) {
+			struct learned later = learn_from(from, false, parts);
+
+			assert_int_equal(later.events, all.events);
+			assert_int_equal(later.hash, all.hash);
+		}
+		events += all.events;
+	}
+	assert_true(events > 1000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_watcher_begins_late),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -2,6 +2,7 @@
 /* The ends of transmissions, which switches process late unless a watcher learns events. Other
  * tests compare the results: test_networks.c and test_failure.c. */
 #include "base/fnv.h"
+#include "fabric/fabric_internal.h"
 #include "net.h"
 
 /* What a watcher learns from a time on. */
@@ -73,10 +74,56 @@ static void test_watcher_begins_late(void **state)
 	assert_true(events > 1000);
 }
 
+/* Host 0 sends a burst to host 1, which is slower, so the switch pauses it. At that time the switch
+ * sends a frame to host 0. Its cable is longer than that of host 3: when the switch pauses a peer,
+ * departures have to be processed earlier than before. */
+static void open_burst(struct net *n, uint64_t answer)
+{
+	static const struct adv_cable cables[] = {
+		{20, 1 * US}, {80, 1 * US}, {20, 1 * US}, {80, 10 * NS}};
+	uint32_t host;
+
+	assert_int_equal(adv_topology_init(&n->t, 4, 1), 0);
+	for (uint32_t h = 0; h < 4; h++)
+		assert_int_equal(adv_topology_link(&n->t, h, 4, cables[h]), 0);
+	assert_int_equal(adv_topology_route(&n->t, ADV_ROUTES_SHORTEST, &host), 0);
+	net_open(n);
+	n->config.class[3].xoff = 40000;
+	n->unwatched = true;
+	net_start(n);
+	assert_true(n->f->node[0].late);
+	net_write(n, 0, 1, 26, 70000);
+	assert_int_equal(
+		adv_fabric_transfer(n->f, net_connect(n, 2, 0, ADV_FABRIC_WRITE, 26), 4096, answer),
+		1);
+}
+
+/* No event comes after a later one. */
+static void test_time_goes_on(void **state)
+{
+	uint64_t pauses = 0;
+
+	for (unsigned i = 0; i < 200; i++) {
+		uint64_t now = 0;
+		struct net n;
+
+		open_burst(&n, i * 10 * NS);
+		while (adv_fabric_run_some(n.f, 50 * US, 1) == ADV_FABRIC_EVENTS) {
+			assert_true(adv_fabric_now(n.f) >= now);
+			now = adv_fabric_now(n.f);
+		}
+		net_all_done(&n, 2);
+		pauses += adv_switch_counters(adv_fabric_switch(n.f, 0))->tx_pause;
+		net_close(&n);
+	}
+	assert_int_equal(pauses, 400);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_watcher_begins_late),
+		cmocka_unit_test(test_time_goes_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

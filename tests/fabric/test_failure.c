@@ -177,22 +177,24 @@ static struct shown show(const struct run *r)
 	return x;
 }
 
-/* The trunk fails and works again at any time of a transmission. Switches that process the ends of
- * transmissions late show the same at any time as those that have an event for each, which a
- * watcher causes. The trunk also loses frames at random: what the failure loses draws nothing. */
+/* The trunk fails and works again at any time of a transmission, twice. Switches that process the
+ * ends of transmissions late show the same at any time as those that have an event for each, which
+ * a watcher causes. The trunk also loses frames at random: what the failure loses draws nothing. */
 static void test_a_cut_during_a_transmission(void **state)
 {
 	for (unsigned i = 0; i < 40; i++) {
 		struct run late, watched, *both[] = {&late, &watched};
-		uint64_t from = 20 * US + i * 17 * NS;
+		uint64_t from = 20 * US + i * 17 * NS, to = from + (1 + i * 3) * NS;
 
 		for (unsigned k = 0; k < 2; k++)
 			run_open(both[k],
 				 "[network]\ntopology = dumbbell\nhosts = 2\ncable = 200m\n" HOST
 				 "[flow]\nfrom = 0-1\nto = 2-3\nendless = yes\n"
 				 "[loss]\nlink = 4\nprobability = 10%%\n"
+				 "[failure]\nlink = 4\nfrom = %juns\nto = %juns\n"
 				 "[failure]\nlink = 4\nfrom = %juns\nto = %juns\n",
-				 (uintmax_t)(from / NS), (uintmax_t)(from / NS + 1 + i * 3));
+				 (uintmax_t)(from / NS), (uintmax_t)(to / NS),
+				 (uintmax_t)(to / NS + 20), (uintmax_t)(to / NS + 60));
 		assert_true(late.f->node[0].late && late.f->node[1].late);
 		adv_fabric_watch(watched.f, ignore, NULL);
 		for (uint64_t at = 1; at < 500; at += 7) {
@@ -254,6 +256,27 @@ static void test_pauses_of_a_switch(void **state)
 	run_to_end(&r);
 	net_all_done(&(struct net){.f = r.f}, 1);
 	run_close(&r);
+}
+
+/* A pause frame that has arrived, but is not in effect yet when the cable fails, has no effect. */
+static void test_a_pause_is_lost(void **state)
+{
+	for (unsigned fails = 0; fails < 2; fails++) {
+		const struct adv_switch *s;
+		struct run r;
+
+		run_open(&r,
+			 "[network]\ntopology = incast\nsenders = 1\n" HOST
+			 "[flow]\nfrom = 0\nto = 1\nendless = yes\n"
+			 "[storm]\nhost = 1\nfrom = 100us\nto = 300us\n"
+			 "[failure]\nlink = 1\nfrom = %s\n",
+			 fails ? "100.3us" : "200us");
+		s = adv_fabric_switch(r.f, 0);
+		adv_fabric_run(r.f, 101 * US);
+		assert_int_equal(adv_switch_egress(s, 1)->paused, fails ? 0 : 1 << 3);
+		assert_int_equal(adv_switch_counters(s)->rx_pause, !fails);
+		run_close(&r);
+	}
 }
 
 /* A frame of 33.5 us at 1 Gb/s is lost if the cable fails while it is sent, and also if the cable
@@ -400,6 +423,7 @@ int main(void)
 		cmocka_unit_test(test_a_cut_during_a_transmission),
 		cmocka_unit_test(test_pauses),
 		cmocka_unit_test(test_pauses_of_a_switch),
+		cmocka_unit_test(test_a_pause_is_lost),
 		cmocka_unit_test(test_frames_that_are_being_sent),
 		cmocka_unit_test(test_many_failures),
 		cmocka_unit_test(test_arguments),

@@ -27,23 +27,29 @@ static void learn(void *user, const struct adv_fabric_event *e)
 	l->hash = adv_fnv_add(l->hash, (uint64_t)e->node << 32 | e->port);
 }
 
+/* Makes a network with pauses and marks. */
+static void open_busy(struct net *n, uint32_t parts)
+{
+	assert_int_equal(adv_topology_parking_lot(&n->t, 3, 3, cable_of(200), cable_of(300)), 0);
+	net_open(n);
+	n->config.class[3].xoff = 40000;
+	n->config.class[3].ecn_min = 5000;
+	n->config.class[3].ecn_max = 60000;
+	n->config.class[3].ecn_ppm = 1000000;
+	n->unwatched = true;
+	net_start(n);
+	for (uint32_t h = 0; h < 8; h++)
+		net_write(n, h, 8, 26, UINT64_MAX);
+	if (parts > 1)
+		assert_int_equal(adv_fabric_divide(n->f, parts, 1), parts);
+}
+
 static struct learned learn_from(uint64_t from, bool at_once, uint32_t parts)
 {
 	struct learned l = {.from = from};
 	struct net n;
 
-	assert_int_equal(adv_topology_parking_lot(&n.t, 3, 3, cable_of(200), cable_of(300)), 0);
-	net_open(&n);
-	n.config.class[3].xoff = 40000;
-	n.config.class[3].ecn_min = 5000;
-	n.config.class[3].ecn_max = 60000;
-	n.config.class[3].ecn_ppm = 1000000;
-	n.unwatched = true;
-	net_start(&n);
-	for (uint32_t h = 0; h < 8; h++)
-		net_write(&n, h, 8, 26, UINT64_MAX);
-	if (parts > 1)
-		assert_int_equal(adv_fabric_divide(n.f, parts, 1), parts);
+	open_busy(&n, parts);
 	if (at_once)
 		adv_fabric_watch(n.f, learn, &l);
 	adv_fabric_run(n.f, from);
@@ -119,11 +125,58 @@ static void test_time_goes_on(void **state)
 	assert_int_equal(pauses, 400);
 }
 
+static uint64_t results(const struct net *n)
+{
+	uint64_t hash = adv_fabric_events(n->f);
+
+	for (uint32_t s = 0; s < n->t.switches; s++) {
+		const struct adv_switch_counters *c =
+			adv_switch_counters(adv_fabric_switch(n->f, s));
+
+		for (unsigned i = 0; i < sizeof(*c) / sizeof(uint64_t); i++)
+			hash = adv_fnv_add(hash, ((const uint64_t *)c)[i]);
+	}
+	return hash;
+}
+
+/* Runs with a watcher that comes and goes at this interval; 0: it is there all the time. */
+static uint64_t run_toggled(uint64_t interval, uint32_t parts)
+{
+	struct learned l = {.from = UINT64_MAX};
+	bool on = true;
+	uint64_t hash;
+	struct net n;
+
+	open_busy(&n, parts);
+	adv_fabric_watch(n.f, learn, &l);
+	for (uint64_t at = interval; interval && at < 100 * US; at += interval) {
+		adv_fabric_run(n.f, at);
+		net_conserved(&n);
+		on = !on;
+		adv_fabric_watch(n.f, on ? learn : NULL, &l);
+	}
+	adv_fabric_run(n.f, 100 * US);
+	hash = results(&n);
+	net_close(&n);
+	return hash;
+}
+
+/* A watcher changes nothing, whenever it comes and goes. */
+static void test_watcher_comes_and_goes(void **state)
+{
+	uint64_t all = run_toggled(0, 1);
+
+	for (unsigned i = 0; i < 20; i++)
+		for (uint32_t parts = 1; parts <= 3; parts++)
+			assert_int_equal(run_toggled((700 + i * 77) * NS, parts), all);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_watcher_begins_late),
 		cmocka_unit_test(test_time_goes_on),
+		cmocka_unit_test(test_watcher_comes_and_goes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,6 +95,7 @@ static int make_wires(struct adv_fabric *f)
 			w->to = t->link[i].end[1 - k];
 			w->ps_per_byte = t->link[i].cable.ps_per_byte;
 			w->delay = t->link[i].cable.delay;
+			w->way[0].to = w->way[1].to = UINT32_MAX;
 			if (w->from.node >= t->hosts)
 				f->port_wire[f->first_port[w->from.node - t->hosts] +
 					     w->from.port] = f->wires;

@@ -18,14 +18,30 @@ static inline void adv_fabric_arrives_at(struct adv_fabric *f, uint64_t at, uint
 		adv_fabric_add_event(f, at, what);
 }
 
+/* Returns the way of a frame through the switch at the end of the wire. */
+static inline uint16_t adv_fabric_way(const struct adv_fabric *f, struct adv_wire *w,
+				      const struct adv_packet *p)
+{
+	struct adv_way *last = &w->way[0], *other = &w->way[1];
+
+	if (last->to == p->to && last->flow == p->flow)
+		return last->out;
+	if (other->to == p->to && other->flow == p->flow)
+		return other->out;
+	*other = *last;
+	*last = (struct adv_way){p->to, p->flow,
+				 adv_switch_port_of(f->node[w->to.node - f->hosts].sw, p)};
+	return last->out;
+}
+
 /* Appends a frame to those on a wire. p->at: when it arrives. Its way through the switch is known:
  * the arrival does not wait for the routes, which are not in the cache. */
 static inline void adv_fabric_fly(struct adv_fabric *f, uint32_t wire, struct adv_packet *p)
 {
 	struct adv_wire *w = &f->wire[wire];
 
-	if (w->to.node >= f->hosts)
-		p->out = adv_switch_port_of(f->node[w->to.node - f->hosts].sw, p);
+	if (w->to.node >= f->hosts && p->kind == ADV_PACKET_DATA)
+		p->out = adv_fabric_way(f, w, p);
 	if (!w->flying.head)
 		adv_fabric_arrives_at(f, p->at, wire);
 	else
@@ -34,8 +50,9 @@ static inline void adv_fabric_fly(struct adv_fabric *f, uint32_t wire, struct ad
 }
 
 /* The routes have changed: sets the ways of all frames on a wire. */
-static inline void adv_fabric_route_again(const struct adv_fabric *f, const struct adv_wire *w)
+static inline void adv_fabric_route_again(const struct adv_fabric *f, struct adv_wire *w)
 {
+	w->way[0].to = w->way[1].to = UINT32_MAX;
 	if (w->to.node < f->hosts)
 		return;
 	for (struct adv_packet *p = w->flying.head; p; p = p->next)

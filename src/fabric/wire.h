@@ -7,6 +7,13 @@
 #include "fabric/packet.h"
 #include "fabric/topology.h"
 
+/* The way of a flow through the switch at the end of a wire: adv_packet.out of its frames. */
+struct adv_way {
+	uint32_t to; /* UINT32_MAX: none */
+	uint32_t flow;
+	uint16_t out;
+};
+
 /* One direction of a cable. The first cache line has what each frame needs. */
 struct adv_wire {
 	struct adv_link_end from;
@@ -24,6 +31,7 @@ struct adv_wire {
 	uint64_t not_before;	      /* if `shortened`: no frame arrives earlier */
 	uint64_t fcs_errors;	      /* frames that arrived damaged */
 	struct adv_packet_list pauses; /* pause frames that are received and not yet in effect */
+	struct adv_way way[2];	       /* the last flows: a wire has few at a time */
 } __attribute__((aligned(64)));
 
 _Static_assert(offsetof(struct adv_wire, corrupt_per_million) < 64, "one cache line");

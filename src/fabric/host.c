@@ -343,7 +343,7 @@ void adv_fabric_host_send(struct adv_fabric *f, struct adv_fabric_host *h)
 void adv_fabric_host_link(struct adv_fabric *f, struct adv_fabric_host *h, bool works)
 {
 	if (works)
-		h->to_tell |= h->told;
+		h->to_tell |= h->told | h->stormy;
 	else
 		adv_egress_resume(&h->egress, f->now);
 	adv_fabric_host_send(f, h);

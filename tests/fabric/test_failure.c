@@ -253,6 +253,11 @@ static void test_pauses_of_a_switch(void **state)
 	assert_int_equal(e->paused, 1 << 3);
 	adv_fabric_run(r.f, 200 * US);
 	assert_int_equal(e->paused, 0);
+	adv_fabric_run(r.f, 210 * US + 80 * 84 + 50 * NS + 500 * NS - 1);
+	assert_int_equal(e->paused, 0);
+	/* Its storm lasts: the host pauses its peer again at once. */
+	adv_fabric_run(r.f, 210 * US + 80 * (RUN_ACK + 84) + 50 * NS + 500 * NS);
+	assert_int_equal(e->paused, 1 << 3);
 	run_to_end(&r);
 	net_all_done(&(struct net){.f = r.f}, 1);
 	run_close(&r);

@@ -185,9 +185,10 @@ static bool is_good_frame(const struct adv_part *to, const struct adv_crossing *
 		return false;
 	if (p.kind == ADV_PACKET_PAUSE)
 		return true; /* most other fields are undefined */
-	return p.kind == ADV_PACKET_DATA && p.priority < ADV_PRIORITIES && p.to < hosts &&
-	       p.from < hosts && p.pad < 4 && p.header_len <= ADV_HEADERS_MAX &&
-	       c->offset <= ADV_FABRIC_MESSAGE_MAX &&
+	/* struct adv_departure has 16 bits for the size; 0 stands for a pause frame. */
+	return p.kind == ADV_PACKET_DATA && p.bytes >= ADV_FRAME_MIN && p.bytes <= UINT16_MAX &&
+	       p.priority < ADV_PRIORITIES && p.to < hosts && p.from < hosts && p.pad < 4 &&
+	       p.header_len <= ADV_HEADERS_MAX && c->offset <= ADV_FABRIC_MESSAGE_MAX &&
 	       p.payload_len <= ADV_FABRIC_MESSAGE_MAX - c->offset;
 }
 

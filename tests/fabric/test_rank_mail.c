@@ -182,6 +182,8 @@ enum wrong {
 	HOST,
 	PAST,
 	TELEMETRY,
+	LONG,
+	SHORT,
 	WRONGS
 };
 
@@ -201,6 +203,7 @@ static void spoil(struct two *two, struct adv_crossing *c, enum wrong what)
 				      : c->offset;
 	p.to = what == HOST ? 16 : p.to;
 	p.at = what == PAST ? 0 : p.at;
+	p.bytes = what == LONG ? UINT16_MAX + 1 : what == SHORT ? ADV_FRAME_MIN - 1 : p.bytes;
 	p.telemetry = what == TELEMETRY ? NULL : p.telemetry;
 	memcpy(c->packet, &p, sizeof(p));
 	if (what == EXTERNAL)

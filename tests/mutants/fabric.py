@@ -205,6 +205,8 @@ FABRIC = [
      "h->input->of[priority] > h->input->slow.xon", "h->input->of[priority] > h->input->slow.xoff"),
     ("slow-no-room", "a slow host has room without end", SLOW,
      "if (in->bytes + p->bytes > in->slow.room)", "if (in->bytes + p->bytes > UINT32_MAX / 2)"),
+    ("storm-mended", "a storm does not tell its pause when the host's cable works again", HOST,
+     "h->to_tell |= h->told | h->stormy;", "h->to_tell |= h->told;"),
     ("storm-not-again", "a storm tells its pause once", SLOW,
      "\th->to_tell |= h->told | h->stormy;", "\th->to_tell |= h->told;"),
     # ---- deadlocks and routes ----
@@ -392,6 +394,7 @@ FABRIC = [
      "if (p.kind == ADV_PACKET_PAUSE)", "if (p.kind == ADV_PACKET_PAUSE && p.priority < ADV_PRIORITIES)"),
     ("rank-payload", "a frame may have payload beyond the memory", PART_RANK,
      "p.payload_len <= ADV_FABRIC_MESSAGE_MAX - c->offset;", "p.payload_len <= ADV_FABRIC_MESSAGE_MAX;"),
+    ("rank-size", "a frame may have any size", PART_RANK, " && p.bytes >= ADV_FRAME_MIN && p.bytes <= UINT16_MAX", ""),
     ("rank-wire", "a frame may be put on a wire of another rank", PART_RANK,
      "to->all->of_node[f->wire[c->wire].to.node] != to->index", "to->index >= to->all->count"),
     ("rank-waits", "the search for a deadlock does not see the queues of other ranks", PART_RUN,

@@ -3,6 +3,7 @@
  * usual result. */
 #include <errno.h>
 
+#include "fabric/fabric_internal.h"
 #include "fabric/scenario.h"
 #include "net.h"
 #include "no_memory.h"
@@ -111,6 +112,37 @@ static void test_each_allocation(void **state)
 	assert_true(in_run > 0);
 }
 
+/* A cable fails while a frame is sent, and there is no memory for the frame that takes its place on
+ * the cable: the run ends. */
+static void test_a_cut(void **state)
+{
+	for (uint32_t parts = 1; parts <= 2; parts++) {
+		struct adv_packet_pool *pool;
+		struct net n;
+
+		assert_int_equal(adv_topology_dumbbell(&n.t, 2, cable_of(200), cable_of(200)), 0);
+		net_open(&n);
+		n.unwatched = true;
+		net_start(&n);
+		net_write(&n, 0, 2, 26, UINT64_MAX);
+		net_write(&n, 1, 2, 26, UINT64_MAX);
+		if (parts > 1)
+			assert_int_equal(adv_fabric_divide(n.f, parts, 1), parts);
+		/* Cable 2 is that of host 2, at the second switch. */
+		assert_int_equal(adv_fabric_fail(n.f, 2, 50 * US, 60 * US), 0);
+		assert_int_equal(adv_fabric_run(n.f, 50 * US - 1), ADV_FABRIC_UNTIL);
+		assert_true(n.f->node[1].departures.next != ADV_CALENDAR_NEVER);
+		pool = &n.f->node[1].fabric->pool;
+		while (pool->unused || pool->fresh)
+			assert_non_null(adv_packet_take(pool));
+		no_memory_at = 1;
+		assert_int_equal(adv_fabric_run(n.f, 50 * US), ADV_FABRIC_NO_MEMORY);
+		assert_int_equal(no_memory_at, 0);
+		adv_fabric_destroy(n.f);
+		adv_topology_free(&n.t);
+	}
+}
+
 /* If there is no memory to bring later events near, the calendar reports it, and not the end of the
  * events. */
 static void test_calendar(void **state)
@@ -136,6 +168,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_allocation),
+		cmocka_unit_test(test_a_cut),
 		cmocka_unit_test(test_calendar),
 	};
 

@@ -393,7 +393,7 @@ FABRIC = [
     ("rank-pause", "fields that a pause frame does not have are checked", PART_RANK,
      "if (p.kind == ADV_PACKET_PAUSE)", "if (p.kind == ADV_PACKET_PAUSE && p.priority < ADV_PRIORITIES)"),
     ("rank-payload", "a frame may have payload beyond the memory", PART_RANK,
-     "p.payload_len <= ADV_FABRIC_MESSAGE_MAX - c->offset;", "p.payload_len <= ADV_FABRIC_MESSAGE_MAX;"),
+     "p.payload_len <= ADV_FABRIC_MESSAGE_MAX - c->offset;", "p.payload_len <= ADV_FABRIC_MESSAGE_MAX + c->offset;"),
     ("rank-size", "a frame may have any size", PART_RANK, " && p.bytes >= ADV_FRAME_MIN && p.bytes <= UINT16_MAX", ""),
     ("rank-wire", "a frame may be put on a wire of another rank", PART_RANK,
      "to->all->of_node[f->wire[c->wire].to.node] != to->index", "to->index >= to->all->count"),

@@ -19,6 +19,12 @@ void adv_fabric_at(struct adv_fabric *f, uint64_t at, enum adv_due kind, uint32_
 	uint32_t what = (uint32_t)kind << ADV_DUE_SHIFT | index;
 
 	assert(index <= ADV_DUE_INDEX);
+	if (at < f->turn.end) {
+		assert(kind < ADV_DUE_STORM); /* of the node that has its turn */
+		assert(at >= f->now);
+		f->no_memory |= !adv_turn_add(&f->turn, at, what);
+		return;
+	}
 	/* An event of the ring is after the last dequeued one. */
 	if (f->parts || !adv_calendar_add_to_ring(f->calendar, at, what))
 		adv_fabric_add_event(f, at, what);

@@ -238,6 +238,7 @@ void adv_fabric_destroy(struct adv_fabric *f)
 	}
 	adv_fabric_deadlock_close(f);
 	adv_parts_destroy(f->parts);
+	adv_turns_free(f);
 	adv_packet_pool_free(&f->pool);
 	adv_calendar_destroy(f->calendar);
 	free(f->wire);

@@ -252,7 +252,8 @@ enum adv_fabric_stop {
 /* Runs until `until` or an earlier stop. A deadlock stops the run once; the caller may continue
  * it. */
 enum adv_fabric_stop adv_fabric_run(struct adv_fabric *f, uint64_t until);
-/* As adv_fabric_run(), for at most `events` events, so that the caller can check for a signal. */
+/* As adv_fabric_run(), for at most `events` events, so that the caller can check for a signal. If
+ * they are 1,000 or more the run may stop some events later. */
 enum adv_fabric_stop adv_fabric_run_some(struct adv_fabric *f, uint64_t until, uint64_t events);
 uint64_t adv_fabric_now(const struct adv_fabric *f);
 uint64_t adv_fabric_events(const struct adv_fabric *f); /* processed events */

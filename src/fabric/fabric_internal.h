@@ -1,21 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The simulation's own structures, shared by its files only.
- *
- * fabric.c	create, the loop
- * process.c	wires, and what each event does
- * host.c	a NIC around the engine
- * connection.c	queue pairs, transfers
- * after.c	transfers that wait for others
- * external.c	frames of programs
- * slow.c	the input of slow hosts, and storms
- * failure.c	cables that fail, new routes
- * deadlock.c	cycles of paused queues
- * due.c	adds events
- * settle.c	the ends of transmissions of switches
- *
- * The files part*.c divide a network among threads, see part.h.
- */
+/* The simulation's own structures, shared by its files only, and what these have for each other.
+ * The files part*.c divide a network among threads, see part.h. */
 #ifndef ADV_FABRIC_FABRIC_INTERNAL_H
 #define ADV_FABRIC_FABRIC_INTERNAL_H
 
@@ -27,6 +12,7 @@
 #include "fabric/egress.h"
 #include "fabric/event_kinds.h"
 #include "fabric/fabric.h"
+#include "fabric/turn_events.h"
 #include "fabric/hints.h"
 #include "fabric/wire.h"
 
@@ -168,10 +154,12 @@ struct adv_fabric { /* first what each event needs */
 	bool awaited;	/* a connection is `awaited` */
 	bool telemetry; /* frames carry telemetry */
 	bool look_ahead;
+	struct adv_turn turn;
 	adv_fabric_watch_fn *watch;
 	const struct adv_fabric_external_ops *external;
 	struct adv_packet_pool pool;
 	struct adv_fabric_config config;
+	struct adv_turns *turns; /* NULL: none yet */
 	struct adv_parts *parts; /* of a divided network; NULL: it is not, or this is a part */
 	struct adv_part *part;	 /* this is a part of a network; NULL: it is all of it */
 	struct adv_rng rng;
@@ -242,6 +230,10 @@ void adv_fabric_serve(struct adv_fabric *f, uint32_t s);
 void adv_fabric_settle_in_time(struct adv_fabric *f);
 /* Before the first frame of a switch. Returns 0 or ENOMEM. */
 int adv_fabric_settle_open(struct adv_fabric *f, struct adv_fabric_node *n);
+
+/* ---- turn.c, see turn.h ---- */
+
+void adv_turns_free(struct adv_fabric *f);
 
 /* ---- the parts of a divided fabric, see part.h ---- */
 

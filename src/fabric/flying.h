@@ -3,6 +3,8 @@
 #ifndef ADV_FABRIC_FLYING_H
 #define ADV_FABRIC_FLYING_H
 
+#include <assert.h>
+
 #include "fabric/fabric_internal.h"
 #include "fabric/switch_frame.h"
 
@@ -14,6 +16,7 @@ static inline void adv_fabric_arrives_at(struct adv_fabric *f, uint64_t at, uint
 {
 	uint32_t what = (uint32_t)ADV_DUE_ARRIVE << ADV_DUE_SHIFT | wire;
 
+	assert(at >= f->turn.end);
 	if (!adv_calendar_add_to_ring(f->calendar, at, what))
 		adv_fabric_add_event(f, at, what);
 }

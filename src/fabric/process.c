@@ -7,6 +7,7 @@
 #include "fabric/part.h"
 #include "fabric/settle.h"
 #include "fabric/trouble.h"
+#include "fabric/turn.h"
 
 /* ---- wires ---- */
 
@@ -32,6 +33,17 @@ static void deliver_other(struct adv_fabric *f, uint32_t wire, struct adv_packet
 	adv_fabric_at(f, f->now + f->config.pause_response, ADV_DUE_PAUSE, wire);
 }
 
+/* Adds the event of the next frame on a wire whose frame has arrived: at the same node. */
+static inline void arrives_next(struct adv_fabric *f, uint64_t at, uint32_t wire)
+{
+	uint32_t what = (uint32_t)ADV_DUE_ARRIVE << ADV_DUE_SHIFT | wire;
+
+	if (at >= f->turn.end)
+		adv_fabric_arrives_at(f, at, wire);
+	else if (!adv_turn_add(&f->turn, at, what))
+		f->no_memory = true;
+}
+
 static inline void deliver_frame(struct adv_fabric *f, uint32_t wire)
 {
 	struct adv_wire *w = &f->wire[wire];
@@ -43,7 +55,7 @@ static inline void deliver_frame(struct adv_fabric *f, uint32_t wire)
 		__builtin_prefetch(w->flying.head);
 		if (node < hosts)
 			__builtin_prefetch(w->flying.head->header);
-		adv_fabric_arrives_at(f, p->at, wire);
+		arrives_next(f, p->at, wire);
 	}
 	if (p->kind == ADV_PACKET_LOST) { /* no event of the network */
 		f->events--;
@@ -205,13 +217,46 @@ bool adv_fabric_new_deadlock(struct adv_fabric *f)
 
 /* ---- the loop ---- */
 
+/* A window is begun if so many events may be processed. It may have more. */
+#define WINDOW_EVENTS 1000
+
+/* Lets the nodes take turns in a window, see turn.h. False: the next event has to be processed
+ * alone. */
+static bool run_window(struct adv_fabric *f, uint64_t until, uint64_t *events)
+{
+	uint64_t before = f->events, count;
+
+	if (!adv_turns_begin(f, until))
+		return false;
+	while (adv_turns_next(f))
+		while (f->turn.first != f->turn.last)
+			process(f, *f->turn.first++);
+	count = f->events - before;
+	*events -= count < *events ? count : *events;
+	return true;
+}
+
+/* Processes the next event, or those of a window. False: none is due. */
+static inline bool run_next(struct adv_fabric *f, uint64_t until, uint64_t *events)
+{
+	const struct adv_calendar_event *event = adv_calendar_peek(f->calendar, until);
+
+	if (!event)
+		return false;
+	if (event->at >= f->turn.window_at && *events >= WINDOW_EVENTS &&
+	    run_window(f, until, events))
+		return true;
+	event = adv_calendar_take(f->calendar, until);
+	process(f, *event);
+	--*events;
+	return true;
+}
+
 static enum adv_fabric_stop run_some(struct adv_fabric *f, uint64_t until, uint64_t events)
 {
-	const struct adv_calendar_event *event;
-
 	f->done = false;
-	for (; events && (event = adv_calendar_take(f->calendar, until)); events--) {
-		process(f, *event);
+	f->turn.window_at = adv_turns_open(f);
+	while (events && run_next(f, until, &events)) {
 		if (f->no_memory || f->pool.failed)
 			return ADV_FABRIC_NO_MEMORY;
 		if (f->cycle_length && adv_fabric_new_deadlock(f))

@@ -213,6 +213,9 @@ int adv_qp_destroy(struct adv_qp *qp);
 /* Changes attributes and state by the tables of ibv_modify_qp(3). Returns 0, EINVAL (nothing has
  * changed) or ENOMEM. */
 int adv_qp_modify(struct adv_qp *qp, uint64_t now, const struct ibv_qp_attr *attr, int mask);
+/* True if `to`, to which the QP is connected, has not received all packets of the QP's posted send
+ * requests. False also if that is not sure, as packets are sent again. */
+bool adv_qp_is_ahead(const struct adv_qp *qp, const struct adv_qp *to);
 void adv_qp_query(struct adv_qp *qp, struct ibv_qp_attr *attr, struct ibv_qp_init_attr *init);
 uint32_t adv_qp_num(const struct adv_qp *qp);
 enum ibv_qp_state adv_qp_state(const struct adv_qp *qp);

@@ -397,6 +397,13 @@ static bool skip_kept(struct adv_qp *qp)
 	return qp->sq.next != qp->sq.head;
 }
 
+bool adv_qp_is_ahead(const struct adv_qp *qp, const struct adv_qp *to)
+{
+	bool unsent = qp->sq.next != qp->sq.head && qp->req.next_psn == qp->req.max_psn;
+
+	return qp->state == IBV_QPS_RTS && (unsent || to->resp.epsn != qp->req.max_psn);
+}
+
 void adv_requester_tx(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch, unsigned budget)
 {
 	bool sent = false, behind;

@@ -38,6 +38,31 @@ void run_close(struct run *r)
 	adv_scenario_free(&r->s);
 }
 
+struct run_shown run_show(const struct run *r)
+{
+	struct run_shown x = {.now = adv_fabric_now(r->f),
+			      .events = adv_fabric_events(r->f),
+			      .lost = adv_fabric_lost(r->f),
+			      .received = adv_fabric_received(r->f, 0)};
+
+	adv_fabric_outside(r->f, &x.outside, &x.bytes);
+	for (uint32_t s = 0; s < r->t.switches; s++) {
+		const struct adv_switch *sw = adv_fabric_switch(r->f, s);
+		const struct adv_switch_counters *c = adv_switch_counters(sw);
+
+		x.used += adv_switch_used(sw);
+		x.rx += c->rx_frames;
+		x.tx += c->tx_frames;
+		x.marked += c->ecn_marked;
+		x.pauses += c->tx_pause;
+	}
+	return x;
+}
+
+void run_ignore(void *user, const struct adv_fabric_event *e)
+{
+}
+
 void run_to_end(struct run *r)
 {
 	assert_int_equal(adv_fabric_run(r->f, 100 * MS), ADV_FABRIC_DONE);

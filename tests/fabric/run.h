@@ -25,6 +25,13 @@ void run_open(struct run *r, const char *format, ...) __attribute__((format(prin
 /* Checks that a scenario is refused, with a message that begins with `expected`. */
 void expect_refused(const char *text, const char *expected);
 void run_close(struct run *r);
+/* What a stopped run shows. */
+struct run_shown {
+	uint64_t now, events, lost, received, outside, bytes, used, rx, tx, marked, pauses;
+};
+struct run_shown run_show(const struct run *r);
+/* A function for adv_fabric_watch(): with it, all events are processed in their order. */
+void run_ignore(void *user, const struct adv_fabric_event *e);
 /* Runs until all transfers have ended, at most 100 ms. */
 void run_to_end(struct run *r);
 /* Returns the mean rate of a transfer's payload from time 0 until `now`, Mb/s. */

@@ -151,32 +151,6 @@ static void test_a_host_is_cut_off(void **state)
 	run_close(&r);
 }
 
-static void ignore(void *user, const struct adv_fabric_event *e)
-{
-}
-
-/* What a stopped run shows. */
-struct shown {
-	uint64_t events, lost, received, outside, bytes, used, rx, tx;
-};
-
-static struct shown show(const struct run *r)
-{
-	struct shown x = {.events = adv_fabric_events(r->f),
-			  .lost = adv_fabric_lost(r->f),
-			  .received = adv_fabric_received(r->f, 0)};
-
-	adv_fabric_outside(r->f, &x.outside, &x.bytes);
-	for (uint32_t s = 0; s < 2; s++) {
-		const struct adv_switch *sw = adv_fabric_switch(r->f, s);
-
-		x.used += adv_switch_used(sw);
-		x.rx += adv_switch_counters(sw)->rx_frames;
-		x.tx += adv_switch_counters(sw)->tx_frames;
-	}
-	return x;
-}
-
 /* The trunk fails and works again at any time of a transmission, twice. Switches that process the
  * ends of transmissions late show the same at any time as those that have an event for each, which
  * a watcher causes. The trunk also loses frames at random: what the failure loses draws nothing. */
@@ -196,14 +170,14 @@ static void test_a_cut_during_a_transmission(void **state)
 				 (uintmax_t)(from / NS), (uintmax_t)(to / NS),
 				 (uintmax_t)(to / NS + 20), (uintmax_t)(to / NS + 60));
 		assert_true(late.f->node[0].late && late.f->node[1].late);
-		adv_fabric_watch(watched.f, ignore, NULL);
+		adv_fabric_watch(watched.f, run_ignore, NULL);
 		for (uint64_t at = 1; at < 500; at += 7) {
-			struct shown x, y;
+			struct run_shown x, y;
 
 			adv_fabric_run(late.f, from + at * NS);
 			adv_fabric_run(watched.f, from + at * NS);
-			x = show(&late);
-			y = show(&watched);
+			x = run_show(&late);
+			y = run_show(&watched);
 			assert_memory_equal(&x, &y, sizeof(x));
 		}
 		assert_true(adv_fabric_lost(late.f) > 0);

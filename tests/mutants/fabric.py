@@ -41,6 +41,7 @@ ROUTE_H = "src/fabric/route.h"
 SCENARIO = "src/fabric/scenario.c"
 SCENARIO_COLLECTIVES = "src/fabric/scenario_collectives.c"
 SCENARIO_FLOWS = "src/fabric/scenario_flows.c"
+TURN = "src/fabric/turn.c"
 SETTLE = "src/fabric/settle.c"
 SLOW = "src/fabric/slow.c"
 SWITCH = "src/fabric/switch.c"
@@ -364,6 +365,25 @@ FABRIC = [
      "d->held = w->crosses || w->cut;", "d->held = w->crosses;"),
     ("settle-counted-twice", "a frame that a switch still has counts as outside too", FABRIC_C,
      "w->flying.tail->at > f->now + w->delay ?", "w->flying.tail->at > UINT64_MAX - 1 ?"),
+    # ---- nodes that take turns ----
+    ("turn-end", "the run ends within a window, and others go on", TURN,
+     "\tif (f->endless)\n\t\treturn true;", "\tif (f->wires)\n\t\treturn true;"),
+    ("turn-posting", "a connection with nothing more to post or to send lasts", TURN,
+     "(p->posting != ADV_NO_JOB || adv_qp_is_ahead(p->qp[0], p->qp[1]))", "p->qp[0]"),
+    ("turn-waits", "a node that has its turn starts a transfer of another one", TURN,
+     "f->watch || f->external || f->edges", "f->watch || f->external"),
+    ("turn-settle", "frames that follow from earlier departures are late", TURN,
+     "\tadv_fabric_settle_all(f, e->at);\n", ""),
+    ("turn-width", "a window is longer than the shortest cable", TURN,
+     "f->wire[i].delay < width ? f->wire[i].delay : width", "f->wire[i].delay < width ? 2 * f->wire[i].delay : width"),
+    ("turn-until", "a window goes on after the end of the run", TURN,
+     "end > until ? until + 1 : end", "end"),
+    ("turn-global", "a window goes on after an event that looks at all nodes", TURN,
+     "\t\t\tend = e->at;\n", ""),
+    ("turn-short", "windows of networks with short cables", TURN,
+     "return width >= frame ? width : 0;", "return width;"),
+    ("turn-order", "events of one time are in the order in which they were added", "src/fabric/turn_events.h",
+     "if (e[-1].at < at || (e[-1].at == at && e[-1].what < what))", "if (e[-1].at <= at)"),
     # ---- cables that fail ----
     ("cut-arrives", "the frame that is being sent when a cable fails arrives", FAILURE,
      "\t\t\tadv_fabric_recall(f->node[s].fabric, &f->node[s], wire);\n", "\t\t\tf->lost += 0;\n"),

@@ -58,6 +58,7 @@ bool adv_packet_take_body(struct adv_packet_pool *pool, struct adv_packet *packe
 			return false;
 		}
 	}
+	pool->contents = true;
 	packet->external = true;
 	packet->body = (uint8_t *)body;
 	return true;
@@ -89,6 +90,7 @@ bool adv_packet_take_telemetry(struct adv_packet_pool *pool, struct adv_packet *
 		t->of = *echo;
 	else
 		t->of.hops = 0;
+	pool->contents = true;
 	packet->telemetry = t;
 	return true;
 }
@@ -136,7 +138,8 @@ void adv_packet_pool_free(struct adv_packet_pool *pool)
 		struct adv_packet_chunk *c = pool->chunks;
 
 		pool->chunks = c->next;
-		free_contents(c, CHUNK - pool->fresh);
+		if (pool->contents)
+			free_contents(c, CHUNK - pool->fresh);
 		pool->fresh = 0; /* only the newest chunk has packets that were never used */
 		free(c);
 	}

@@ -96,6 +96,7 @@ struct adv_packet_pool {
 	uint64_t fresh; /* packets of the newest chunk that were never used */
 	uint64_t out;	/* packets in use */
 	uint64_t room;	/* allocated packets */
+	bool contents;	/* packets have had bodies or telemetry */
 	bool failed;	/* an allocation failed */
 };
 

@@ -124,10 +124,10 @@ static inline const struct adv_calendar_event *adv_calendar_take(struct adv_cale
 	return event;
 }
 
-/* Returns the next events, in order, for prefetching their data. If adv_calendar_create() was told
- * so, they are after adv_calendar_take() at least ADV_CALENDAR_SOON, or all of the next 16 ns if
- * these are fewer. Otherwise they may be fewer, or none. Later calls of adv_calendar_add() may add
- * events between them. The array is valid until the next call. */
+/* Returns the next events, in order, so that the caller can prefetch their data. If the calendar
+ * was created with `soon`, and after adv_calendar_take(): at least ADV_CALENDAR_SOON events, or all
+ * of the next 16 ns if these are fewer. Otherwise maybe fewer, or none. Later calls of
+ * adv_calendar_add() may add events between them. The array is valid until the next call. */
 static inline const struct adv_calendar_event *adv_calendar_soon(const struct adv_calendar *c,
 								 uint32_t *count)
 {

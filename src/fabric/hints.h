@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The queue pairs of a host, as far as ahead.h knows them in advance. They are prefetched and never
- * read here: only the speed depends on them. */
+/* The addresses of some queue pairs of a host, so that ahead.h can prefetch these before an event
+ * uses them. Only the speed depends on them. */
 #ifndef ADV_FABRIC_HINTS_H
 #define ADV_FABRIC_HINTS_H
 

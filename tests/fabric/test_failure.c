@@ -151,9 +151,11 @@ static void test_a_host_is_cut_off(void **state)
 	run_close(&r);
 }
 
-/* The trunk fails and works again at any time of a transmission, twice. Switches that process the
- * ends of transmissions late show the same at any time as those that have an event for each, which
- * a watcher causes. The trunk also loses frames at random: what the failure loses draws nothing. */
+/* The trunk fails and works again at any time of a transmission, twice. One network has a watcher,
+ * so each end of a transmission has an event; in the other, switches process the ends late. Both
+ * show the same at any time. The trunk also loses frames at random: what the failure loses draws
+ * nothing.
+ */
 static void test_a_cut_during_a_transmission(void **state)
 {
 	for (unsigned i = 0; i < 40; i++) {

@@ -150,7 +150,7 @@ static inline void adv_ahead_of_wire(const struct adv_fabric *f,
 		break;
 	case ADV_AHEAD_HOST:
 		node = adv_ahead_of(f, event).end->node;
-		if (node < f->config.topology->hosts)
+		if (node < f->hosts)
 			adv_ahead_fetch_host(&f->host[node]);
 		break;
 	case ADV_AHEAD_FRAME:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/lines.h"
 #include "fabric/fabric_internal.h"
 #include "fabric/payload.h"
 #include "transport/congestion_control.h"
@@ -62,20 +62,12 @@ uint64_t adv_fabric_dedicated(const struct adv_fabric_config *config, struct adv
 
 /* ---- create and destroy ---- */
 
-/* Returns `count` elements of whole cache lines that are all zero. NULL: no memory. */
-static void *make_zero(size_t count, size_t size)
-{
-	void *made = aligned_alloc(64, count * size);
-
-	return made ? memset(made, 0, count * size) : NULL;
-}
-
 static int make_wires(struct adv_fabric *f)
 {
 	const struct adv_topology *t = f->config.topology;
 	uint32_t ports = 0;
 
-	f->wire = make_zero(2 * (size_t)t->links + 1, sizeof(*f->wire));
+	f->wire = adv_lines_calloc((2 * (size_t)t->links + 1) * sizeof(*f->wire));
 	f->first_port = calloc(t->switches + 1ul, sizeof(*f->first_port));
 	if (!f->wire || !f->first_port)
 		return ENOMEM;
@@ -165,8 +157,8 @@ static int set_up_fabric(struct adv_fabric *f)
 
 	f->look_ahead = 2 * t->links > ADV_LOOK_AHEAD_WIRES;
 	f->calendar = adv_calendar_create(2 * t->links, f->look_ahead);
-	f->host = make_zero(t->hosts, sizeof(*f->host));
-	f->node = make_zero(t->switches + 1ul, sizeof(*f->node));
+	f->host = adv_lines_calloc(t->hosts * sizeof(*f->host));
+	f->node = adv_lines_calloc((t->switches + 1ul) * sizeof(*f->node));
 	f->memory = adv_payload_create(ADV_FABRIC_MESSAGE_MAX);
 	if (!f->calendar || !f->host || !f->node || !f->memory)
 		return ENOMEM;

@@ -285,25 +285,6 @@ static void send_queued(struct adv_fabric *f, struct adv_fabric_host *h)
 		adv_fabric_put(f, h->wire, p);
 }
 
-/* Does to the egress what adv_egress_push() and adv_egress_pop() do with a frame that is alone and
- * may be sent. */
-static inline void pass_queue(struct adv_egress *e, const struct adv_packet *p)
-{
-	struct adv_egress_queue *q = &e->queue[p->priority];
-
-	if (p->bytes > q->peak) {
-		q->peak = p->bytes;
-		if (q->peak > q->most)
-			q->most = q->peak;
-	}
-	if (!(e->strict & (1u << p->priority))) {
-		e->turn = p->priority;
-		e->granted = true;
-	}
-	q->sent++;
-	q->sent_bytes += p->bytes;
-}
-
 /* Sends the next packet of the engine. No frame is queued, and the egress selects nothing. */
 static inline void send_next(struct adv_fabric *f, struct adv_fabric_host *h)
 {
@@ -319,7 +300,7 @@ static inline void send_next(struct adv_fabric *f, struct adv_fabric_host *h)
 	set_timer(f, h);
 	if (!p)
 		return;
-	pass_queue(&h->egress, p);
+	adv_egress_pass(&h->egress, p);
 	adv_fabric_put(f, h->wire, p);
 }
 

@@ -23,13 +23,6 @@ static inline uint64_t limit_of(const struct adv_fabric_node *n, uint64_t at,
 	return at + (n->pausing ? n->slack : w->delay);
 }
 
-/* True if departures are processed at their time. A watcher learns events in their order, and
- * programs receive frames so. */
-static inline bool in_time(const struct adv_fabric *f)
-{
-	return f->watch || f->external;
-}
-
 /* Adds the event of the departures of a switch. */
 static inline void need_event(struct adv_fabric *f, struct adv_fabric_node *n, uint64_t at)
 {
@@ -47,7 +40,7 @@ static void plan_settle(struct adv_fabric *f, struct adv_fabric_node *n)
 	for (uint32_t i = d->first; i != d->end; i++) {
 		const struct adv_departure *next = &d->of[i & d->mask];
 		const struct adv_wire *w = &f->wire[n->sw->port[next->port].number];
-		uint64_t limit = in_time(f) ? next->at : limit_of(n, next->at, w);
+		uint64_t limit = adv_fabric_in_time(f) ? next->at : limit_of(n, next->at, w);
 
 		if (limit < first)
 			first = limit;
@@ -168,7 +161,7 @@ static inline void put_switched(struct adv_fabric *f, struct adv_fabric_node *n,
 {
 	uint32_t wire = n->sw->port[port].number;
 
-	if (in_time(f) || !n->late)
+	if (adv_fabric_in_time(f) || !n->late)
 		adv_fabric_put(f, wire, p);
 	else
 		depart(f, n, wire, port, p);

@@ -17,6 +17,13 @@ void adv_fabric_finish_sending(struct adv_fabric *f, uint32_t wire);
  * wire's `sending` again, so that it is cut. */
 void adv_fabric_recall(struct adv_fabric *f, struct adv_fabric_node *n, uint32_t wire);
 
+/* True if departures are processed at their time. A watcher learns events in their order, and
+ * programs receive frames so. */
+static inline bool adv_fabric_in_time(const struct adv_fabric *f)
+{
+	return f->watch || f->external;
+}
+
 /* As adv_fabric_settle(), if there is a departure. */
 void adv_fabric_settle_departures(struct adv_fabric *f, struct adv_fabric_node *n, uint64_t to);
 /* Processes the departures of a switch up to the time `to`, which is not after its next event.

@@ -212,7 +212,7 @@ uint64_t adv_turns_open(struct adv_fabric *f)
 {
 	if (!f->turns)
 		f->turns = make_turns(f);
-	if (!f->turns || !f->turns->width || f->watch || f->external || f->edges)
+	if (!f->turns || !f->turns->width || adv_fabric_in_time(f) || f->edges)
 		return ADV_CALENDAR_NEVER;
 	return f->turn.window_at == ADV_CALENDAR_NEVER ? 0 : f->turn.window_at;
 }

@@ -11,19 +11,6 @@ void adv_engine_fetch(const struct adv_engine *e)
 	__builtin_prefetch(&e->counters);
 }
 
-void adv_qp_fetch_turn(const struct adv_qp *qp)
-{
-	if (!qp)
-		return;
-	__builtin_prefetch(&qp->engine);
-	__builtin_prefetch(&qp->path);
-	__builtin_prefetch(&qp->tx_node);
-	__builtin_prefetch(&qp->flow);
-	__builtin_prefetch(&qp->sq);
-	__builtin_prefetch(&qp->req);
-	__builtin_prefetch(&qp->resp);
-}
-
 void adv_qp_fetch_request(const struct adv_qp *qp)
 {
 	if (!qp)
@@ -33,6 +20,15 @@ void adv_qp_fetch_request(const struct adv_qp *qp)
 	__builtin_prefetch(&qp->tx_node);
 	__builtin_prefetch(&qp->flow);
 	__builtin_prefetch(&qp->resp);
+}
+
+void adv_qp_fetch_turn(const struct adv_qp *qp)
+{
+	if (!qp)
+		return;
+	adv_qp_fetch_request(qp);
+	__builtin_prefetch(&qp->sq);
+	__builtin_prefetch(&qp->req);
 }
 
 void adv_qp_fetch_next(const struct adv_qp *qp)

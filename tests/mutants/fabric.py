@@ -371,7 +371,7 @@ FABRIC = [
     ("turn-posting", "a connection with nothing more to post or to send lasts", TURN,
      "(p->posting != ADV_NO_JOB || adv_qp_is_ahead(p->qp[0], p->qp[1]))", "p->qp[0]"),
     ("turn-waits", "a node that has its turn starts a transfer of another one", TURN,
-     "f->watch || f->external || f->edges", "f->watch || f->external"),
+     "adv_fabric_in_time(f) || f->edges", "adv_fabric_in_time(f)"),
     ("turn-settle", "frames that follow from earlier departures are late", TURN,
      "\tadv_fabric_settle_all(f, e->at);\n", ""),
     ("turn-width", "a window is longer than the shortest cable", TURN,

@@ -2,12 +2,16 @@
 #include "rdmacm/channel.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/sys.h"
 #include "base/export.h"
 #include "rdmacm/id_state.h"
+
+/* Kept for threads that are about to wait on it. */
+static _Atomic(struct adv_rdma_channel *) destroyed_last;
 
 struct adv_rdma_channel *adv_rdma_channel_of(struct rdma_event_channel *channel)
 {
@@ -27,7 +31,7 @@ ADV_EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
 		err = errno;
 		goto free_channel;
 	}
-	ch->refs = 1;
+	atomic_init(&ch->refs, 1);
 	adv_list_init(&ch->ids);
 	ch->channel.fd = -1;
 	adv_rdma_request(&m, ADV_UCMA_CMD_CREATE_CHANNEL, 0);
@@ -52,7 +56,20 @@ free_channel:
 
 void adv_rdma_channel_hold(struct adv_rdma_channel *ch)
 {
-	ch->refs++;
+	atomic_fetch_add(&ch->refs, 1);
+}
+
+int adv_rdma_channel_enter(struct adv_rdma_channel *ch)
+{
+	unsigned refs = atomic_load(&ch->refs);
+
+	while (refs && !atomic_load(&ch->closed))
+		if (atomic_compare_exchange_weak(&ch->refs, &refs, refs + 1))
+			return 0;
+	if (pthread_equal(ch->closer, pthread_self()))
+		return EBADF;
+	poll(NULL, 0, -1);
+	return EINTR;
 }
 
 void adv_rdma_channel_release(struct adv_rdma_channel *ch)
@@ -62,7 +79,7 @@ void adv_rdma_channel_release(struct adv_rdma_channel *ch)
 	bool last;
 
 	adv_rdma_lock(c);
-	last = --ch->refs == 0;
+	last = atomic_fetch_sub(&ch->refs, 1) == 1;
 	if (last) {
 		adv_rdma_request(&m, ADV_UCMA_CMD_DESTROY_CHANNEL, 0);
 		m.channel = ch->handle;
@@ -72,7 +89,7 @@ void adv_rdma_channel_release(struct adv_rdma_channel *ch)
 	if (!last)
 		return;
 	adv_rdma_connection_put(c);
-	free(ch);
+	free(atomic_exchange(&destroyed_last, ch));
 }
 
 /* Destroys a channel. As in the kernel, this ends the ids that are still on the channel. */
@@ -85,10 +102,11 @@ ADV_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 	adv_rdma_lock(ch->connection);
 	adv_list_for_each(struct adv_rdma_id, id, &ch->ids, of_channel)
 		adv_rdma_id_end(id);
-	ch->closed = true;
+	ch->closer = pthread_self();
+	atomic_store(&ch->closed, true);
 	adv_list_del(&ch->waiter.link);
-	adv_sys_close(channel->fd);
 	channel->fd = -1;
+	adv_sys_close(ch->waiter.fd);
 	adv_rdma_unlock(ch->connection);
 	adv_rdma_channel_release(ch);
 }
@@ -96,17 +114,18 @@ ADV_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 int adv_rdma_channel_wait(struct adv_rdma_channel *ch)
 {
 	uint8_t token;
-	bool dead, closed;
+	bool dead;
+	int got;
 
 	adv_rdma_lock(ch->connection);
 	dead = ch->connection->dead;
-	closed = ch->closed;
 	adv_rdma_unlock(ch->connection);
 	if (dead)
 		return 0;
-	if (closed)
-		return adv_rdma_result(EBADF, __func__, ch);
 	/* libc's read() is a cancellation point: programs cancel threads that wait here. Libraries
 	 * that interpose read() pass this descriptor on unchanged. */
-	return (int)read(ch->channel.fd, &token, sizeof(token));
+	got = (int)read(ch->channel.fd, &token, sizeof(token));
+	if (got < 0 && errno == EBADF && atomic_load(&ch->closed))
+		return poll(NULL, 0, -1);
+	return got;
 }

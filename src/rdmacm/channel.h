@@ -8,7 +8,9 @@
 #ifndef ADV_RDMACM_CHANNEL_H
 #define ADV_RDMACM_CHANNEL_H
 
+#include <pthread.h>
 #include <rdma/rdma_cma.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,23 +21,33 @@ struct adv_rdma_channel {
 	struct rdma_event_channel channel; /* first: the application's part */
 	struct adv_rdma_connection *connection;
 	uint32_t handle;
-	unsigned refs; /* references: one of the application, one of each id, one of each waiting
-			  thread */
-	bool closed;   /* the application has destroyed the channel */
+	/* References: one of the application, one of each id, one of each thread in
+	 * rdma_get_cm_event(). */
+	atomic_uint refs;
+	atomic_bool closed; /* the application has destroyed the channel */
+	pthread_t closer;   /* if it has: its thread */
 	struct adv_rdma_waiter waiter;
 	struct adv_list ids; /* ids with DEVICE_REMOVAL reported come last */
 };
 
 struct adv_rdma_channel *adv_rdma_channel_of(struct rdma_event_channel *channel);
 
-/* Adds a reference. Call it with the connection's lock held. */
+/* Adds a reference. The caller has one, or holds the lock of a connection that has an id of the
+ * channel. */
 void adv_rdma_channel_hold(struct adv_rdma_channel *ch);
+/* Adds the reference of a thread that begins to wait. Call it without the connection's lock. 0;
+ * EBADF: the calling thread has destroyed the channel; EINTR: another thread has, and this one
+ * waited for a signal. Programs such as rping destroy a channel while their thread is between two
+ * waits, and end if the thread's call fails. The memory of the channel destroyed last is kept for
+ * such a call. */
+int adv_rdma_channel_enter(struct adv_rdma_channel *ch);
 /* Releases a reference. Call it without the connection's lock. */
 void adv_rdma_channel_release(struct adv_rdma_channel *ch);
 
 /* Waits for an event as read(2) does on the descriptor. Returns 1: an event may be available; 0:
- * the daemon has exited; -1 and errno (EAGAIN, EINTR, EBADF: the channel is destroyed). The call is
- * a cancellation point. Call it without the connection's lock. */
+ * the daemon has exited; -1 and errno (EAGAIN, EINTR). If the channel is destroyed before or during
+ * the call, only a signal ends the wait (EINTR). The call is a cancellation point. Call it without
+ * the connection's lock. */
 int adv_rdma_channel_wait(struct adv_rdma_channel *ch);
 
 #endif

@@ -402,7 +402,7 @@ static void watch_event(const struct rdma_cm_event *event, const void *caller)
 	adv_rdma_observer->cm_event(event);
 }
 
-/* Waits for an event. A program may destroy the channel during the wait: the thread keeps waiting,
+/* Waits for an event. A program may destroy the channel during the call: the thread keeps waiting,
  * and its reference keeps the channel. */
 ADV_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
@@ -411,9 +411,9 @@ ADV_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma
 
 	if (!channel || !event)
 		return adv_rdma_result(EINVAL, __func__, channel);
-	adv_rdma_lock(ch->connection);
-	adv_rdma_channel_hold(ch);
-	adv_rdma_unlock(ch->connection);
+	err = adv_rdma_channel_enter(ch);
+	if (err)
+		return adv_rdma_result(err, __func__, channel);
 	pthread_cleanup_push(release_channel, ch);
 	err = next_event(ch, event);
 	pthread_cleanup_pop(1);

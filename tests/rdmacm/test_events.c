@@ -10,6 +10,7 @@
 
 #include "fake.h"
 #include "log_file.h"
+#include "rdmacm/channel.h"
 #include "rdmacm/newer.h"
 
 #define FIRST_CHANNEL 0
@@ -292,6 +293,63 @@ static void the_channel_goes_while_a_thread_waits(void **state)
 	assert_int_equal(fake_count(ADV_UCMA_CMD_DESTROY_CHANNEL), 1);
 }
 
+static void *wait_in_call(void *arg)
+{
+	int got;
+
+	waiter = gettid();
+	got = adv_rdma_channel_wait(arg);
+	return (void *)(intptr_t)(got < 0 ? errno : 0);
+}
+
+static void *wait_late(void *arg)
+{
+	struct rdma_cm_event *event;
+	int got;
+
+	waiter = gettid();
+	got = rdma_get_cm_event(arg, &event);
+	return (void *)(intptr_t)(got < 0 ? errno : 0);
+}
+
+/* Checks that a thread which runs a function waits until a signal comes. */
+static void expect_wait(void *(*function)(void *), void *arg)
+{
+	struct sigaction action = {.sa_handler = on_alarm}, old;
+	pthread_t thread;
+	void *result;
+
+	sigaction(SIGALRM, &action, &old);
+	waiter = 0;
+	pthread_create(&thread, NULL, function, arg);
+	wait_until_it_sleeps(&waiter);
+	pthread_kill(thread, SIGALRM);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_int_equal((intptr_t)result, EINTR);
+	sigaction(SIGALRM, &old, NULL);
+}
+
+/* The channel goes while a thread is inside the call and does not sleep yet, or is about to call.
+ * The thread waits as well. A call of the thread that destroyed the channel fails. */
+static void the_channel_goes_before_a_thread_sleeps(void **state)
+{
+	struct rdma_event_channel *early = rdma_create_event_channel();
+	struct adv_rdma_channel *ch = adv_rdma_channel_of(early);
+	struct rdma_cm_event *event;
+
+	assert_non_null(early);
+	assert_int_equal(adv_rdma_channel_enter(ch), 0);
+	rdma_destroy_event_channel(early);
+	expect_wait(wait_in_call, ch);
+	expect_wait(wait_late, early);
+	assert_int_equal(fake_count(ADV_UCMA_CMD_DESTROY_CHANNEL), 0);
+	adv_rdma_channel_release(ch);
+	assert_int_equal(fake_count(ADV_UCMA_CMD_DESTROY_CHANNEL), 1);
+	expect_wait(wait_late, early);
+	assert_int_equal(rdma_get_cm_event(early, &event), -1);
+	assert_int_equal(errno, EBADF);
+}
+
 static void migrating_moves_events(void **state)
 {
 	struct rdma_event_channel *to = rdma_create_event_channel();
@@ -357,6 +415,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(events_of_ones_own, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_channel_goes_first, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_channel_goes_while_a_thread_waits, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(the_channel_goes_before_a_thread_sleeps, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(migrating_moves_events, setup, teardown),
 		cmocka_unit_test_setup_teardown(failures_are_logged, setup, teardown),

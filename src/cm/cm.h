@@ -278,7 +278,7 @@ int adv_cm_disconnect(struct adv_cm_id *id, uint64_t now);
 /*
  * Fills in the attributes that ibv_modify_qp() needs to bring a QP of this id to `state` (INIT,
  * RTR, RTS), as rdma_init_qp_attr(3). UD ids: INIT with the Q_Key, RTR, RTS. ah_attr.grh.sgid_index
- * is route.path.sgid_index. EINVAL: not known yet.
+ * is route.path.sgid_index. EINVAL: not known yet; ECONNABORTED: the peer has given up its request.
  */
 int adv_cm_qp_attr(const struct adv_cm_id *id, enum ibv_qp_state state, struct ibv_qp_attr *attr,
 		   int *mask);

@@ -100,7 +100,7 @@ int adv_cm_qp_attr(const struct adv_cm_id *id, enum ibv_qp_state state, struct i
 	if (state != IBV_QPS_INIT && state != IBV_QPS_RTR && state != IBV_QPS_RTS)
 		return EINVAL;
 	if (state != IBV_QPS_INIT && !known)
-		return EINVAL;
+		return id->aborted ? ECONNABORTED : EINVAL;
 	memset(attr, 0, sizeof(*attr));
 	attr->qp_state = state;
 	if (state == IBV_QPS_INIT)

@@ -340,6 +340,8 @@ int adv_ucma_stream_qp_attr(const struct adv_ucma_id *id, enum ibv_qp_state stat
 		attr->qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 		return 0;
 	}
+	if (s->state == ADV_UCMA_STREAM_ENDED)
+		return ECONNABORTED;
 	return s->state == ADV_UCMA_STREAM_REQUEST_RECEIVED ||
 			       s->state == ADV_UCMA_STREAM_REPLY_RECEIVED ||
 			       s->state == ADV_UCMA_STREAM_CONNECTED

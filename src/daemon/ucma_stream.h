@@ -50,7 +50,7 @@ int adv_ucma_stream_establish(struct adv_ucma_id *id, int *fd, struct adv_ucma_a
 /* True if the id has a connection, or begins one. Sets *qpn to the number of the queue pair that
  * the program has named in its request or its accept; 0: neither has happened. */
 bool adv_ucma_stream_has_peer(const struct adv_ucma_id *id, uint32_t *qpn);
-/* As adv_cm_qp_attr(). */
+/* As adv_cm_qp_attr(). ECONNABORTED: the connection has ended. */
 int adv_ucma_stream_qp_attr(const struct adv_ucma_id *id, enum ibv_qp_state state,
 			    struct ibv_qp_attr *attr, int *mask);
 

@@ -263,10 +263,13 @@ static void test_peer_gave_up(void **state)
 	struct pair *p = *state;
 	struct connection c = requested(p);
 	struct adv_cm_conn_param param = conn_param(0x2002, "");
+	struct ibv_qp_attr attr;
+	int mask;
 
 	adv_cm_id_destroy(c.active, p->now);
 	pump(p);
 	assert_int_equal(event_of(&p->b, RDMA_CM_EVENT_REJECTED).status, ADV_CM_REJ_TIMEOUT);
+	assert_int_equal(adv_cm_qp_attr(c.passive, IBV_QPS_RTR, &attr, &mask), ECONNABORTED);
 	assert_int_equal(adv_cm_accept(c.passive, p->now, &param), ECONNABORTED);
 	assert_int_equal(adv_cm_id_count(p->a.cm), 0);
 	assert_int_equal(adv_cm_ending_count(p->a.cm), 0);

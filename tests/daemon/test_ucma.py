@@ -137,6 +137,7 @@ def refusals(build):
         client.destroy(knock())
         e = server.event(ucma.CONNECT_REQUEST)
         server.no_event()
+        server.qp_attr(e.id, ucma.RTR, expect=errno.ECONNABORTED)
         server.command(ucma.ACCEPT, e.id, expect=errno.ECONNABORTED)
         server.destroy(e.id)
         # The request is not fetched yet.

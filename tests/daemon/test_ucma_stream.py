@@ -196,7 +196,7 @@ def peer_gives_up(build):
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             peer.close()
             if kind == ucma.ACCEPT:
-                wait_for(lambda: cm.result(ucma.QP_ATTR, number=number, value=ucma.RTR) == errno.EINVAL)
+                wait_for(lambda: cm.result(ucma.QP_ATTR, number=number, value=ucma.RTR) == errno.ECONNABORTED)
             cm.command(kind, number, expect=result)
             cm.destroy(number)
         cm.no_event()

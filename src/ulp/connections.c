@@ -81,7 +81,10 @@ static void handle_request(struct adv_connections *c, struct rdma_cm_id *id,
 		c->ops->request(c->user, d, id, param);
 	if (id->context)
 		return;
-	fprintf(stderr, "a connection is refused: %s\n", strerror(errno));
+	if (errno == ECONNABORTED)
+		fprintf(stderr, "a peer gave up while it was connecting\n");
+	else
+		fprintf(stderr, "a connection is refused: %s\n", strerror(errno));
 	rdma_reject(id, NULL, 0);
 	rdma_destroy_id(id);
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Events of connections without end, from a librdmacm that is the test. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 #include <unistd.h>
@@ -13,6 +16,7 @@
 enum { ROUNDS = 20, ENOUGH = 1000000 };
 
 static struct rdma_event_channel channel;
+static struct ibv_comp_channel completions;
 static struct rdma_cm_id id;
 static struct rdma_cm_event event = {.id = &id, .event = RDMA_CM_EVENT_DISCONNECTED};
 static int ready; /* the other end of the channel's pipe */
@@ -84,7 +88,9 @@ int rdma_resolve_addr(struct rdma_cm_id *from, struct sockaddr *source, struct s
 
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *verbs)
 {
-	return NULL;
+	static struct ibv_pd pd;
+
+	return &pd;
 }
 
 int ibv_dealloc_pd(struct ibv_pd *pd)
@@ -94,12 +100,17 @@ int ibv_dealloc_pd(struct ibv_pd *pd)
 
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *verbs)
 {
-	return NULL;
+	int fds[2];
+
+	assert_int_equal(pipe(fds), 0);
+	close(fds[1]);
+	completions.fd = fds[0];
+	return &completions;
 }
 
 int ibv_destroy_comp_channel(struct ibv_comp_channel *c)
 {
-	return 0;
+	return close(c->fd);
 }
 
 /* --- endpoints: there are none --- */
@@ -152,10 +163,64 @@ static void test_flood(void **state)
 	assert_true(events >= ROUNDS - 1);
 }
 
+static bool use_device(void *user, struct adv_device *d)
+{
+	return true;
+}
+
+static void leave_device(void *user, struct adv_device *d)
+{
+}
+
+/* The accept of a request fails: *user is the error. */
+static void fail_request(void *user, struct adv_device *d, struct rdma_cm_id *of,
+			 const struct rdma_conn_param *param)
+{
+	errno = *(int *)user;
+	if (++rounds == ROUNDS)
+		adv_loop_stop(loop);
+}
+
+/* Returns what is printed about requests whose accept fails with an error. */
+static char *said_of(int error)
+{
+	static const struct adv_connections_ops ops = {use_device, leave_device, fail_request};
+	FILE *file = tmpfile();
+	int before = dup(STDERR_FILENO);
+	struct adv_connections *c;
+	static char text[4096];
+
+	assert_non_null(file);
+	loop = adv_loop_create();
+	c = adv_connections_create(loop, &ops, &error);
+	assert_non_null(c);
+	rounds = 0;
+	event.event = RDMA_CM_EVENT_CONNECT_REQUEST;
+	dup2(fileno(file), STDERR_FILENO);
+	adv_loop_run(loop);
+	dup2(before, STDERR_FILENO);
+	close(before);
+	adv_connections_destroy(c);
+	adv_loop_destroy(loop);
+	rewind(file);
+	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+	fclose(file);
+	return text;
+}
+
+/* A peer that gives up is no error of this end. */
+static void test_refusals(void **state)
+{
+	assert_non_null(strstr(said_of(ENOMEM), "a connection is refused: Cannot allocate"));
+	assert_non_null(strstr(said_of(ECONNABORTED), "a peer gave up while it was connecting\n"));
+	assert_null(strstr(said_of(ECONNABORTED), "refused"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_refusals),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

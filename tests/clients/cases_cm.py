@@ -2,11 +2,10 @@
 """Programs of librdmacm, and programs that connect by it, on one host and between two."""
 
 import re
-import time
 
 import cases_netns
 import reports
-from harness import SERVER, Failure, case, need_tool
+from harness import CHECKED, SERVER, Failure, case, need_tool
 
 LINES = ["stdbuf", "-oL"]  # line-buffered: output reaches the log at once
 HERE, THERE = 0, 1
@@ -14,22 +13,22 @@ HERE, THERE = 0, 1
 TOO_EARLY = re.compile(r"RDMA_CM_EVENT_(REJECTED; error: (8|-111)|UNREACHABLE; error: 1)\b")
 
 
-def wait_ids(lab, server, count=1, prefix=()):
-    """Waits until adverbd has this many ids in a namespace, and a moment more until they listen."""
-    def have():
-        status = lab.start([lab.adverb, "status"], adverb=False, prefix=prefix)
-        status.wait(30)
-        found = re.search(r"connection manager: \d+ programs, (\d+) ids", status.output())
-        return not server.running() or (found and int(found.group(1)) >= count)
-    lab.wait_until(have, 30, f"{count} ids of the connection manager")
-    time.sleep(0.1)
+def wait_listens(lab, server, prefix=()):
+    """Waits until a server listens, by the connection manager of a namespace, or has ended."""
+    def listens():
+        ids = lab.start([lab.adverb, "res", "cm_id"], adverb=False, prefix=prefix)
+        ids.wait(30)
+        rows = [line.split() for line in ids.output().splitlines()]
+        # Ids of a server that has just ended may still be there. Under `adverb check` the server is a child.
+        return not server.running() or any(row[2:3] == ["LISTEN"] and (CHECKED or str(server.pid) in row) for row in rows)
+    lab.wait_until(listens, 30, "the server listens")
 
 
 def cm_pair(lab, server, client, seconds=60, server_ends=True, server_prefix=(), client_prefix=()):
     """Runs both ends, which must succeed; returns their outputs. server_ends: False: the server does not
     exit and is stopped; None: either."""
     one = lab.start([*LINES, *server], prefix=server_prefix, side=SERVER)
-    wait_ids(lab, one, prefix=server_prefix or lab.server_prefix())
+    wait_listens(lab, one, prefix=server_prefix or lab.server_prefix())
     two = lab.start([*LINES, *client], prefix=client_prefix)
     try:
         client_out = two.expect(0, seconds)
@@ -67,7 +66,7 @@ def rping(lab):
 def rping_persistent(lab):
     """One server, eight clients. (The server drops a request that arrives while it handles the last one.)"""
     server = lab.start([*LINES, "rping", "-s", "-P", "-a", "0.0.0.0", "-v"], side=SERVER)
-    wait_ids(lab, server, prefix=lab.server_prefix())
+    wait_listens(lab, server, prefix=lab.server_prefix())
     clients = []
     for i in range(8):
         clients.append(lab.start(["rping", "-c", "-a", "127.0.0.1", "-V", "-C", "50"]))
@@ -129,7 +128,7 @@ def perftest_pair(lab, command, host, server_prefix=(), client_prefix=()):
     connects before crashes; then both are started again."""
     for _ in range(8):
         server = lab.start([*LINES, *command], prefix=server_prefix, side=SERVER)
-        wait_ids(lab, server, prefix=server_prefix or lab.server_prefix())
+        wait_listens(lab, server, prefix=server_prefix or lab.server_prefix())
         client = lab.start([*LINES, *command, host], prefix=client_prefix)
         lab.wait_until(lambda: not client.running() or TOO_EARLY.search(client.output()), 60,
                        f"the end of\n{client.describe()}\n{server.describe()}")

@@ -9,7 +9,7 @@ import time
 
 import reports
 from adverbd import without_descriptors
-from cases_cm import LINES, cm_pair, demand, perftest_pair, wait_ids
+from cases_cm import LINES, cm_pair, demand, perftest_pair, wait_listens
 from cases_mpi import AS_ROOT
 from harness import Failure, Skip, case, need_tool, process_name
 
@@ -157,7 +157,7 @@ def rocev1(lab):
     # A listener with both versions serves each; a peer without the version is refused.
     for roce, passes in (("both", True), ("v2", False)):
         one = lab.start([*ping, "-s"], prefix=[*fabric.on(2), *NO_RAW, "env", f"ADVERB_ROCE={roce}", *LINES])
-        wait_ids(lab, one, prefix=fabric.on(2))
+        wait_listens(lab, one, prefix=fabric.on(2))
         text = lab.run([*ping, "-c"], prefix=[*client, *LINES], status=0 if passes else 255)
         demand(text, r"^ping data: rdma-ping-\d+: [A-z]" if passes else "REJECTED", 5 if passes else 1)
         one.kill()

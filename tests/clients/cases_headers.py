@@ -7,7 +7,7 @@ import cases_netns
 import cases_rocev1
 import reports
 from cases_capture import Capture as CaptureV2
-from cases_cm import cm_pair, demand, perftest_pair, wait_ids
+from cases_cm import cm_pair, demand, perftest_pair, wait_listens
 from harness import ROCE, Failure, case, need_tool
 
 Capture = cases_rocev1.Capture if ROCE == "v1" else CaptureV2
@@ -101,7 +101,7 @@ def refuse_pkeys(lab, here, there):
         server.kill()
     # A listener: adverbd receives management datagrams by RoCE v1 from the first id of a program with it on.
     server = lab.start(["rping", "-s", "-a", host, "-C", "1"], prefix=there)
-    wait_ids(lab, server, prefix=there)
+    wait_listens(lab, server, prefix=there)
     before = violations(lab, there)
     client = lab.start(["rping", "-c", "-a", host, "-C", "1"], prefix=here)
     lab.wait_until(lambda: violations(lab, there) > before, 20, "a refused message of the connection manager")

@@ -9,7 +9,7 @@ import signal
 import cases_netns
 import reports
 import roce_pcap
-from cases_cm import HERE, LINES, THERE, cm_pair, demand, perftest_pair, wait_ids
+from cases_cm import HERE, LINES, THERE, cm_pair, demand, perftest_pair, wait_listens
 from cases_device import NOBODY, as_nobody
 from cases_tap import Trace
 from harness import Failure, Skip, case, need_tool
@@ -221,13 +221,13 @@ def both_versions(lab):
     ping = ["rping", "-a", PEER, "-C", "5", "-v"]
     for roce in ("v1", "v2"):
         server = lab.start([*ping, "-s"], prefix=[*there, *LINES])
-        wait_ids(lab, server, prefix=there)
+        wait_listens(lab, server, prefix=there)
         text = lab.run([*ping, "-c", "-V"], env={"ADVERB_ROCE": roce})
         demand(text, r"^ping data: rdma-ping-\d+: [A-z]", 5)
         server.expect(0, 30)
     for ours, theirs in (("v1", "v2"), ("v2", "v1")):
         server = lab.start([*ping, "-s"], prefix=[*there, *LINES], env={"ADVERB_ROCE": theirs})
-        wait_ids(lab, server, prefix=there)
+        wait_listens(lab, server, prefix=there)
         text = lab.run([*ping, "-c"], env={"ADVERB_ROCE": ours}, status=255)
         demand(text, r"REJECTED", 1)
         server.kill()
@@ -256,7 +256,7 @@ def many_addresses(lab):
         if (address in by_v1) != has:
             raise Failure(f"{address}:\n{listed}")
         server = lab.start([*ping, address, "-s"], prefix=[*there, *LINES])
-        wait_ids(lab, server, prefix=there)
+        wait_listens(lab, server, prefix=there)
         text = lab.run([*ping, address, "-c", "-V"], env={"ADVERB_ROCE": "v1"}, status=0 if has else 255)
         demand(text, r"^ping data: rdma-ping-\d+: [A-z]" if has else "REJECTED", 5 if has else 1)
         server.kill()
@@ -297,7 +297,7 @@ def no_room(lab):
     there = two_hosts(lab)
     ping = ["rping", "-a", PEER, "-C", "5", "-v"]
     server = lab.start([*ping, "-s"], prefix=[*there, *LINES])
-    wait_ids(lab, server, prefix=there)
+    wait_listens(lab, server, prefix=there)
     # ARP passes. A management datagram is too long.
     lab.system(f"{need_tool('tc')} qdisc add dev veth0 root tbf rate 1mbit burst 300 limit 300")
     client = lab.start([*ping, "-c", "-V"], prefix=LINES)

@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 
+from cases_cm import wait_listens
 from cases_device import NOBODY, as_nobody
 from cases_netns import ADDRESSES, gid_index, two_hosts
 from harness import Failure, case, daemons
@@ -77,7 +78,7 @@ def forged_packets(lab):
     *slow, told = victims(lab, "-q", "2", "-w", "200", "-e", port=PORT + 1)
     known = without_psns(known) + told
     pong = lab.start(["rping", "-s", "-a", "127.0.0.1", "-V", "-S", "1000"])
-    lab.system("sleep 0.5")
+    wait_listens(lab, pong)
     ping = lab.start(["rping", "-c", "-a", "127.0.0.1", "-V", "-S", "1000"])
     before = daemons()
     both = [attack(lab, known, i) for i in (1, 2)]

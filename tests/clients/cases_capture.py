@@ -3,8 +3,8 @@
 
 import pathlib
 import shlex
-import signal
 
+import cases_cm
 import cases_netns
 import roce_pcap
 from harness import HERE, Failure, case, need_tool
@@ -58,9 +58,7 @@ class Capture:
         lab.wait_until(lambda: "listening on" in self.process.output(), 20, "tcpdump listens")
 
     def stop(self):
-        self.lab.system("sleep 0.5")
-        self.process.popen.send_signal(signal.SIGINT)
-        self.process.wait(30)
+        self.lab.stop_tcpdump(self.process)
         text = self.process.output()
         if "\n0 packets dropped by kernel" not in text:
             raise Failure(f"the capture has lost packets:\n{text}")
@@ -201,12 +199,12 @@ def connection_manager(lab):
     """A connection's handshake and end, a rejected request, and SIDR for UD."""
     capture = Capture(lab, "lo")
     server = lab.start(["rping", "-s", "-a", "127.0.0.1", "-C", "3"])
-    lab.system("sleep 1")
+    cases_cm.wait_listens(lab, server)
     lab.run(["rping", "-c", "-a", "127.0.0.1", "-C", "3"])
     server.expect(0, 30)
     lab.start(["rping", "-c", "-a", "127.0.0.1", "-p", "7999"]).wait(30)
     server = lab.start(["udaddy"])
-    lab.system("sleep 1")
+    cases_cm.wait_listens(lab, server)
     lab.run(["udaddy", "-s", "127.0.0.1"])
     server.expect(0, 30)
     path = capture.stop()

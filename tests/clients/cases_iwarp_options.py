@@ -3,7 +3,6 @@
 
 import itertools
 import re
-import signal
 
 import iwarp_pcap
 from cases_cm import LINES, demand
@@ -86,9 +85,7 @@ def every_combination(lab):
     lab.wait_until(lambda: "listening on" in capture.output(), 20, "tcpdump listens")
     for server, client in pairs:
         (connect_refused if refused(server, client) else connect_well)(lab, server, client)
-    lab.system("sleep 0.5")
-    capture.popen.send_signal(signal.SIGINT)
-    capture.wait(30)
+    lab.stop_tcpdump(capture)
     connections = iwarp_pcap.streams(need_tool("tshark"), path, PORT)
     if len(connections) != len(pairs):
         raise Failure(f"{len(connections)} connections, not {len(pairs)}")

@@ -186,7 +186,7 @@ def killed_host(lab):
     target = serve(lab, "-n", "ram:16MiB", "-w", "2")
     for size in ("4KiB", "16KiB", "4KiB", "64KiB", "16KiB"):
         killed = lab.start(host(lab, "bench", "-T", "60", "-i", "4", "-Q", "32", "-b", size, "--rwmixwrite", "50"))
-        lab.wait_until(lambda: ", 0 ids," not in lab.system(f"'{lab.adverb}' status"), 30, "it connects")
+        lab.wait_until(lambda: ", 0 connected," not in lab.system(f"'{lab.adverb}' status"), 30, "it connects")
         lab.system("sleep 0.3")
         killed.kill()
     lab.run(host(lab, "verify", "-i", "2", "-Q", "32"))
@@ -203,7 +203,8 @@ def killed_target(lab):
     target = serve(lab, "-n", disk)
     lab.run(host(lab, "write", source))
     busy = lab.start(host(lab, "bench", "-T", "60", "--offset", "8MiB", "--rwmixwrite", "100"))
-    lab.system("sleep 0.5")
+    lab.wait_until(lambda: ", 0 connected," not in lab.system(f"'{lab.adverb}' status"), 30, "it connects")
+    lab.system("sleep 0.3")
     target.kill()
     busy.wait(60)
     if busy.popen.returncode != 1 or "the connection is lost" not in busy.output():

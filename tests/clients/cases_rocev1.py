@@ -4,7 +4,6 @@
 import pathlib
 import re
 import shlex
-import signal
 
 import cases_netns
 import reports
@@ -50,9 +49,7 @@ class Capture:
         lab.wait_until(lambda: "listening on" in self.process.output(), 20, "tcpdump listens")
 
     def stop(self):
-        self.lab.system("sleep 0.5")
-        self.process.popen.send_signal(signal.SIGINT)
-        self.process.wait(30)
+        self.lab.stop_tcpdump(self.process)
         if "\n0 packets dropped by kernel" not in self.process.output():
             raise Failure(f"the capture has lost packets:\n{self.process.output()}")
         return self.path

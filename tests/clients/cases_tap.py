@@ -11,6 +11,7 @@ import signal
 
 import roce_pcap
 from cases_capture import NO_SHM, cm_messages
+from cases_cm import wait_listens
 from cases_device import NOBODY, as_nobody
 from cases_operator import adverb, perftest_pair, res
 from cases_sysfs import counters, same
@@ -168,9 +169,7 @@ def udp(lab):
     lab.pair(["ib_send_bw", "-F", "-n", "100", "-s", "5000", "-m", "1024"],
              ["ib_send_bw", "-F", "-n", "100", "-s", "5000", "-m", "1024", "127.0.0.1"], env=NO_SHM)
     path = trace.stop()
-    lab.system("sleep 0.5")
-    other.popen.send_signal(signal.SIGINT)
-    other.wait(30)
+    lab.stop_tcpdump(other)
 
     def wire(file):
         return collections.Counter((p.src, p.dst, p.sport, p.tos, p.transport) for p in check_icrc(file))
@@ -190,7 +189,7 @@ def connection_manager(lab):
     everything = Trace(lab, name="all.pcapng")
     only = Trace(lab, "--cm", name="cm.pcapng")
     server = lab.start(["rping", "-s", "-a", "127.0.0.1", "-C", "3"])
-    lab.system("sleep 1")
+    wait_listens(lab, server)
     lab.run(["rping", "-c", "-a", "127.0.0.1", "-C", "3"])
     server.expect(0, 30)
     lab.system("sleep 0.3")

@@ -218,6 +218,12 @@ class Lab:
                 raise Failure(f"{what}: not within {seconds * SLOWER} s")
             time.sleep(0.05)
 
+    def stop_tcpdump(self, process):
+        """Stops tcpdump, which --immediate-mode wakes at each packet: when it sleeps it has written all of them."""
+        self.wait_until(lambda: name_and_state(process.pid)[1] in "SZ", 20, "tcpdump has written all packets")
+        process.popen.send_signal(signal.SIGINT)
+        process.wait(30)
+
     def namespace(self):
         """Makes a second network namespace, held by a sleeping process; returns the command prefix for it."""
         holder = self.start(["unshare", "-n", "sleep", "3600"], adverb=False)
@@ -270,14 +276,19 @@ def namespaces_work():
     return probe.returncode == 0, probe.stdout.decode(errors="replace").strip()
 
 
-def process_name(pid):
-    """Returns the name of a live process, or "" if there is none or a zombie."""
+def name_and_state(pid):
+    """Returns the name of a process and its state (R, S, Z, ...), or ("", "") if there is none."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
     except OSError:
-        return ""
-    state = stat[stat.rindex(")") + 2]
-    return "" if state == "Z" else stat[stat.index("(") + 1:stat.rindex(")")]
+        return "", ""
+    return stat[stat.index("(") + 1:stat.rindex(")")], stat[stat.rindex(")") + 2]
+
+
+def process_name(pid):
+    """Returns the name of a live process, or "" if there is none or a zombie."""
+    name, state = name_and_state(pid)
+    return "" if state == "Z" else name
 
 
 def network_of(pid):

@@ -4,6 +4,7 @@
 
 #include "fabric/flying.h"
 #include "fabric/part.h"
+#include "fabric/turn.h"
 
 void adv_fabric_add_event(struct adv_fabric *f, uint64_t at, uint32_t what)
 {
@@ -25,6 +26,9 @@ void adv_fabric_at(struct adv_fabric *f, uint64_t at, enum adv_due kind, uint32_
 		f->no_memory |= !adv_turn_add(&f->turn, at, what);
 		return;
 	}
+	if (at < f->turn.next_end && kind < ADV_DUE_STORM &&
+	    adv_turn_defer(&f->turn, at, what, adv_turns_node_of(f, what)))
+		return;
 	/* An event of the ring is after the last dequeued one. */
 	if (f->parts || !adv_calendar_add_to_ring(f->calendar, at, what))
 		adv_fabric_add_event(f, at, what);

@@ -17,7 +17,8 @@ static inline void adv_fabric_arrives_at(struct adv_fabric *f, uint64_t at, uint
 	uint32_t what = (uint32_t)ADV_DUE_ARRIVE << ADV_DUE_SHIFT | wire;
 
 	assert(at >= f->turn.end);
-	if (!adv_calendar_add_to_ring(f->calendar, at, what))
+	if (!adv_turn_defer(&f->turn, at, what, f->wire[wire].to.node) &&
+	    !adv_calendar_add_to_ring(f->calendar, at, what))
 		adv_fabric_add_event(f, at, what);
 }
 

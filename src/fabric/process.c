@@ -44,7 +44,7 @@ static inline void arrives_next(struct adv_fabric *f, uint64_t at, uint32_t wire
 		f->no_memory = true;
 }
 
-static inline void deliver_frame(struct adv_fabric *f, uint32_t wire)
+static inline __attribute__((always_inline)) void deliver_frame(struct adv_fabric *f, uint32_t wire)
 {
 	struct adv_wire *w = &f->wire[wire];
 	struct adv_packet *p = adv_packet_list_pop(&w->flying);
@@ -186,13 +186,13 @@ static __attribute__((noinline)) void process_due(struct adv_fabric *f, enum adv
 	}
 }
 
-static inline void process(struct adv_fabric *f, struct adv_calendar_event event)
+static inline __attribute__((always_inline)) void process(struct adv_fabric *f, struct adv_calendar_event event, bool look_ahead)
 {
 	uint32_t kind = event.what >> ADV_DUE_SHIFT;
 
 	f->now = event.at;
 	f->events++;
-	if (f->look_ahead)
+	if (look_ahead)
 		adv_fabric_look_ahead(f);
 	if (kind == ADV_DUE_ARRIVE)
 		deliver_frame(f, event.what & ADV_DUE_INDEX);
@@ -204,7 +204,7 @@ static inline void process(struct adv_fabric *f, struct adv_calendar_event event
 
 void adv_fabric_process(struct adv_fabric *f, struct adv_calendar_event event)
 {
-	process(f, event);
+	process(f, event, f->look_ahead);
 }
 
 bool adv_fabric_new_deadlock(struct adv_fabric *f)
@@ -220,7 +220,7 @@ bool adv_fabric_new_deadlock(struct adv_fabric *f)
 /* A window is begun if so many events may be processed. It may have more. */
 #define WINDOW_EVENTS 1000
 
-/* Lets the nodes take turns in a window, see turn.h. False: the next event has to be processed
+/* Lets the nodes take turns in windows, see turn.h. False: the next event has to be processed
  * alone. */
 static bool run_window(struct adv_fabric *f, uint64_t until, uint64_t *events)
 {
@@ -228,15 +228,18 @@ static bool run_window(struct adv_fabric *f, uint64_t until, uint64_t *events)
 
 	if (!adv_turns_begin(f, until))
 		return false;
-	while (adv_turns_next(f))
-		while (f->turn.first != f->turn.last)
-			process(f, *f->turn.first++);
-	count = f->events - before;
+	do {
+		while (adv_turns_next(f))
+			while (f->turn.first != f->turn.last)
+				process(f, *f->turn.first++, false);
+		count = f->events - before;
+	} while (count + WINDOW_EVENTS <= *events && adv_turns_again(f, until));
+	adv_turns_end(f);
 	*events -= count < *events ? count : *events;
 	return true;
 }
 
-/* Processes the next event, or those of a window. False: none is due. */
+/* Processes the next event, or those of windows. False: none is due. */
 static inline bool run_next(struct adv_fabric *f, uint64_t until, uint64_t *events)
 {
 	const struct adv_calendar_event *event = adv_calendar_peek(f->calendar, until);
@@ -247,7 +250,7 @@ static inline bool run_next(struct adv_fabric *f, uint64_t until, uint64_t *even
 	    run_window(f, until, events))
 		return true;
 	event = adv_calendar_take(f->calendar, until);
-	process(f, *event);
+	adv_fabric_process(f, *event);
 	--*events;
 	return true;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/flying.h"
 #include "fabric/settle.h"
 #include "transport/objects.h"
 
@@ -16,27 +17,14 @@
 #define MIN_EVENTS 4
 #define APART	   16
 
-#define NONE	   UINT32_MAX
-
-/* An event of the window, and the next one of its node. */
-struct adv_turn_event {
-	struct adv_calendar_event event;
-	uint32_t next;
-};
-
 struct adv_turns {
 	uint64_t width;	 /* of a window, ps; 0: windows do not pay */
 	uint64_t before; /* events of the fabric before the window */
 	uint32_t peer;	 /* connection whose transfers last; see is_safe() */
-	struct adv_turn_event *of;
-	uint32_t events;
-	uint32_t room;
-	uint32_t *first;  /* by node: its first event of the window, or NONE */
-	uint32_t *last;	  /* by node */
-	uint32_t *active; /* the nodes that have events */
-	uint32_t count;
-	uint32_t taken;	 /* of `active` */
+	uint32_t taken;	 /* of the active nodes */
 	uint64_t latest; /* time of the last event of the turns that are over, ps */
+	uint64_t end;	 /* of the last window, ps */
+	struct adv_turn_window window;
 };
 
 /* ---- memory ---- */
@@ -56,7 +44,7 @@ static uint64_t width_of(const struct adv_fabric *f)
 	return width >= frame ? width : 0;
 }
 
-static struct adv_turns *make_turns(const struct adv_fabric *f)
+static struct adv_turns *make_turns(struct adv_fabric *f)
 {
 	size_t nodes = (size_t)f->hosts + f->config.topology->switches;
 	struct adv_turns *t = calloc(1, sizeof(*t));
@@ -64,15 +52,9 @@ static struct adv_turns *make_turns(const struct adv_fabric *f)
 	if (!t)
 		return NULL;
 	t->width = width_of(f);
-	if (!t->width)
-		return t;
-	t->first = malloc(nodes * sizeof(*t->first));
-	t->last = malloc(nodes * sizeof(*t->last));
-	t->active = malloc(nodes * sizeof(*t->active));
-	if (!t->first || !t->last || !t->active)
+	if (t->width && (!adv_turn_window_init(&t->window, nodes) ||
+			 !adv_turn_window_init(&f->turn.next, nodes)))
 		t->width = 0; /* it is a matter of speed only */
-	else
-		memset(t->first, 0xff, nodes * sizeof(*t->first));
 	return t;
 }
 
@@ -83,35 +65,56 @@ void adv_turns_free(struct adv_fabric *f)
 	adv_turn_free(&f->turn);
 	if (!t)
 		return;
-	free(t->of);
-	free(t->first);
-	free(t->last);
-	free(t->active);
+	adv_turn_window_free(&t->window);
 	free(t);
 }
 
 /* ---- turns ---- */
 
+/* Begins the turn of a node. False: all its events are after the window, which an event that is not
+ * of a node has ended early. */
+static bool take_turn(struct adv_fabric *f, uint32_t node)
+{
+	struct adv_turn_window *w = &f->turns->window;
+
+	f->turn.first = f->turn.last = f->turn.buffer;
+	for (uint32_t i = w->of[node].first; i != ADV_TURN_NO_EVENT; i = w->event[i].next) {
+		const struct adv_calendar_event *e = &w->event[i];
+
+		if (e->at >= f->turn.end)
+			adv_fabric_add_event(f, e->at, e->what);
+		else if (!adv_turn_add(&f->turn, e->at, e->what))
+			f->no_memory = true;
+	}
+	w->of[node].first = ADV_TURN_NO_EVENT;
+	if (f->turn.first == f->turn.last)
+		return false;
+	f->now = f->turn.first->at;
+	return true;
+}
+
+/* Ends a window after all turns. */
+static void close_window(struct adv_fabric *f)
+{
+	struct adv_turns *t = f->turns;
+
+	if (f->events - t->before < (uint64_t)t->window.count * MIN_EVENTS)
+		f->turn.window_at = f->turn.end + APART * t->width;
+	t->end = f->turn.end;
+	f->turn.end = f->turn.next_end = 0;
+	f->now = t->latest;
+}
+
 bool adv_turns_next(struct adv_fabric *f)
 {
 	struct adv_turns *t = f->turns;
-	uint32_t node;
 
 	t->latest = f->now > t->latest ? f->now : t->latest;
-	if (t->taken == t->count || f->no_memory) {
-		if (f->events - t->before < (uint64_t)t->count * MIN_EVENTS)
-			f->turn.window_at = f->turn.end + APART * t->width;
-		f->turn.end = 0;
-		f->now = t->latest;
-		return false;
-	}
-	node = t->active[t->taken++];
-	f->turn.first = f->turn.last = f->turn.buffer;
-	for (uint32_t i = t->first[node]; i != NONE; i = t->of[i].next)
-		*f->turn.last++ = t->of[i].event;
-	t->first[node] = NONE;
-	f->now = f->turn.first->at;
-	return true;
+	while (t->taken != t->window.count)
+		if (take_turn(f, t->window.active[t->taken++]))
+			return true;
+	close_window(f);
+	return false;
 }
 
 /* ---- a window ---- */
@@ -141,71 +144,40 @@ static bool is_safe(struct adv_fabric *f)
 	return false;
 }
 
-/* Returns the node of an event. */
-static uint32_t node_of(const struct adv_fabric *f, uint32_t what)
+/* Takes the events before `end` from the calendar. Returns the end of the window: an event that is
+ * not of a node may end it early. */
+static uint64_t collect(struct adv_fabric *f, uint64_t end)
 {
-	uint32_t i = what & ADV_DUE_INDEX;
-
-	switch ((enum adv_due)(what >> ADV_DUE_SHIFT)) {
-	case ADV_DUE_SENT:
-		return f->wire[i].from.node;
-	case ADV_DUE_ARRIVE:
-	case ADV_DUE_PAUSE:
-		return f->wire[i].to.node;
-	case ADV_DUE_SETTLE:
-	case ADV_DUE_SWITCH:
-		return f->hosts + i;
-	case ADV_DUE_HOST:
-	case ADV_DUE_DRAIN:
-	case ADV_DUE_REPEAT:
-		return i;
-	default: /* not of a node */
-		return NONE;
-	}
-}
-
-/* Adds an event to those of the window. False: no memory. */
-static bool note(struct adv_turns *t, const struct adv_calendar_event *e, uint32_t node)
-{
-	uint32_t room = t->room ? 2 * t->room : 1024;
-
-	if (t->events == t->room) {
-		struct adv_turn_event *of = realloc(t->of, room * sizeof(*of));
-
-		if (!of)
-			return false;
-		t->of = of;
-		t->room = room;
-	}
-	t->of[t->events] = (struct adv_turn_event){*e, NONE};
-	if (t->first[node] == NONE) {
-		t->first[node] = t->events;
-		t->active[t->count++] = node;
-	} else {
-		t->of[t->last[node]].next = t->events;
-	}
-	t->last[node] = t->events++;
-	return true;
-}
-
-/* Takes the events before `end` from the calendar, and sets the end of the window. */
-static void collect(struct adv_fabric *f, uint64_t end)
-{
-	struct adv_turns *t = f->turns;
+	struct adv_turn_window *w = &f->turns->window;
 	const struct adv_calendar_event *e;
 
-	t->events = t->count = t->taken = 0;
 	while ((e = adv_calendar_peek(f->calendar, end - 1)) != NULL) {
-		uint32_t node = node_of(f, e->what);
+		uint32_t node = adv_turns_node_of(f, e->what);
 
-		if (node == NONE || !note(t, e, node)) {
-			f->no_memory |= node != NONE;
-			end = e->at;
-			break;
+		if (node == ADV_NO_NODE)
+			return e->at;
+		if (!adv_turn_window_add(w, e->at, e->what, node)) {
+			if (adv_turn_window_reserve(w))
+				continue;
+			f->no_memory = true;
+			return e->at;
 		}
 		adv_calendar_take(f->calendar, end - 1);
 	}
-	f->turn.end = end;
+	return end;
+}
+
+/* Opens a window for the events that it has already, and those of the calendar. */
+static void open_window(struct adv_fabric *f, uint64_t from, uint64_t end)
+{
+	struct adv_turns *t = f->turns;
+
+	/* Frames that follow from departures before the window arrive in it. */
+	adv_fabric_settle_all(f, from);
+	t->before = f->events;
+	t->taken = 0;
+	f->turn.end = collect(f, end);
+	f->turn.next_end = f->turn.end == end ? end + t->width : 0;
 }
 
 uint64_t adv_turns_open(struct adv_fabric *f)
@@ -223,16 +195,43 @@ bool adv_turns_begin(struct adv_fabric *f, uint64_t until)
 	const struct adv_calendar_event *e = adv_calendar_peek(f->calendar, until);
 	uint64_t end = e->at + t->width;
 
-	if (node_of(f, e->what) == NONE)
+	if (adv_turns_node_of(f, e->what) == ADV_NO_NODE)
 		return false;
 	if (!is_safe(f)) {
 		f->turn.window_at = end;
 		return false;
 	}
-	/* Frames that follow from departures before the window arrive in it. */
-	adv_fabric_settle_all(f, e->at);
-	t->before = f->events;
-	collect(f, end > until ? until + 1 : end);
-	f->no_memory |= !adv_turn_clear(&f->turn, t->events + 1);
+	t->window.events = t->window.count = 0;
+	open_window(f, e->at, end > until ? until + 1 : end);
 	return true;
+}
+
+bool adv_turns_again(struct adv_fabric *f, uint64_t until)
+{
+	struct adv_turns *t = f->turns;
+	struct adv_turn_window waiting = f->turn.next;
+	uint64_t end = t->end + t->width;
+
+	if (!waiting.events || f->turn.window_at > t->end || end > until || f->no_memory ||
+	    f->pool.failed || !is_safe(f))
+		return false;
+	/* If the room was too small, the calendar has the other events. */
+	if (waiting.events == waiting.room)
+		adv_turn_window_reserve(&waiting);
+	f->turn.next = t->window;
+	f->turn.next.events = f->turn.next.count = 0;
+	t->window = waiting;
+	open_window(f, t->end, end);
+	return true;
+}
+
+void adv_turns_end(struct adv_fabric *f)
+{
+	struct adv_turn_window *w = &f->turn.next;
+
+	for (uint32_t i = 0; i < w->events; i++)
+		adv_fabric_add_event(f, w->event[i].at, w->event[i].what);
+	for (uint32_t i = 0; i < w->count; i++)
+		w->of[w->active[i]].first = ADV_TURN_NO_EVENT;
+	w->events = w->count = 0;
 }

@@ -94,7 +94,6 @@ static inline void adv_ahead_fetch_frame(const struct adv_fabric *f,
 
 	__builtin_prefetch(step.p);
 	if (step.end->node < hosts) {
-		__builtin_prefetch((const char *)step.p + 64); /* its header */
 		adv_ahead_fetch_engine(&f->host[step.end->node]);
 		if (step.sent)
 			adv_qp_fetch_turn(f->host[step.end->node].hints.sender);

@@ -59,6 +59,7 @@ static bool queue_frame(struct adv_fabric *f, struct adv_fabric_host *h,
 			const struct adv_fabric_frame *frame)
 {
 	struct adv_packet *p;
+	uint32_t bytes;
 
 	if (!is_good(f, frame)) {
 		h->external.tx_refused++;
@@ -68,9 +69,8 @@ static bool queue_frame(struct adv_fabric *f, struct adv_fabric_host *h,
 	if (!p || !adv_packet_take_body(&f->pool, p))
 		return true; /* the run ends for lack of memory */
 	memcpy(p->body, frame->bytes, frame->length);
-	p->bytes = frame->length + (frame->v1 ? ADV_FRAME_OVERHEAD_V1 : ADV_FRAME_OVERHEAD);
-	if (p->bytes < ADV_FRAME_MIN)
-		p->bytes = ADV_FRAME_MIN;
+	bytes = frame->length + (frame->v1 ? ADV_FRAME_OVERHEAD_V1 : ADV_FRAME_OVERHEAD);
+	p->bytes = (uint16_t)(bytes < ADV_FRAME_MIN ? ADV_FRAME_MIN : bytes);
 	p->from = h->index;
 	p->to = frame->to;
 	p->flow = adv_fabric_flow_hash(p->from, p->to, frame->sport);

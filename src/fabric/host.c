@@ -190,14 +190,14 @@ static inline struct adv_packet *make_frame(struct adv_fabric *f, const struct a
 	struct adv_packet *p = adv_packet_take(&f->pool);
 	struct adv_path *path = pkt->path;
 	uint64_t memo = path->link_memo;
+	uint32_t bytes;
 
 	if (!p)
 		return NULL;
 	if (!memo)
 		memo = make_memo(f, h, path);
-	p->bytes = ADV_FRAME_OVERHEAD + pkt->header_len + pkt->payload_len + pkt->pad;
-	if (p->bytes < ADV_FRAME_MIN)
-		p->bytes = ADV_FRAME_MIN;
+	bytes = ADV_FRAME_OVERHEAD + pkt->header_len + pkt->payload_len + pkt->pad;
+	p->bytes = (uint16_t)(bytes < ADV_FRAME_MIN ? ADV_FRAME_MIN : bytes);
 	p->from = h->index;
 	p->to = MEMO_TO(memo);
 	p->flow = (uint32_t)(memo >> 32);
@@ -213,7 +213,11 @@ static inline struct adv_packet *make_frame(struct adv_fabric *f, const struct a
 		p->priority = f->config.ack_priority;
 	/* All requests use the same memory, which exists as long as the fabric. */
 	p->payload = pkt->iov_count ? pkt->iov[0].iov_base : f->memory;
-	memcpy(p->header, pkt->header, sizeof(p->header)); /* a constant length is faster */
+	/* Constant lengths are faster. Most headers are a BTH. */
+	if (pkt->header_len <= ADV_BTH_LEN)
+		memcpy(p->header, pkt->header, ADV_BTH_LEN);
+	else
+		memcpy(p->header, pkt->header, sizeof(p->header));
 	if (f->telemetry)
 		add_telemetry(f, h, pkt, p);
 	return p;
@@ -388,7 +392,7 @@ static void take_in(struct adv_fabric *f, struct adv_fabric_host *h, struct adv_
 		return;
 	}
 	if (f->telemetry)
-		adv_telemetry_rx(h->engine, &pkt, p->telemetry ? &p->telemetry->of : NULL);
+		adv_telemetry_rx(h->engine, &pkt, p->has_telemetry ? &p->telemetry->of : NULL);
 	adv_engine_rx(h->engine, f->now / ADV_PS_PER_NS, &pkt);
 	if (f->count_received && p->payload_len)
 		adv_fabric_count(f, h, p);

@@ -40,7 +40,7 @@ struct adv_packet *adv_packet_take_fresh(struct adv_packet_pool *pool)
 	p = &pool->chunks->packet[CHUNK - pool->fresh--];
 	pool->out++;
 	p->external = false;
-	p->telemetry = NULL;
+	p->has_telemetry = false;
 	return p;
 }
 
@@ -92,6 +92,7 @@ bool adv_packet_take_telemetry(struct adv_packet_pool *pool, struct adv_packet *
 		t->of.hops = 0;
 	pool->contents = true;
 	packet->telemetry = t;
+	packet->has_telemetry = true;
 	return true;
 }
 
@@ -99,14 +100,14 @@ static void give_back_telemetry(struct adv_packet_pool *pool, struct adv_packet 
 {
 	packet->telemetry->next = pool->telemetries;
 	pool->telemetries = packet->telemetry;
-	packet->telemetry = NULL;
+	packet->has_telemetry = false;
 }
 
 void adv_packet_strip(struct adv_packet_pool *pool, struct adv_packet *packet)
 {
 	if (packet->external)
 		give_back_body(pool, packet);
-	if (packet->telemetry)
+	if (packet->has_telemetry)
 		give_back_telemetry(pool, packet);
 }
 
@@ -116,7 +117,8 @@ static void free_contents(struct adv_packet_chunk *c, size_t packets)
 	for (size_t i = 0; i < packets; i++) {
 		if (c->packet[i].external)
 			free(c->packet[i].body);
-		free(c->packet[i].telemetry);
+		if (c->packet[i].has_telemetry)
+			free(c->packet[i].telemetry);
 	}
 }
 

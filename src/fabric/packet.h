@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Frames of the fabric, and their pool. A frame is two cache lines: the fields that switches
- * read, and the transport's headers. The payload stays in the sender's memory. */
+/* Frames of the fabric, and their pool. The payload stays in the sender's memory. */
 #ifndef ADV_FABRIC_PACKET_H
 #define ADV_FABRIC_PACKET_H
 
 #include <assert.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "wire/bytes.h"
@@ -37,37 +37,45 @@ enum adv_packet_kind {
 	ADV_PACKET_LOST, /* on a wire whose cable has failed: it does not arrive */
 };
 
+/* The first cache line has all of most frames: what switches read, and the BTH. */
 struct adv_packet {
 	struct adv_packet *next; /* next packet of the same list */
 	uint64_t at;		 /* on a wire: time of arrival of the next frame there, or of the
 				    last frame itself, ps; so an arrival reads one frame only */
-	uint32_t bytes;		 /* size of the frame with FCS, without ADV_WIRE_OVERHEAD */
+	const uint8_t *payload;	 /* valid until the sender's engine receives the acknowledgement */
 	uint32_t flow;		 /* hash of addresses and UDP source port, for ECMP */
 	uint32_t to;		 /* destination host */
 	uint32_t from;		 /* source host */
+	uint16_t bytes;		 /* size of the frame with FCS, without ADV_WIRE_OVERHEAD */
 	uint16_t in_port;	 /* input port of the switch that stores it */
-	uint8_t kind;		 /* enum adv_packet_kind */
+	uint16_t out; /* on a wire to a switch: the port by which the frame leaves the switch;
+			 ADV_NO_PORT: it is not known yet */
+	uint16_t sport;
+	uint16_t payload_len;
+	uint8_t kind; /* enum adv_packet_kind */
 	uint8_t priority;
 	uint8_t tclass; /* DSCP << 2 | ECN */
 	uint8_t hop_limit;
-	uint8_t pad;
-	uint8_t header_len; /* external: adv_fabric_frame.tag */
-	uint16_t sport;
-	uint8_t pause_mask; /* PAUSE: priorities whose quanta are valid */
-	bool external;	    /* the frame is of a program (external.h): it has `body` */
-	uint16_t payload_len;
-	uint16_t out; /* on a wire to a switch: the port by which the frame leaves the switch;
-			 ADV_NO_PORT: it is not known yet */
-	struct adv_packet_telemetry *telemetry; /* NULL: none */
-	const uint8_t *payload; /* valid until the sender's engine receives the acknowledgement */
+	uint8_t header_len;	/* external: adv_fabric_frame.tag */
+	uint8_t pad : 2;	/* bytes */
+	bool external : 1;	/* the frame is of a program (external.h): it has `body` */
+	bool has_telemetry : 1; /* it has `telemetry` */
 	union {
-		uint8_t header[ADV_HEADERS_MAX]; /* DATA */
-		uint8_t *body;			 /* DATA, external: belongs to the frame */
-		uint16_t quanta[ADV_PRIORITIES]; /* PAUSE: 0 ends the pause */
+		uint8_t header[ADV_HEADERS_MAX];	 /* DATA, not external */
+		struct {				 /* PAUSE */
+			uint16_t quanta[ADV_PRIORITIES]; /* 0 ends the pause */
+			uint8_t pause_mask;		 /* priorities whose quanta are valid */
+		};
+	};
+	union {
+		struct adv_packet_telemetry *telemetry;
+		uint8_t *body; /* belongs to the frame */
 	};
 } __attribute__((aligned(64)));
 
 _Static_assert(sizeof(struct adv_packet) == 128, "two cache lines");
+_Static_assert(offsetof(struct adv_packet, header) + ADV_BTH_LEN == 64,
+	       "the BTH is in the first one");
 
 /* Returns the address of host x.y.z: ::ffff:10.x.y.z. */
 static inline struct adv_gid adv_fabric_gid(uint32_t host)
@@ -127,7 +135,7 @@ static inline void adv_packet_give_back(struct adv_packet_pool *pool, struct adv
 {
 	assert(pool->out > 0);
 	pool->out--;
-	if (packet->external || packet->telemetry)
+	if (packet->external || packet->has_telemetry)
 		adv_packet_strip(pool, packet);
 	packet->next = pool->unused;
 	pool->unused = packet;

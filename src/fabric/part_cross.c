@@ -43,7 +43,7 @@ static bool add_frame(const struct adv_fabric *f, struct adv_outbox *box, uint32
 	if (!all)
 		return false;
 	box->frame = all;
-	if (p->telemetry && !add_telemetry(box, p->telemetry))
+	if (p->has_telemetry && !add_telemetry(box, p->telemetry))
 		return false;
 	c = &all[box->frames++];
 	memcpy(c->packet, p, sizeof(*p));
@@ -98,8 +98,8 @@ static void land(struct adv_fabric *f, const struct adv_crossing *c,
 	if (!p)
 		return;
 	memcpy(p, c->packet, sizeof(*p));
-	has = p->telemetry != NULL;
-	p->telemetry = NULL;
+	has = p->has_telemetry;
+	p->has_telemetry = false;
 	p->payload = f->memory + c->offset;
 	if (has && adv_packet_take_telemetry(&f->pool, p, &(*telemetry)->of))
 		p->telemetry->echo = (*telemetry)->echo;

@@ -174,20 +174,17 @@ static bool is_good_frame(const struct adv_part *to, const struct adv_crossing *
 	const struct adv_fabric *f = &to->fabric;
 	uint32_t hosts = f->config.topology->hosts;
 	struct adv_packet p;
-	uint8_t external;
 
-	memcpy(&external, c->packet + offsetof(struct adv_packet, external), 1);
-	if (external || c->wire >= f->wires || !f->wire[c->wire].crosses ||
+	memcpy(&p, c->packet, sizeof(p));
+	if (p.external || c->wire >= f->wires || !f->wire[c->wire].crosses ||
 	    to->all->of_node[f->wire[c->wire].to.node] != to->index)
 		return false;
-	memcpy(&p, c->packet, sizeof(p));
 	if (p.at < f->now)
 		return false;
 	if (p.kind == ADV_PACKET_PAUSE)
 		return true; /* most other fields are undefined */
-	/* struct adv_departure has 16 bits for the size; 0 stands for a pause frame. */
-	return p.kind == ADV_PACKET_DATA && p.bytes >= ADV_FRAME_MIN && p.bytes <= UINT16_MAX &&
-	       p.priority < ADV_PRIORITIES && p.to < hosts && p.from < hosts && p.pad < 4 &&
+	return p.kind == ADV_PACKET_DATA && p.bytes >= ADV_FRAME_MIN &&
+	       p.priority < ADV_PRIORITIES && p.to < hosts && p.from < hosts &&
 	       p.header_len <= ADV_HEADERS_MAX && c->offset <= ADV_FABRIC_MESSAGE_MAX &&
 	       p.payload_len <= ADV_FABRIC_MESSAGE_MAX - c->offset;
 }
@@ -206,7 +203,7 @@ static bool read_frames(const struct adv_part *to, struct adv_outbox *box, const
 		if (!is_good_frame(to, c))
 			return false;
 		memcpy(&p, c->packet, sizeof(p));
-		with_telemetry += p.telemetry != NULL;
+		with_telemetry += p.has_telemetry;
 	}
 	return with_telemetry == h->telemetries;
 }

@@ -51,10 +51,7 @@ static inline __attribute__((always_inline)) void deliver_frame(struct adv_fabri
 	uint32_t hosts = f->hosts, node = w->to.node;
 
 	if (w->flying.head) {
-		/* The next frame is needed hundreds of events later, its header by hosts only. */
 		__builtin_prefetch(w->flying.head);
-		if (node < hosts)
-			__builtin_prefetch(w->flying.head->header);
 		arrives_next(f, p->at, wire);
 	}
 	if (p->kind == ADV_PACKET_LOST) { /* no event of the network */
@@ -186,7 +183,8 @@ static __attribute__((noinline)) void process_due(struct adv_fabric *f, enum adv
 	}
 }
 
-static inline __attribute__((always_inline)) void process(struct adv_fabric *f, struct adv_calendar_event event, bool look_ahead)
+static inline __attribute__((always_inline)) void
+process(struct adv_fabric *f, struct adv_calendar_event event, bool look_ahead)
 {
 	uint32_t kind = event.what >> ADV_DUE_SHIFT;
 

@@ -109,7 +109,7 @@ static inline void depart(struct adv_fabric *f, struct adv_fabric_node *n, uint3
 	struct adv_departure *d = adv_departures_add(&n->departures, end, port);
 
 	d->in_port = p->in_port;
-	d->bytes = p->kind == ADV_PACKET_DATA ? (uint16_t)p->bytes : 0;
+	d->bytes = p->kind == ADV_PACKET_DATA ? p->bytes : 0;
 	d->priority = p->priority;
 	d->held = w->crosses || w->cut;
 	if (d->held) {

@@ -151,26 +151,39 @@ static void drop_stuck(struct adv_switch *s, struct adv_egress_queue *q)
 		adv_packet_give_back(s->pool, p);
 }
 
-static bool read_stuck(struct adv_switch *s, struct adv_egress_queue *q, struct adv_mail_reader *r)
+/* Queues frames of so many bytes. False: no memory. */
+static bool push_stuck(struct adv_switch *s, struct adv_egress_queue *q, uint16_t port,
+		       uint32_t bytes)
+{
+	while (bytes) {
+		struct adv_packet *p = adv_packet_take(s->pool);
+
+		if (!p)
+			return false;
+		p->kind = ADV_PACKET_DATA;
+		p->in_port = port;
+		p->bytes = (uint16_t)(bytes < UINT16_MAX ? bytes : UINT16_MAX);
+		adv_packet_list_push(&q->packets, p);
+		bytes -= p->bytes;
+	}
+	return true;
+}
+
+/* *left: bytes of the switch that other queues do not have. */
+static bool read_stuck(struct adv_switch *s, struct adv_egress_queue *q, uint64_t *left,
+		       struct adv_mail_reader *r)
 {
 	uint32_t ports;
 
 	if (!adv_mail_take(r, &ports, sizeof(ports)) || ports > s->ports)
 		return false;
 	for (uint32_t i = 0; i < ports; i++) {
-		struct adv_packet *p;
 		struct stuck v;
 
-		if (!adv_mail_take(r, &v, sizeof(v)) || v.port >= s->ports)
+		if (!adv_mail_take(r, &v, sizeof(v)) || v.port >= s->ports || v.bytes > *left ||
+		    !push_stuck(s, q, (uint16_t)v.port, v.bytes))
 			return false;
-		p = adv_packet_take(s->pool);
-		if (!p)
-			return false;
-		p->kind = ADV_PACKET_DATA;
-		p->external = false;
-		p->in_port = (uint16_t)v.port;
-		p->bytes = v.bytes;
-		adv_packet_list_push(&q->packets, p);
+		*left -= v.bytes;
 	}
 	return true;
 }
@@ -197,7 +210,9 @@ bool adv_switch_read(struct adv_switch *s, struct adv_copy what, struct adv_mail
 {
 	bool good = adv_mail_take(r, &s->counters, sizeof(s->counters)) &&
 		    adv_mail_take(r, &s->used, sizeof(s->used)) &&
-		    adv_mail_take(r, &s->shared_used, sizeof(s->shared_used));
+		    adv_mail_take(r, &s->shared_used, sizeof(s->shared_used)) &&
+		    s->used <= UINT32_MAX;
+	uint64_t left = s->used;
 
 	for (unsigned i = 0; good && i < s->ports; i++) {
 		struct adv_egress *e = &s->port[i].egress;
@@ -206,7 +221,7 @@ bool adv_switch_read(struct adv_switch *s, struct adv_copy what, struct adv_mail
 		for (unsigned p = 0; p < ADV_PRIORITIES; p++) {
 			drop_stuck(s, &e->queue[p]);
 			if (good && what.stuck && waiting(e) & (1u << p))
-				good = read_stuck(s, &e->queue[p], r);
+				good = read_stuck(s, &e->queue[p], &left, r);
 		}
 	}
 	return good;

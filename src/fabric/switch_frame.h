@@ -77,7 +77,7 @@ static inline void adv_switch_queue(struct adv_switch *s, uint16_t out, struct a
 static inline void adv_switch_add_telemetry(const struct adv_egress *e, uint64_t now,
 					    struct adv_packet *p)
 {
-	if (p->telemetry && !p->telemetry->echo)
+	if (p->has_telemetry && !p->telemetry->echo)
 		adv_switch_add_hop(e, now, &p->telemetry->of);
 }
 

@@ -94,9 +94,11 @@ static inline struct adv_packet *adv_egress_dequeue(struct adv_egress *e, unsign
 
 	q->bytes -= p->bytes;
 	q->count--;
-	/* The next frame is needed when this one has been sent, hundreds of events later. */
-	__builtin_prefetch(q->packets.head);
-	if (!q->packets.head) {
+	if (q->packets.head) {
+		/* The next frame was prefetched before. A frame that waits for long is not even in
+		 * the second-level cache, whose misses last longer than a transmission. */
+		__builtin_prefetch(q->packets.head->next);
+	} else {
 		q->deficit = 0;
 		e->filled &= (uint8_t) ~(1u << priority);
 	}

@@ -6,6 +6,7 @@
 
 #include "fabric/flying.h"
 #include "fabric/settle.h"
+#include "fabric/switch_internal.h"
 #include "transport/objects.h"
 
 /* A window is at most so long, ps. A failed transfer takes effect ADV_FAILED_AFTER later, which has
@@ -71,12 +72,32 @@ void adv_turns_free(struct adv_fabric *f)
 
 /* ---- turns ---- */
 
+/* Prefetches the first frames of a node. The processor follows the chains of all ports at once. */
+static void fetch_frames(const struct adv_fabric *f, uint32_t node)
+{
+	const struct adv_switch *sw;
+
+	if (node < f->hosts) {
+		__builtin_prefetch(f->wire[f->host[node].wire ^ 1].flying.head);
+		return;
+	}
+	sw = f->node[node - f->hosts].sw;
+	for (unsigned i = 0; i < sw->ports; i++) {
+		const struct adv_egress *e = &sw->port[i].egress;
+
+		__builtin_prefetch(f->wire[sw->port[i].number ^ 1].flying.head);
+		if (e->filled)
+			__builtin_prefetch(e->queue[__builtin_ctz(e->filled)].packets.head);
+	}
+}
+
 /* Begins the turn of a node. False: all its events are after the window, which an event that is not
  * of a node has ended early. */
 static bool take_turn(struct adv_fabric *f, uint32_t node)
 {
 	struct adv_turn_window *w = &f->turns->window;
 
+	fetch_frames(f, node);
 	f->turn.first = f->turn.last = f->turn.buffer;
 	for (uint32_t i = w->of[node].first; i != ADV_TURN_NO_EVENT; i = w->event[i].next) {
 		const struct adv_calendar_event *e = &w->event[i];

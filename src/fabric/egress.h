@@ -57,11 +57,8 @@ static inline void adv_egress_push(struct adv_egress *e, struct adv_packet *p)
 	adv_packet_list_push(&q->packets, p);
 	q->bytes += p->bytes;
 	q->count++;
-	if (q->bytes > q->peak) {
-		q->peak = q->bytes;
-		if (q->peak > q->most)
-			q->most = q->peak;
-	}
+	q->peak = q->bytes > q->peak ? q->bytes : q->peak;
+	q->most = q->peak > q->most ? q->peak : q->most;
 	e->filled |= (uint8_t)(1u << p->priority);
 }
 
@@ -79,9 +76,12 @@ static inline void adv_egress_charge_only(struct adv_egress *e, unsigned priorit
 
 	if (e->turn != priority || !e->granted)
 		deficit += (int32_t)e->quantum[priority];
-	while (deficit < need)
+	deficit -= need;
+	/* No branch: mostly one quantum is enough, and nobody can predict which frame needs it. */
+	deficit += (int32_t)(e->quantum[priority] & -(uint32_t)(deficit < 0));
+	while (deficit < 0)
 		deficit += (int32_t)e->quantum[priority];
-	q->deficit = deficit - need;
+	q->deficit = deficit;
 	e->turn = (uint8_t)priority;
 	e->granted = true;
 }

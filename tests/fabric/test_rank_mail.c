@@ -266,6 +266,22 @@ static uint32_t fill_queue(struct two *two)
 	return s;
 }
 
+/* A rank says that a queue has more stuck bytes than its switch. */
+static void refuse_stuck(struct adv_parts *all, struct adv_mail *m)
+{
+	const uint32_t said[2] = {0, 80000}, wrong = 120001; /* port, bytes */
+
+	for (size_t i = 0; i + sizeof(said) <= m->len; i++)
+		if (memcmp(m->data + i, said, sizeof(said)) == 0) {
+			memcpy(m->data + i + 4, &wrong, 4);
+			assert_false(
+				adv_ranks_read_results(all, 1, ADV_GATHER_WAITS, adv_mail_read(m)));
+			memcpy(m->data + i + 4, &said[1], 4);
+			return;
+		}
+	fail_msg("no stuck frames");
+}
+
 static void test_results(void **state)
 {
 	static const enum adv_gather kinds[] = {ADV_GATHER_RESULTS, ADV_GATHER_SAMPLE,
@@ -284,6 +300,8 @@ static void test_results(void **state)
 		refuse_lengths(two.all[0], adv_ranks_read_results, kinds[i], &m);
 		change_bytes(two.all[0], adv_ranks_read_results, kinds[i], &m);
 	}
+	refuse_stuck(two.all[0], &m);
+	assert_true(adv_ranks_read_results(two.all[0], 1, ADV_GATHER_WAITS, adv_mail_read(&m)));
 	sw = two.net[0].f->node[s].sw;
 	assert_int_equal(adv_switch_used(sw), 120000);
 	assert_int_equal(adv_switch_counters(sw)->rx_frames, 3);

@@ -86,22 +86,46 @@ static void test_troubles(void **state)
 static void test_end(void **state)
 {
 	static const char *const operations[] = {"write", "read", "send"};
+	static const char *const hosts[] = {"from = 0-3\nto = 12-15", "from = 0-7\nto = 8-15"};
 	char text[256];
 
 	for (unsigned i = 0; i < 3; i++)
-		for (unsigned k = 0; k < 60; k++) {
+		for (unsigned k = 0; k < 120; k++) {
 			struct run turns, ordered;
 
 			snprintf(text, sizeof(text),
-				 "[flow]\nfrom = 0-3\nto = 12-15\nbytes = %ukB\noperation = %s\n"
+				 "[flow]\n%s\nbytes = %ukB\noperation = %s\n"
 				 "timeout = 1\n[loss]\nlink = %u\nprobability = %u%%\n[run]\nseed "
 				 "= %u\n",
-				 1 + k * k / 9, operations[i], k % 16, k % 7 * 5, k + 1);
+				 hosts[k % 2], 1 + k * k / 36, operations[i], k % 16, k % 7 * 5,
+				 k + 1);
 			open_both(&turns, &ordered, text);
 			assert_int_equal(run_both(&turns, &ordered, 100 * MS), ADV_FABRIC_DONE);
 			run_close(&turns);
 			run_close(&ordered);
 		}
+}
+
+/* ACKs are lost: when the last transfer ends, many copies are on their way, and windows follow each
+ * other. */
+static void test_copies(void **state)
+{
+	char text[256];
+
+	for (unsigned k = 0; k < 100; k++) {
+		struct run turns, ordered;
+
+		snprintf(text, sizeof(text),
+			 "[flow]\nfrom = 0-%u\nto = 8-%u\nbytes = %ukB\ntimeout = 1\n[host]\n"
+			 "congestion-control = none\nwindow = %u\nloss-window = no\n[run]\nseed "
+			 "= %u\n[loss]\nlink = %u\nprobability = %u%%\n",
+			 k % 8, 8 + k % 8, 60 + k / 8, 64u << k % 4, 833 + k, k * 7 % 16,
+			 5 + (k + 22) % 30);
+		open_both(&turns, &ordered, text);
+		assert_int_equal(run_both(&turns, &ordered, 100 * MS), ADV_FABRIC_DONE);
+		run_close(&turns);
+		run_close(&ordered);
+	}
 }
 
 /* A transfer that fails ends the run later. */
@@ -134,11 +158,15 @@ static void test_events(void **state)
 {
 	struct run turns, ordered;
 	struct run_shown x, y;
+	uint64_t before = 0;
 	unsigned stops = 0;
 
 	open_both(&turns, &ordered, FLOWS);
-	while (adv_fabric_run_some(turns.f, 100 * MS, 1500) == ADV_FABRIC_EVENTS)
+	while (adv_fabric_run_some(turns.f, 100 * MS, 1500) == ADV_FABRIC_EVENTS) {
+		assert_true(adv_fabric_events(turns.f) - before < 2 * 1500); /* a window more */
+		before = adv_fabric_events(turns.f);
 		stops++;
+	}
 	assert_true(stops > 3 && had_windows(&turns));
 	run_to_end(&ordered);
 	x = run_show(&turns);
@@ -151,10 +179,10 @@ static void test_events(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_steps),	cmocka_unit_test(test_troubles),
-		cmocka_unit_test(test_end),	cmocka_unit_test(test_failed),
-		cmocka_unit_test(test_waiting), cmocka_unit_test(test_short_cables),
-		cmocka_unit_test(test_events),
+		cmocka_unit_test(test_steps),	     cmocka_unit_test(test_troubles),
+		cmocka_unit_test(test_end),	     cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_failed),	     cmocka_unit_test(test_waiting),
+		cmocka_unit_test(test_short_cables), cmocka_unit_test(test_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

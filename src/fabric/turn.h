@@ -6,7 +6,8 @@
  * a window as long as the shortest delay of all cables, no node has any influence on another one.
  * In a window the nodes take turns: each processes all its events, in their order. The results are
  * those of the order of all events, but the data of a node stays in the processor's cache, and a
- * short list of its own events takes the place of the calendar.
+ * short list of its own events takes the place of the calendar. Windows follow each other, and what
+ * a node adds for the next one waits there: few events pass the calendar.
  *
  * This needs that nothing but the nodes themselves looks at them: no watcher, no program, no
  * transfer that waits for others. An event that looks at all nodes ends the window before it. The

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/ahead.h"
 #include "fabric/flying.h"
 #include "fabric/settle.h"
 #include "fabric/switch_internal.h"
@@ -91,6 +92,17 @@ static void fetch_frames(const struct adv_fabric *f, uint32_t node)
 	}
 }
 
+/* Prefetches what a host needs that has the next turn. */
+static void fetch_host(const struct adv_fabric *f, uint32_t node)
+{
+	const struct adv_fabric_host *h = &f->host[node];
+
+	adv_ahead_fetch_engine(h);
+	adv_qp_fetch_turn(h->hints.sender);
+	adv_engine_fetch_turn(h->engine, h->hints.sender);
+	__builtin_prefetch(h->mr);
+}
+
 /* Begins the turn of a node. False: all its events are after the window, which an event that is not
  * of a node has ended early. */
 static bool take_turn(struct adv_fabric *f, uint32_t node)
@@ -98,6 +110,8 @@ static bool take_turn(struct adv_fabric *f, uint32_t node)
 	struct adv_turn_window *w = &f->turns->window;
 
 	fetch_frames(f, node);
+	if (f->turns->taken < w->count && w->active[f->turns->taken] < f->hosts)
+		fetch_host(f, w->active[f->turns->taken]);
 	f->turn.first = f->turn.last = f->turn.buffer;
 	for (uint32_t i = w->of[node].first; i != ADV_TURN_NO_EVENT; i = w->event[i].next) {
 		const struct adv_calendar_event *e = &w->event[i];

@@ -7,21 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lines.h"
 #include "fabric/payload.h"
-
-/* Parts are in cache lines of their own, since threads write to them all the time. */
-#define CACHE_LINE 64
 
 /* ---- create ---- */
 
 static struct adv_part *make_part(struct adv_parts *all, uint32_t index, uint32_t count)
 {
-	struct adv_part *p = aligned_alloc(CACHE_LINE, (sizeof(*p) / CACHE_LINE + 1) * CACHE_LINE);
+	/* In cache lines of its own, since threads write to parts all the time. */
+	struct adv_part *p = adv_lines_calloc(sizeof(*p));
 	struct adv_fabric *f;
 
 	if (!p)
 		return NULL;
-	memset(p, 0, sizeof(*p));
 	p->all = all;
 	p->index = index;
 	f = &p->fabric;

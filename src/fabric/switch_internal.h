@@ -208,8 +208,7 @@ static inline bool adv_buffer_admit(struct adv_switch *s, uint64_t now, const st
 			return false;
 	}
 	s->used += p->bytes;
-	s->counters.most_used =
-		s->used > s->counters.most_used ? s->used : s->counters.most_used;
+	s->counters.most_used = s->used > s->counters.most_used ? s->used : s->counters.most_used;
 	return true;
 }
 

@@ -160,8 +160,8 @@ def run_iperf3(lab, options, address, env=None):
 
 def iperf3(lab, options, address="127.0.0.1", env=None):
     text = run_iperf3(lab, ["-n", "50M", *options], address, env)
-    # the server does not read data that is in flight when the client reports its end
-    if not re.search(r"(4[5-9]|50)\.\d MBytes .* receiver", text):
+    # The server does not read data that is in flight when the client reports its end. The client may send a block more.
+    if not any(float(amount) >= 45 for amount in re.findall(r"([\d.]+) MBytes .* receiver", text)):
         raise Failure(f"not all has arrived:\n{text}")
 
 

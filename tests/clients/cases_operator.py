@@ -333,8 +333,9 @@ def statistics(lab):
     first, second = (r[0] for r in stat(lab, "-i", "0.5", "-c", "2"))
     grown = second["counters"]["port_xmit_data"] - first["counters"]["port_xmit_data"]
     rate = second["rates"]["port_xmit_data"]
-    if not grown > 0 or not 0.3 * grown < rate * 0.5 < 1.1 * grown:
-        raise Failure(f"{grown} in half a second, but a rate of {rate}/s")
+    # A busy machine may prolong the interval.
+    if not 0 < rate * 0.5 < 1.1 * grown:
+        raise Failure(f"{grown} in half a second or more, but a rate of {rate}/s")
     text = adverb(lab, "stat", "-i", "0.1", "-c", "1")
     if not re.search(r"^  port_xmit_packets +\d+ +[\d.]+/s$", text, re.M):
         raise Failure(f"no rates:\n{text}")

@@ -15,9 +15,10 @@
 #define WIDEST (4 * ADV_PS_PER_US)
 
 /* If the nodes of a window have fewer events each, windows do not pay: all events are processed in
- * their order for APART windows. */
-#define MIN_EVENTS 4
-#define APART	   16
+ * their order for APART windows. To open a window costs an event for each so many switches more. */
+#define MIN_EVENTS	  2
+#define SWITCHES_AN_EVENT 8
+#define APART		  16
 
 struct adv_turns {
 	uint64_t width;	 /* of a window, ps; 0: windows do not pay */
@@ -132,8 +133,10 @@ static bool take_turn(struct adv_fabric *f, uint32_t node)
 static void close_window(struct adv_fabric *f)
 {
 	struct adv_turns *t = f->turns;
+	uint32_t enough =
+		t->window.count * MIN_EVENTS + f->config.topology->switches / SWITCHES_AN_EVENT;
 
-	if (f->events - t->before < (uint64_t)t->window.count * MIN_EVENTS)
+	if (f->events - t->before < enough)
 		f->turn.window_at = f->turn.end + APART * t->width;
 	t->end = f->turn.end;
 	f->turn.end = f->turn.next_end = 0;

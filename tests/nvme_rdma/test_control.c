@@ -2,6 +2,7 @@
 /* The control socket: requests that change namespaces, refused ones, clients that say nothing. */
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -190,6 +192,38 @@ static void test_other_user(void **state)
 	assert_int_equal(lab->subsystems.count, 1);
 }
 
+static void handler(int number)
+{
+}
+
+/* Signals, and a stop, do not end a request. */
+static void test_interrupted(void **state)
+{
+	struct lab *lab = *state;
+	const struct itimerval often = {{.tv_usec = 5000}, {.tv_usec = 5000}};
+	const struct sigaction action = {.sa_handler = handler};
+	int status = -1;
+	pid_t child = fork();
+
+	if (child == 0) {
+		char why[ADV_NVME_CONTROL_REPLY];
+		uint32_t nsid;
+
+		sigaction(SIGALRM, &action, NULL);
+		setitimer(ITIMER_REAL, &often, NULL);
+		_exit(adv_nvme_control_request(lab->name, "remove\n" HEAD "nsid = 1\n", &nsid, why)
+			      ? 0
+			      : 1);
+	}
+	assert_true(child > 0);
+	usleep(50000); /* without a reply */
+	for (unsigned i = 0; i < 1000 && waitpid(child, &status, WNOHANG) == 0; i++) {
+		adv_nvme_control_run(&lab->control);
+		usleep(10000);
+	}
+	assert_int_equal(status, 0);
+}
+
 static void test_names(void **state)
 {
 	struct lab *lab = *state;
@@ -213,7 +247,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_requests),	 TEST(test_refused),	TEST(test_silent_clients),
-		TEST(test_long_request), TEST(test_other_user), TEST(test_names),
+		TEST(test_long_request), TEST(test_other_user), TEST(test_interrupted),
+		TEST(test_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

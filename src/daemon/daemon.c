@@ -234,6 +234,15 @@ int adv_daemon_create(struct adv_daemon *d, char *why, size_t why_len)
 	return adv_daemon_open(d, why, why_len);
 }
 
+void adv_daemon_drop_names(struct adv_daemon *d)
+{
+	if (d->marker >= 0)
+		close(d->marker);
+	if (d->listener >= 0)
+		close(d->listener);
+	d->marker = d->listener = -1;
+}
+
 void adv_daemon_report(struct adv_daemon *d, char verdict, const char *why)
 {
 	char said[1024];

@@ -18,13 +18,17 @@ unsigned adv_daemon_descriptors(void);
  *  - EBUSY: a daemon has died, and its surviving clients start another daemon;
  *  - another errno.
  * If it fails, it writes a line of text to why[]. Sockets and tables made so far exist until the
- * process exits.
+ * process exits; adv_daemon_drop_names() closes those with names.
  */
 int adv_daemon_create(struct adv_daemon *d, char *why, size_t why_len);
 
 /* As adv_daemon_create(), but continues with the estate that a client kept. `queue` is a descriptor
  * of the queue end of the estate's carrier (daemon/carrier.h). */
 int adv_daemon_adopt(struct adv_daemon *d, int queue, char *why, size_t why_len);
+
+/* After a failed start, before the report: a client that has heard of the failure does not find the
+ * names of this daemon. */
+void adv_daemon_drop_names(struct adv_daemon *d);
 
 /* Binds the abstract name, which only one daemon can hold. Part of adv_daemon_create() and
  * adv_daemon_adopt(). Returns 0, or EALREADY or another errno with text in why[]. */

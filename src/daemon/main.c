@@ -290,6 +290,7 @@ static int start_daemon(struct options *o)
 		return adv_keeper_start(&d);
 	if (o->foreground)
 		fprintf(stderr, "adverbd: %s\n", why);
+	adv_daemon_drop_names(&d);
 	adv_daemon_report(&d,
 			  error == EALREADY ? ADV_START_LOST
 			  : error == EBUSY  ? ADV_START_WAIT

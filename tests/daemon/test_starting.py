@@ -180,6 +180,7 @@ def two_users(build):
     adverbd.need_root()
     with for_nobody.build_folder(build) as place:
         second_user(place)
+        reports_without_names(place)
 
 
 def second_user(build):
@@ -195,6 +196,45 @@ def second_user(build):
     done = subprocess.run([*adverbd.as_user(adverbd.NOBODY), str(build / "adverbd"), "--system"],
                           capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 2 and "needs root" in done.stderr
+
+
+def full_pipe():
+    """Returns both ends of a pipe that is full: who writes waits."""
+    out, into = os.pipe()
+    os.set_blocking(into, False)
+    try:
+        while True:
+            os.write(into, bytes(4096))
+    except BlockingIOError:
+        os.set_blocking(into, True)
+    return out, into
+
+
+def sleeps(pid):
+    with open(f"/proc/{pid}/stat") as f:
+        return f.read().rpartition(")")[2].split()[0] == "S"
+
+
+def reports_without_names(build):
+    """A daemon that cannot start has no names any more when it says so."""
+    out, into = full_pipe()
+    with Daemon(build), os.fdopen(out, "rb", 0) as pipe, \
+            subprocess.Popen([*adverbd.as_user(adverbd.NOBODY), str(build / "adverbd"), "--foreground",
+                              f"--ready-fd={into}"], pass_fds=[into], stderr=subprocess.PIPE,
+                             env={**os.environ, "ADVERB_LOG": "error"}) as late:
+        os.close(into)
+        try:
+            said = late.stderr.readline()
+            assert b"in use by the adverbd of user root" in said, said
+            wait_for(lambda: sleeps(late.pid))  # in the report, behind what fills the pipe
+            with open("/proc/net/unix") as f:
+                assert f"@adverbd-{adverbd.NOBODY}" not in f.read()
+        except BaseException:
+            late.kill()
+            raise
+        while pipe.read(65536):
+            pass
+        assert late.wait(PATIENCE) == 1
 
 
 def other_than_root(build):

@@ -50,6 +50,13 @@ struct adv_egress {
 void adv_egress_init(struct adv_egress *e, uint32_t ps_per_byte,
 		     const uint8_t weight[ADV_PRIORITIES]);
 
+/* A queue has become so long, bytes. */
+static inline void adv_egress_note_length(struct adv_egress_queue *q, uint32_t bytes)
+{
+	q->peak = bytes > q->peak ? bytes : q->peak;
+	q->most = q->peak > q->most ? q->peak : q->most;
+}
+
 static inline void adv_egress_push(struct adv_egress *e, struct adv_packet *p)
 {
 	struct adv_egress_queue *q = &e->queue[p->priority];
@@ -57,8 +64,7 @@ static inline void adv_egress_push(struct adv_egress *e, struct adv_packet *p)
 	adv_packet_list_push(&q->packets, p);
 	q->bytes += p->bytes;
 	q->count++;
-	q->peak = q->bytes > q->peak ? q->bytes : q->peak;
-	q->most = q->peak > q->most ? q->peak : q->most;
+	adv_egress_note_length(q, q->bytes);
 	e->filled |= (uint8_t)(1u << p->priority);
 }
 
@@ -95,8 +101,8 @@ static inline struct adv_packet *adv_egress_dequeue(struct adv_egress *e, unsign
 	q->bytes -= p->bytes;
 	q->count--;
 	if (q->packets.head) {
-		/* The next frame was prefetched before. A frame that waits for long is not even in
-		 * the second-level cache, whose misses last longer than a transmission. */
+		/* The next frame was prefetched when the last one left. The one behind it may come
+		 * from the third-level cache, which can take longer than a transmission. */
 		__builtin_prefetch(q->packets.head->next);
 	} else {
 		q->deficit = 0;
@@ -136,11 +142,7 @@ static inline void adv_egress_pass(struct adv_egress *e, const struct adv_packet
 {
 	struct adv_egress_queue *q = &e->queue[p->priority];
 
-	if (p->bytes > q->peak) {
-		q->peak = p->bytes;
-		if (q->peak > q->most)
-			q->most = q->peak;
-	}
+	adv_egress_note_length(q, p->bytes);
 	q->sent++;
 	q->sent_bytes += p->bytes;
 	if (e->strict & (1u << p->priority))

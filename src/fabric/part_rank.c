@@ -177,9 +177,7 @@ static bool is_good_frame(const struct adv_part *to, const struct adv_crossing *
 
 	memcpy(&p, c->packet, sizeof(p));
 	if (p.external || c->wire >= f->wires || !f->wire[c->wire].crosses ||
-	    to->all->of_node[f->wire[c->wire].to.node] != to->index)
-		return false;
-	if (p.at < f->now)
+	    to->all->of_node[f->wire[c->wire].to.node] != to->index || p.at < f->now)
 		return false;
 	if (p.kind == ADV_PACKET_PAUSE)
 		return true; /* most other fields are undefined */

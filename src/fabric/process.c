@@ -183,6 +183,8 @@ static __attribute__((noinline)) void process_due(struct adv_fabric *f, enum adv
 	}
 }
 
+/* look_ahead: prefetches what the next events of the calendar need. In a turn these are of other
+ * windows, so it is false. */
 static inline __attribute__((always_inline)) void
 process(struct adv_fabric *f, struct adv_calendar_event event, bool look_ahead)
 {

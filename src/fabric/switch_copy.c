@@ -169,7 +169,7 @@ static bool push_stuck(struct adv_switch *s, struct adv_egress_queue *q, uint16_
 	return true;
 }
 
-/* *left: bytes of the switch that other queues do not have. */
+/* Reads the stuck frames of a queue, at most *left bytes, and subtracts theirs from *left. */
 static bool read_stuck(struct adv_switch *s, struct adv_egress_queue *q, uint64_t *left,
 		       struct adv_mail_reader *r)
 {

@@ -138,6 +138,7 @@ static void close_window(struct adv_fabric *f)
 
 	if (f->events - t->before < enough)
 		f->turn.window_at = f->turn.end + APART * t->width;
+	t->window.events = t->window.count = 0;
 	t->end = f->turn.end;
 	f->turn.end = f->turn.next_end = 0;
 	f->now = t->latest;
@@ -239,7 +240,6 @@ bool adv_turns_begin(struct adv_fabric *f, uint64_t until)
 		f->turn.window_at = end;
 		return false;
 	}
-	t->window.events = t->window.count = 0;
 	open_window(f, e->at, end > until ? until + 1 : end);
 	return true;
 }
@@ -257,7 +257,6 @@ bool adv_turns_again(struct adv_fabric *f, uint64_t until)
 	if (waiting.events == waiting.room)
 		adv_turn_window_reserve(&waiting);
 	f->turn.next = t->window;
-	f->turn.next.events = f->turn.next.count = 0;
 	t->window = waiting;
 	open_window(f, t->end, end);
 	return true;

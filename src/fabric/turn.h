@@ -51,9 +51,10 @@ uint64_t adv_turns_open(struct adv_fabric *f);
 bool adv_turns_begin(struct adv_fabric *f, uint64_t until);
 /* Gives the next node its turn. False: each has had it, and the window is over. */
 bool adv_turns_next(struct adv_fabric *f);
-/* Begins the window after the one that is over. False: the calendar decides what comes next. */
+/* Begins the window after the one that is over. False: there is none; call adv_turns_end(), and
+ * take the next event from the calendar. */
 bool adv_turns_again(struct adv_fabric *f, uint64_t until);
-/* After the last window: moves the events that wait for the next one to the calendar. */
+/* After the last window: moves the events that wait for a next one to the calendar. */
 void adv_turns_end(struct adv_fabric *f);
 
 #endif

@@ -81,6 +81,17 @@ static void test_troubles(void **state)
 	compare(FLOWS "[slow]\nhost = 10\nspeed = 10Gb/s\n", true);
 }
 
+/* Runs to the end at once, which all transfers reach. */
+static void compare_end(const char *more)
+{
+	struct run turns, ordered;
+
+	open_both(&turns, &ordered, more);
+	assert_int_equal(run_both(&turns, &ordered, 100 * MS), ADV_FABRIC_DONE);
+	run_close(&turns);
+	run_close(&ordered);
+}
+
 /* The run ends with the last transfer, whose end no window may pass: of any operation, and of any
  * length. Copies of lost frames are still on their way then. */
 static void test_end(void **state)
@@ -91,18 +102,13 @@ static void test_end(void **state)
 
 	for (unsigned i = 0; i < 3; i++)
 		for (unsigned k = 0; k < 120; k++) {
-			struct run turns, ordered;
-
 			snprintf(text, sizeof(text),
 				 "[flow]\n%s\nbytes = %ukB\noperation = %s\n"
 				 "timeout = 1\n[loss]\nlink = %u\nprobability = %u%%\n[run]\nseed "
 				 "= %u\n",
 				 hosts[k % 2], 1 + k * k / 36, operations[i], k % 16, k % 7 * 5,
 				 k + 1);
-			open_both(&turns, &ordered, text);
-			assert_int_equal(run_both(&turns, &ordered, 100 * MS), ADV_FABRIC_DONE);
-			run_close(&turns);
-			run_close(&ordered);
+			compare_end(text);
 		}
 }
 
@@ -113,18 +119,13 @@ static void test_copies(void **state)
 	char text[256];
 
 	for (unsigned k = 0; k < 100; k++) {
-		struct run turns, ordered;
-
 		snprintf(text, sizeof(text),
 			 "[flow]\nfrom = 0-%u\nto = 8-%u\nbytes = %ukB\ntimeout = 1\n[host]\n"
 			 "congestion-control = none\nwindow = %u\nloss-window = no\n[run]\nseed "
 			 "= %u\n[loss]\nlink = %u\nprobability = %u%%\n",
 			 k % 8, 8 + k % 8, 60 + k / 8, 64u << k % 4, 833 + k, k * 7 % 16,
 			 5 + (k + 22) % 30);
-		open_both(&turns, &ordered, text);
-		assert_int_equal(run_both(&turns, &ordered, 100 * MS), ADV_FABRIC_DONE);
-		run_close(&turns);
-		run_close(&ordered);
+		compare_end(text);
 	}
 }
 

@@ -107,7 +107,7 @@ FABRIC = [
     ("pass-uncounted", "frames that pass do not count as sent", EGRESS_H,
      "\tq->sent++;\n\tq->sent_bytes += p->bytes;\n\tif (e->strict", "\tif (e->strict"),
     ("pass-peak", "a frame that passes is no queue", EGRESS_H,
-     "\tif (p->bytes > q->peak) {\n", "\tif (p->bytes > q->peak && !e) {\n"),
+     "\tadv_egress_note_length(q, p->bytes);\n", ""),
     ("pass-turn", "a frame that passes has no turn of ETS", EGRESS_H,
      "\te->turn = p->priority;\n\te->granted = true;\n", ""),
     ("pass-telemetry", "a frame that passes has no telemetry of the switch", SWITCH_FRAME_H,

@@ -281,9 +281,7 @@ void adv_daemon_release(struct adv_daemon *d)
 	close(d->table_fd);
 	if (d->ledger_fd >= 0)
 		close(d->ledger_fd);
-	if (d->marker >= 0)
-		close(d->marker);
-	close(d->listener);
+	adv_daemon_drop_names(d);
 }
 
 static int compare_int(const void *a, const void *b)

@@ -26,8 +26,8 @@ int adv_daemon_create(struct adv_daemon *d, char *why, size_t why_len);
  * of the queue end of the estate's carrier (daemon/carrier.h). */
 int adv_daemon_adopt(struct adv_daemon *d, int queue, char *why, size_t why_len);
 
-/* After a failed start, before the report: a client that has heard of the failure does not find the
- * names of this daemon. */
+/* Closes the sockets with names. After a failed start call it before the report, so that a client
+ * that has heard of the failure does not find the names. */
 void adv_daemon_drop_names(struct adv_daemon *d);
 
 /* Binds the abstract name, which only one daemon can hold. Part of adv_daemon_create() and

@@ -63,12 +63,17 @@ def wait_for(what, seconds=PATIENCE, pause=0.01):
         time.sleep(pause)
 
 
-def alive(pid):
+def state(pid):
+    """Returns the state of a process (R, S, Z, ...); X: there is none."""
     try:
         with open(f"/proc/{pid}/stat") as f:
-            return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+            return f.read().rsplit(")", 1)[1].split()[0]
     except OSError:
-        return False
+        return "X"
+
+
+def alive(pid):
+    return state(pid) not in "ZX"
 
 
 class Lost(Exception):

@@ -199,7 +199,7 @@ def second_user(build):
 
 
 def full_pipe():
-    """Returns both ends of a pipe that is full: who writes waits."""
+    """Returns both ends of a full pipe, in which a writer waits."""
     out, into = os.pipe()
     os.set_blocking(into, False)
     try:
@@ -208,11 +208,6 @@ def full_pipe():
     except BlockingIOError:
         os.set_blocking(into, True)
     return out, into
-
-
-def sleeps(pid):
-    with open(f"/proc/{pid}/stat") as f:
-        return f.read().rpartition(")")[2].split()[0] == "S"
 
 
 def reports_without_names(build):
@@ -226,7 +221,7 @@ def reports_without_names(build):
         try:
             said = late.stderr.readline()
             assert b"in use by the adverbd of user root" in said, said
-            wait_for(lambda: sleeps(late.pid))  # in the report, behind what fills the pipe
+            wait_for(lambda: adverbd.state(late.pid) == "S")  # in the report, behind what fills the pipe
             with open("/proc/net/unix") as f:
                 assert f"@adverbd-{adverbd.NOBODY}" not in f.read()
         except BaseException:

@@ -212,14 +212,9 @@ static bool exchange(int fd, const char *text, char reply[ADV_NVME_CONTROL_REPLY
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	/* With a time limit, these calls end with EINTR even if the process only was stopped. */
-	do
-		n = send(fd, text, strlen(text), MSG_NOSIGNAL);
-	while (n < 0 && errno == EINTR);
-	if (n >= 0) {
-		do
-			n = recv(fd, reply, ADV_NVME_CONTROL_REPLY - 1, 0);
-		while (n < 0 && errno == EINTR);
-	}
+	n = TEMP_FAILURE_RETRY(send(fd, text, strlen(text), MSG_NOSIGNAL));
+	if (n >= 0)
+		n = TEMP_FAILURE_RETRY(recv(fd, reply, ADV_NVME_CONTROL_REPLY - 1, 0));
 	if (n > 0) {
 		reply[n] = 0;
 		return true;

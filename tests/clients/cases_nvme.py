@@ -180,13 +180,17 @@ def refused_hosts(lab):
     end(target)
 
 
+def wait_connected(lab):
+    lab.wait_until(lambda: ", 0 connected," not in lab.system(f"'{lab.adverb}' status"), 30, "it connects")
+
+
 @case("nvme-long", "killed-host")
 def killed_host(lab):
     """Hosts end by SIGKILL in the middle of their commands; the target serves the next ones."""
     target = serve(lab, "-n", "ram:16MiB", "-w", "2")
     for size in ("4KiB", "16KiB", "4KiB", "64KiB", "16KiB"):
         killed = lab.start(host(lab, "bench", "-T", "60", "-i", "4", "-Q", "32", "-b", size, "--rwmixwrite", "50"))
-        lab.wait_until(lambda: ", 0 connected," not in lab.system(f"'{lab.adverb}' status"), 30, "it connects")
+        wait_connected(lab)
         lab.system("sleep 0.3")
         killed.kill()
     lab.run(host(lab, "verify", "-i", "2", "-Q", "32"))
@@ -203,7 +207,7 @@ def killed_target(lab):
     target = serve(lab, "-n", disk)
     lab.run(host(lab, "write", source))
     busy = lab.start(host(lab, "bench", "-T", "60", "--offset", "8MiB", "--rwmixwrite", "100"))
-    lab.wait_until(lambda: ", 0 connected," not in lab.system(f"'{lab.adverb}' status"), 30, "it connects")
+    wait_connected(lab)
     lab.system("sleep 0.3")
     target.kill()
     busy.wait(60)

@@ -70,7 +70,8 @@ static bool changed_page(struct adv_nvme_controller *c, struct page *page)
 	return true;
 }
 
-/* One group with all namespaces, whose paths are all optimized. It never changes. */
+/* One group with all namespaces, whose paths are all optimized. It never changes. The page has the
+ * length of one with the most namespaces, which hosts read in pieces (nvme-cli). */
 static bool ana_page(struct adv_nvme_controller *c, struct page *page)
 {
 	const struct adv_nvme_subsystem *s = c->subsystem;
@@ -82,7 +83,7 @@ static bool ana_page(struct adv_nvme_controller *c, struct page *page)
 		if (s->namespaces[i])
 			nsids[group.count++] = i;
 	}
-	if (!page_create(page, ADV_NVME_ANA_LEN(group.count)))
+	if (!page_create(page, ADV_NVME_ANA_LEN(ADV_NVME_NSID_MAX)))
 		return false;
 	adv_nvme_ana_encode(&group, page->data);
 	return true;

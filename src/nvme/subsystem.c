@@ -65,6 +65,20 @@ struct adv_nvme_subsystem *adv_nvme_target_find_subsystem(struct adv_nvme_target
 	return NULL;
 }
 
+struct adv_nvme_subsystem *adv_nvme_target_subsystem(struct adv_nvme_target *target, unsigned n)
+{
+	adv_list_for_each(struct adv_nvme_subsystem, s, &target->subsystems, link) {
+		if (!s->discovery && n-- == 0)
+			return s;
+	}
+	return NULL;
+}
+
+const char *adv_nvme_subsystem_nqn(const struct adv_nvme_subsystem *subsystem)
+{
+	return subsystem->nqn;
+}
+
 void adv_nvme_target_discovery_changed(struct adv_nvme_target *target)
 {
 	target->generation++;

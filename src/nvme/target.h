@@ -76,6 +76,9 @@ int adv_nvme_target_add_subsystem(struct adv_nvme_target *target, const char *nq
 				  const char *serial, struct adv_nvme_subsystem **out);
 struct adv_nvme_subsystem *adv_nvme_target_find_subsystem(struct adv_nvme_target *target,
 							  const char *nqn);
+/* Returns the n-th subsystem, from 0, without that of discovery; NULL: there are fewer. */
+struct adv_nvme_subsystem *adv_nvme_target_subsystem(struct adv_nvme_target *target, unsigned n);
+const char *adv_nvme_subsystem_nqn(const struct adv_nvme_subsystem *subsystem);
 
 /* Allows a host. A subsystem without allowed hosts allows all. EINVAL, ENOMEM. */
 int adv_nvme_subsystem_allow(struct adv_nvme_subsystem *subsystem, const char *host_nqn);

@@ -14,19 +14,21 @@ static int change(const struct adv_nvme_change_options *o, const char *verb, con
 		  const char *done)
 {
 	char text[ADV_NVME_CONTROL_MESSAGE], why[ADV_NVME_CONTROL_REPLY], nsid_line[32] = "";
+	const char *nqn = o->nqn;
 	uint32_t nsid;
 	int n;
 
 	if (o->nsid)
 		snprintf(nsid_line, sizeof(nsid_line), "nsid = %u\n", o->nsid);
 	n = snprintf(text, sizeof(text),
-		     "%s\n[subsystem %s]\n[namespace]\n%s%s%s%sread-only = %s\nbuffered = %s\n"
+		     "%s\n%s%s%s[namespace]\n%s%s%s%sread-only = %s\nbuffered = %s\n"
 		     "block-size = %u\n",
-		     verb, o->nqn, nsid_line, path ? "path = " : "", path ? path : "",
-		     path ? "\n" : "", o->options.read_only ? "yes" : "no",
-		     o->options.buffered ? "yes" : "no",
+		     verb, nqn ? "[subsystem " : "", nqn ? nqn : "", nqn ? "]\n" : "", nsid_line,
+		     path ? "path = " : "", path ? path : "", path ? "\n" : "",
+		     o->options.read_only ? "yes" : "no", o->options.buffered ? "yes" : "no",
 		     1u << (path ? o->options.block_shift : 12));
-	if (n >= (int)sizeof(text) || strpbrk(o->nqn, "\n]") || (path && strchr(path, '\n'))) {
+	if (n >= (int)sizeof(text) || (nqn && strpbrk(nqn, "\n]")) ||
+	    (path && strchr(path, '\n'))) {
 		fprintf(stderr, "a name is too long, or has a line break\n");
 		return EXIT_FAILURE;
 	}

@@ -9,7 +9,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { REPLY_SECONDS = 30 };
+enum {
+	REPLY_SECONDS = 30,
+	/* A request with the section of its subsystem. */
+	REQUEST_MAX = ADV_NVME_CONTROL_MESSAGE + ADV_NVME_NQN_LEN + 16,
+};
 
 /* --- both ends --- */
 
@@ -112,9 +116,7 @@ static bool serve_client(struct adv_nvme_control *c, int fd, bool *changed)
 
 	if (n < 0)
 		return errno != EAGAIN && errno != EINTR;
-	if (n > (ssize_t)ADV_NVME_CONTROL_MESSAGE)
-		snprintf(reply, sizeof(reply), "the request is too long");
-	else if (n > 0)
+	if (n > 0)
 		adv_nvme_control_handle(c->subsystems, text, (size_t)n, reply);
 	*changed |= n > 0;
 	/* A client that does not read its reply gets none. */
@@ -179,17 +181,43 @@ static void execute(struct adv_nvme_subsystems *s, const char *verb,
 		snprintf(reply, ADV_NVME_CONTROL_REPLY, "%s", why);
 }
 
+/* Copies the configuration of a request to `whole`, and names the only subsystem if the request
+ * names none. Returns the length; 0: `why`. */
+static size_t complete_request(struct adv_nvme_subsystems *s, const char *text, size_t len,
+			       char whole[REQUEST_MAX], char why[ADV_NVME_BACKEND_WHY])
+{
+	static const char anonymous[] = "[namespace]";
+	char nqn[ADV_NVME_NQN_LEN];
+	size_t n = 0;
+
+	if (len >= strlen(anonymous) && memcmp(text, anonymous, strlen(anonymous)) == 0) {
+		if (!adv_nvme_subsystems_only(s, nqn, why))
+			return 0;
+		n = (size_t)snprintf(whole, REQUEST_MAX, "[subsystem %s]\n", nqn);
+	}
+	memcpy(whole + n, text, len);
+	return n + len;
+}
+
 void adv_nvme_control_handle(struct adv_nvme_subsystems *s, const char *text, size_t len,
 			     char reply[ADV_NVME_CONTROL_REPLY])
 {
-	char why[ADV_NVME_CONFIG_WHY], verb[8];
+	char whole[REQUEST_MAX], why[ADV_NVME_BACKEND_WHY], verb[8];
 	struct adv_nvme_config config;
 
+	if (len > ADV_NVME_CONTROL_MESSAGE) {
+		snprintf(reply, ADV_NVME_CONTROL_REPLY, "the request is too long");
+		return;
+	}
 	if (!take_verb(&text, &len, verb)) {
 		snprintf(reply, ADV_NVME_CONTROL_REPLY, "the request is neither add nor remove");
 		return;
 	}
-	if (!adv_nvme_config_parse(text, len, &config, why)) {
+	if (len > 0 && (len = complete_request(s, text, len, whole, why)) == 0) {
+		snprintf(reply, ADV_NVME_CONTROL_REPLY, "%s", why);
+		return;
+	}
+	if (!adv_nvme_config_parse(whole, len, &config, why)) {
 		snprintf(reply, ADV_NVME_CONTROL_REPLY, "%s", why);
 		return;
 	}

@@ -5,7 +5,8 @@
  * process of the same user, or root; both ends check that (SO_PEERCRED, unix(7)).
  *
  * A request is one message: "add" or "remove" in the first line, then a configuration (config.h)
- * with one subsystem and one namespace. The reply is one message: "ok N" (the nsid), or the reason.
+ * with one subsystem and one namespace; without a subsystem it is for the only one. The reply is
+ * one message: "ok N" (the nsid), or the reason.
  */
 #ifndef ADV_NVME_RDMA_CONTROL_H
 #define ADV_NVME_RDMA_CONTROL_H

@@ -42,7 +42,7 @@ extern const struct argp adv_nvme_serve_argp; /* struct adv_nvme_serve_options *
 /* Of a change to a running target. */
 struct adv_nvme_change_options {
 	const char *control;
-	const char *nqn;
+	const char *nqn;  /* NULL: the only one */
 	const char *path; /* of add */
 	uint32_t nsid;	  /* 0: the lowest free one */
 	struct adv_nvme_namespace_options options;

@@ -162,7 +162,7 @@ const struct argp adv_nvme_serve_argp = {
 static const struct argp_option change_options[] = {
 	{"control", KEY_CONTROL, "NAME", 0,
 	 "Name of the target (default: its port " ADV_NVME_PORT ")", 0},
-	{"subsystem", 's', "NQN", 0, "Name of the subsystem (default " DEFAULT_NQN ")", 0},
+	{"subsystem", 's', "NQN", 0, "Name of the subsystem (default: the only one)", 0},
 	{"namespace-id", 'N', "NUMBER", 0,
 	 "Number of the namespace (add: default: the lowest "
 	 "free one)",
@@ -178,7 +178,6 @@ static error_t parse_change(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_INIT:
 		memset(o, 0, sizeof(*o));
 		o->control = ADV_NVME_PORT;
-		o->nqn = DEFAULT_NQN;
 		return 0;
 	case KEY_CONTROL:
 		o->control = arg;

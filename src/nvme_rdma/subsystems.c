@@ -122,6 +122,25 @@ bool adv_nvme_subsystems_remove(struct adv_nvme_subsystems *s, const char *nqn, 
 	return err == 0;
 }
 
+bool adv_nvme_subsystems_only(struct adv_nvme_subsystems *s, char nqn[ADV_NVME_NQN_LEN],
+			      char why[ADV_NVME_BACKEND_WHY])
+{
+	struct adv_nvme_shared *shared = s->shared;
+	struct adv_nvme_subsystem *subsystem;
+	unsigned count = 0;
+
+	pthread_mutex_lock(&shared->lock);
+	while ((subsystem = adv_nvme_target_subsystem(shared->target, count)) != NULL) {
+		strcpy(nqn, adv_nvme_subsystem_nqn(subsystem));
+		count++;
+	}
+	pthread_mutex_unlock(&shared->lock);
+	if (count != 1)
+		snprintf(why, ADV_NVME_BACKEND_WHY,
+			 "the target has %u subsystems: name one by --subsystem NQN", count);
+	return count == 1;
+}
+
 void adv_nvme_subsystems_release(struct adv_nvme_subsystems *s)
 {
 	struct adv_nvme_backend *b;

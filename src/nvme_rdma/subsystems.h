@@ -37,6 +37,9 @@ uint32_t adv_nvme_subsystems_add(struct adv_nvme_subsystems *s, const char *nqn,
 /* Removes a namespace. Its backend closes when no command uses it. False: `why`. */
 bool adv_nvme_subsystems_remove(struct adv_nvme_subsystems *s, const char *nqn, uint32_t nsid,
 				char why[ADV_NVME_BACKEND_WHY]);
+/* Writes the name of the only subsystem. False: there is none, or several; `why`. */
+bool adv_nvme_subsystems_only(struct adv_nvme_subsystems *s, char nqn[ADV_NVME_NQN_LEN],
+			      char why[ADV_NVME_BACKEND_WHY]);
 /* Closes the backends of removed namespaces that no command uses any more. */
 void adv_nvme_subsystems_release(struct adv_nvme_subsystems *s);
 

@@ -164,6 +164,18 @@ def add_and_remove(lab):
     end(target)
 
 
+@case("nvme", "add-remove-only")
+def add_and_remove_only(lab):
+    """Without --subsystem, a change is for the only subsystem of a file, whatever its name."""
+    path = lab.dir / "target.ini"
+    path.write_text("[target]\nlisten = 127.0.0.1\n[subsystem nqn.2026-01.test:one]\n[namespace]\npath = ram:1MiB\n")
+    target = lab.start_server([program(lab), "serve", "-c", path], "subsystem nqn.2026-01.test:one")
+    text = lab.run([program(lab), "add", "ram:1MiB"]) + lab.run([program(lab), "remove", "-N", "2"])
+    if text != "namespace 2 added\nnamespace 2 removed\n":
+        raise Failure(text)
+    end(target)
+
+
 @case("nvme-long", "refused")
 def refused_hosts(lab):
     """A host that is not allowed, an unknown subsystem, a port without a target."""

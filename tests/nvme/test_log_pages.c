@@ -136,6 +136,12 @@ static void test_ana(void **state)
 	assert_int_equal(adv_get_le32(at + 56), 0); /* behind the end */
 	assert_int_equal(lab_do(&p->admin, &c), 0);
 	adv_nvme_identify_controller_decode(at, &id);
+	/* The page has room for all namespaces that there may be: hosts read it in pieces. */
+	assert_int_equal(read_page(p, ADV_NVME_LOG_ANA, 4096, 48 + 4 * id.mnan - 4096), 0);
+	for (uint32_t i = 0; i < (48 + 4 * id.mnan - 4096) / 4; i++)
+		assert_int_equal(adv_get_le32(at + (size_t)4 * i), 0);
+	assert_int_equal(read_page(p, ADV_NVME_LOG_ANA, 48 + 4 * id.mnan + 4, 4),
+			 ADV_NVME_INVALID_FIELD | ADV_NVME_DNR);
 	assert_true(id.cmic & ADV_NVME_CMIC_ANA);
 	assert_int_equal(id.nanagrpid, 1);
 	assert_true(id.mnan > 0 && id.mnan <= id.nn);

@@ -88,6 +88,22 @@ static void test_requests(void **state)
 	       "there is no subsystem");
 }
 
+/* Without a name, a request is for the only subsystem. */
+static void test_only_subsystem(void **state)
+{
+	struct lab *lab = *state;
+	struct adv_nvme_subsystem *second;
+
+	expect(lab, "add\n[namespace]\npath = ram:1MiB\n", "ok 2");
+	expect(lab, "remove\n[namespace]\nnsid = 2\n", "ok 2");
+	assert_int_equal(adv_nvme_target_add_subsystem(lab->shared.target, "nqn.2026-01.test:two",
+						       "S", &second),
+			 0);
+	expect(lab, "add\n[namespace]\npath = ram:1MiB\n",
+	       "the target has 2 subsystems: name one by --subsystem NQN");
+	expect(lab, "add\n" HEAD "path = ram:1MiB\n", "ok 2");
+}
+
 static void test_refused(void **state)
 {
 	struct lab *lab = *state;
@@ -246,9 +262,9 @@ static void test_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_requests),	 TEST(test_refused),	TEST(test_silent_clients),
-		TEST(test_long_request), TEST(test_other_user), TEST(test_interrupted),
-		TEST(test_names),
+		TEST(test_requests),	   TEST(test_only_subsystem), TEST(test_refused),
+		TEST(test_silent_clients), TEST(test_long_request),   TEST(test_other_user),
+		TEST(test_interrupted),	   TEST(test_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/array.h"
 #include "base/shown.h"
 
 #define SHOWN	   24 /* quoted characters in a message */
@@ -16,10 +17,23 @@ struct unit {
 	uint64_t scale; /* base units */
 };
 
-/* Units in ascending order. If units have the same scale, the first one is printed. */
-static const struct unit bytes[] = {{"B", 1},	      {"kB", 1000},	{"KiB", 1 << 10},
-				    {"MB", 1000000},  {"MiB", 1 << 20}, {"GB", 1000000000},
-				    {"GiB", 1 << 30}, {NULL, 0}};
+/* Printed units first, in ascending order. If units have the same scale, the first one is printed.
+ */
+static const struct unit bytes[] = {{"B", 1},
+				    {"kB", 1000},
+				    {"MB", 1000000},
+				    {"GB", 1000000000},
+				    {"TB", 1000000000000},
+				    {"KiB", 1 << 10},
+				    {"MiB", 1 << 20},
+				    {"GiB", 1 << 30},
+				    {"TiB", UINT64_C(1) << 40},
+				    {"K", 1 << 10},
+				    {"M", 1 << 20},
+				    {"G", 1 << 30},
+				    {"T", UINT64_C(1) << 40},
+				    {"k", 1 << 10},
+				    {NULL, 0}};
 static const struct unit rates[] = {{"b/s", 1},
 				    {"bit/s", 1},
 				    {"bps", 1},
@@ -39,20 +53,23 @@ static const struct unit rates[] = {{"b/s", 1},
 static const struct unit times[] = {{"ps", 1},		{"ns", 1000},	      {"us", 1000000},
 				    {"ms", 1000000000}, {"s", 1000000000000}, {NULL, 0}};
 static const struct unit lengths[] = {
-	{"mm", 1}, {"cm", 10}, {"m", 1000}, {"km", 1000000}, {NULL, 0}};
+	{"mm", 1}, {"m", 1000}, {"km", 1000000}, {"cm", 10}, {NULL, 0}};
 static const struct unit ratios[] = {{"", ADV_RATIO_ONE}, {"%", ADV_RATIO_ONE / 100}, {NULL, 0}};
 static const struct unit counts[] = {{"", 1}, {NULL, 0}};
 
+#define ALL(units) (ADV_ARRAY_SIZE(units) - 1)
+
 static const struct {
 	const struct unit *units;
+	size_t printed;
 	const char *expected;
 } kinds[] = {
-	[ADV_UNIT_BYTES] = {bytes, "bytes, such as 9000B, 12MB (12,000,000) or 32MiB"},
-	[ADV_UNIT_RATE] = {rates, "bits a second, such as 100Gb/s"},
-	[ADV_UNIT_TIME] = {times, "a time, such as 500ns or 1.5us"},
-	[ADV_UNIT_LENGTH] = {lengths, "a length, such as 3m or 0.5km"},
-	[ADV_UNIT_RATIO] = {ratios, "a ratio, such as 0.5, 1/8 or 50%"},
-	[ADV_UNIT_COUNT] = {counts, "a whole number"},
+	[ADV_UNIT_BYTES] = {bytes, 5, "bytes, such as 9000B, 12MB (12,000,000) or 32M (32MiB)"},
+	[ADV_UNIT_RATE] = {rates, ALL(rates), "bits a second, such as 100Gb/s"},
+	[ADV_UNIT_TIME] = {times, ALL(times), "a time, such as 500ns or 1.5us"},
+	[ADV_UNIT_LENGTH] = {lengths, 3, "a length, such as 3m or 0.5km"},
+	[ADV_UNIT_RATIO] = {ratios, ALL(ratios), "a ratio, such as 0.5, 1/8 or 50%"},
+	[ADV_UNIT_COUNT] = {counts, ALL(counts), "a whole number"},
 };
 
 /* Multiplies by 10^n. False: the result has more than 18 digits. */
@@ -134,7 +151,7 @@ static void explain_unit(enum adv_unit kind, const char *text, size_t len, size_
 		snprintf(why, ADV_UNITS_WHY, "'%s' has no unit: expected %s", all.text,
 			 kinds[kind].expected);
 	else if (kind == ADV_UNIT_BYTES && strcmp(unit.text, "KB") == 0)
-		snprintf(why, ADV_UNITS_WHY, "'%s': write kB (1000 bytes) or KiB (1024)", all.text);
+		snprintf(why, ADV_UNITS_WHY, "'%s': write kB (1000 bytes) or K (1024)", all.text);
 	else if (kind == ADV_UNIT_RATE && len - number == 4 && text[number + 1] == 'B')
 		snprintf(why, ADV_UNITS_WHY, "'%s' counts bytes: expected %s", all.text,
 			 kinds[kind].expected);
@@ -201,6 +218,16 @@ bool adv_units_parse(enum adv_unit kind, const char *text, size_t len, uint64_t 
 	return true;
 }
 
+bool adv_units_parse_plain(enum adv_unit kind, const char *text, size_t len, uint64_t *value,
+			   char why[ADV_UNITS_WHY])
+{
+	size_t digits = 0;
+
+	while (digits < len && text[digits] >= '0' && text[digits] <= '9')
+		digits++;
+	return adv_units_parse(len && digits == len ? ADV_UNIT_COUNT : kind, text, len, value, why);
+}
+
 /* Writes the value in units of `scale`, rounded to three decimals, without trailing zeros. */
 static const char *print_scaled(uint64_t value, uint64_t scale, const char *unit,
 				char text[ADV_UNITS_TEXT])
@@ -221,15 +248,14 @@ static const char *print_scaled(uint64_t value, uint64_t scale, const char *unit
 
 const char *adv_units_print(enum adv_unit kind, uint64_t value, char text[ADV_UNITS_TEXT])
 {
-	const struct unit *best = kinds[kind].units;
+	const struct unit *units = kinds[kind].units, *best = units;
 
 	if (kind == ADV_UNIT_RATIO)
 		return print_scaled(value, ADV_RATIO_ONE, "", text);
 	if (kind == ADV_UNIT_BYTES && value < 10000)
 		return print_scaled(value, 1, "B", text);
-	for (const struct unit *u = best; u->name; u++)
-		if (value >= u->scale && u->scale > best->scale && !strstr(u->name, "iB") &&
-		    strcmp(u->name, "cm") != 0)
+	for (const struct unit *u = units; u < units + kinds[kind].printed; u++)
+		if (value >= u->scale && u->scale > best->scale)
 			best = u;
 	return print_scaled(value, best->scale, best->name, text);
 }

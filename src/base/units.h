@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Parses quantities that a person writes: "400Gb/s", "9000B", "32MiB", "100m", "1.5us", "50%",
- * "1e-5". The unit is required, upper and lower case differ, and the value is exact. Pure; any
- * thread.
+ * Parses quantities that a person writes: "400Gb/s", "9000B", "32MiB", "256M", "100m", "1.5us",
+ * "50%", "1e-5". The unit is required except for adv_units_parse_plain(), upper and lower case
+ * differ, and the value is exact. Pure; any thread.
  */
 #ifndef ADV_BASE_UNITS_H
 #define ADV_BASE_UNITS_H
@@ -12,7 +12,8 @@
 #include <stdint.h>
 
 enum adv_unit {
-	ADV_UNIT_BYTES,	 /* bytes: B kB MB GB (powers of 1000), KiB MiB GiB (of 1024) */
+	ADV_UNIT_BYTES,	 /* bytes: B kB MB GB TB (powers of 1000), KiB MiB GiB TiB and, as of qemu,
+			  * fio and dd, K k M G T (of 1024) */
 	ADV_UNIT_RATE,	 /* bits a second: b/s kb/s Mb/s Gb/s Tb/s; also bit/s..., bps... */
 	ADV_UNIT_TIME,	 /* picoseconds: ps ns us ms s */
 	ADV_UNIT_LENGTH, /* millimetres: mm cm m km */
@@ -31,6 +32,10 @@ enum adv_unit {
  */
 bool adv_units_parse(enum adv_unit kind, const char *text, size_t len, uint64_t *value,
 		     char why[ADV_UNITS_WHY]);
+
+/* As adv_units_parse(), but accepts a whole number without a unit too: a number of base units. */
+bool adv_units_parse_plain(enum adv_unit kind, const char *text, size_t len, uint64_t *value,
+			   char why[ADV_UNITS_WHY]);
 
 #define ADV_UNITS_TEXT 32
 

@@ -23,8 +23,9 @@
 #define SNAPLEN_MOST 262144u
 #define SNAPLEN_MIN  64u
 #define TEXT_LIMIT   128 /* bytes of a packet that text may show, from the BTH on */
-#define RING_MIB     16	 /* of each process */
-#define RING_MOST    256
+#define KB	     1000ull
+#define MIB	     (1u << 20)
+#define RING_BYTES   (16 * MIB) /* of each process */
 #define PAUSE_MIN_NS 200000ull	/* between two rounds, while packets arrive */
 #define PAUSE_MAX_NS 2000000ull /* ... and while none do */
 #define FILES_MOST   10000
@@ -66,14 +67,15 @@ static const struct argp_option argp_options[] = {
 	{"count", 'c', "N", 0, "End after N packets", 0},
 	{"autostop", 'a', "duration:S", 0, "End after S seconds", 0},
 	{"direction", 'Q', "in|out", 0, "Capture only received, or only sent packets", 0},
-	{"snaplen", 's', "BYTES", 0, "Keep at most BYTES of each frame", 0},
+	{"snaplen", 's', "SIZE", 0, "Keep at most SIZE bytes of each frame", 0},
 	{"ring-buffer", 'b', "KIND:N", 0,
-	 "Write several files: begin another one after filesize:KB or duration:S, and keep the "
-	 "newest files:N",
+	 "Write several files: begin another one after filesize:SIZE (a number without a unit "
+	 "counts kB) or duration:S, and keep the newest files:N",
 	 0},
-	{"buffer-size", 'B', "MIB", 0,
-	 "Size of the buffer between each process and this command (16); if it is full, packets "
-	 "are dropped and counted",
+	{"buffer-size", 'B', "SIZE", 0,
+	 "Size of the buffer between each process and this command, rounded up to a power of 2 "
+	 "(default 16M; a number without a unit counts MiB); if it is full, packets are dropped "
+	 "and counted",
 	 0},
 	{"before-faults", KEY_BEFORE, NULL, 0,
 	 "Capture between the transport and the fault plan, not between the plan and the network",
@@ -112,13 +114,13 @@ static void parse_ring(struct argp_state *state, const char *arg, struct adv_out
 	const char *value;
 
 	if ((value = value_of_kind(arg, "filesize")))
-		o->file_bytes = 1000ull * number_of(state, "-b filesize", value, 1, UINT32_MAX);
+		o->file_bytes = adv_cli_size(state, "-b filesize", value, KB, 1, KB * UINT32_MAX);
 	else if ((value = value_of_kind(arg, "duration")))
 		o->file_ns = SECOND_NS * number_of(state, "-b duration", value, 1, SECONDS_MOST);
 	else if ((value = value_of_kind(arg, "files")))
 		o->files = number_of(state, "-b files", value, 1, FILES_MOST);
 	else
-		argp_error(state, "-b: '%s' is not filesize:KB, duration:S or files:N", arg);
+		argp_error(state, "-b: '%s' is not filesize:SIZE, duration:S or files:N", arg);
 }
 
 static void parse_autostop(struct argp_state *state, const char *arg, struct options *o)
@@ -138,6 +140,18 @@ static void parse_direction(struct argp_state *state, const char *arg, struct op
 		o->direction = arg[0];
 	else if (strcmp(arg, "inout") != 0)
 		argp_error(state, "-Q: '%s' is not in, out or inout", arg);
+}
+
+/* Returns the size of a ring: that of the argument, rounded up to a power of 2. */
+static uint32_t ring_size_of(struct argp_state *state, const char *arg)
+{
+	uint64_t bytes =
+		adv_cli_size(state, "--buffer-size", arg, MIB, ADV_TAP_SIZE_MIN, ADV_TAP_SIZE_MAX);
+	uint32_t size = ADV_TAP_SIZE_MIN;
+
+	while (size < bytes)
+		size *= 2;
+	return size;
 }
 
 /* Appends a word of the filter. */
@@ -161,7 +175,7 @@ static void check_options(const struct options *o, struct argp_state *state)
 	if ((ring || out->files) && (!out->file || strcmp(out->file, "-") == 0))
 		argp_error(state, "-b needs -w with the name of a file");
 	if (out->files && !ring)
-		argp_error(state, "-b files:N needs -b filesize:KB or -b duration:S");
+		argp_error(state, "-b files:N needs -b filesize:SIZE or -b duration:S");
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
@@ -196,14 +210,15 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		parse_direction(state, arg, o);
 		return 0;
 	case 's':
-		o->output.snaplen = number_of(state, "--snaplen", arg, SNAPLEN_MIN, SNAPLEN_MOST);
+		o->output.snaplen = (uint32_t)adv_cli_size(state, "--snaplen", arg, 1, SNAPLEN_MIN,
+							   SNAPLEN_MOST);
 		o->sources.limit = o->output.snaplen;
 		return 0;
 	case 'b':
 		parse_ring(state, arg, &o->output);
 		return 0;
 	case 'B':
-		o->sources.size = number_of(state, "--buffer-size", arg, 1, RING_MOST) << 20;
+		o->sources.size = ring_size_of(state, arg);
 		return 0;
 	case KEY_BEFORE:
 		o->sources.place = o->output.place = ADV_CAPTURE_ENGINE;
@@ -430,7 +445,7 @@ int adv_capture_main(int argc, char **argv)
 
 	if (!o || !r)
 		goto end;
-	o->sources.size = RING_MIB << 20;
+	o->sources.size = RING_BYTES;
 	o->output.snaplen = SNAPLEN_MOST;
 	o->sources.limit = UINT32_MAX;
 	r->options = o;

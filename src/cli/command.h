@@ -88,6 +88,12 @@ struct argp_state;
  * error that names `what`, and exits. */
 uint32_t adv_cli_number(struct argp_state *state, const char *what, const char *arg);
 
+/* Returns the size in arg, bytes: a quantity such as 64K or 1MB, or a number of `plain` bytes.
+ * Otherwise, or if it is not from least to most, prints a usage error that names `what`, and exits.
+ */
+uint64_t adv_cli_size(struct argp_state *state, const char *what, const char *arg, uint32_t plain,
+		      uint64_t least, uint64_t most);
+
 /* Reads a file ("-": standard input) and adds a 0 byte. If the file is longer than `most`, returns
  * its first most + 1 bytes; the caller then refuses the file. If the file cannot be read, prints an
  * error that begins with `who` and returns NULL. The caller frees the text. */

@@ -47,7 +47,7 @@ static volatile sig_atomic_t stopped;
 static const struct argp_option argp_options[] = {
 	{"write", 'w', "FILE", 0, "Write pcapng to FILE ('-': standard output)", 0},
 	{"count", 'c', "N", 0, "End after N frames", 0},
-	{"snaplen", 's', "BYTES", 0, "Keep at most BYTES of each frame", 0},
+	{"snaplen", 's', "SIZE", 0, "Keep at most SIZE bytes of each frame", 0},
 	{0},
 };
 
@@ -63,10 +63,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		o->count = adv_cli_number(state, "--count", arg);
 		return 0;
 	case 's':
-		o->snaplen = adv_cli_number(state, "--snaplen", arg);
-		if (o->snaplen < SNAPLEN_MIN || o->snaplen > SNAPLEN_MOST)
-			argp_error(state, "--snaplen: '%s' is not a number from %u to %u", arg,
-				   SNAPLEN_MIN, SNAPLEN_MOST);
+		o->snaplen = (uint32_t)adv_cli_size(state, "--snaplen", arg, 1, SNAPLEN_MIN,
+						    SNAPLEN_MOST);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (o->port)

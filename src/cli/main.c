@@ -26,7 +26,7 @@ static const struct adv_command commands[] = {
 	{"sim", "Simulate a lossless Ethernet: PFC, ECN, deadlock", adv_sim_main},
 	{"fabric", "Emulate a lossless Ethernet for real programs", adv_fabric_main},
 	{"nvme", "Serve and use NVMe over Fabrics (RDMA)", adv_nvme_main},
-	{"gateway", "Give storage servers an RDMA transport: NFS", adv_gateway_main},
+	{"gateway", "Give storage servers an RDMA transport: NFS, SMB", adv_gateway_main},
 	{"completion", "Write the completions of a shell", adv_completion_main},
 	{NULL, NULL, NULL},
 };

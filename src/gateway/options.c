@@ -44,7 +44,7 @@ static const struct argp_option smb_options[] = {
 static const struct argp_option common_options[] = {
 	{"reverse", 'r', NULL, 0, "Accept TCP, and forward it to a server over RDMA", 0},
 	{"buffers", 'm', "SIZE", 0,
-	 "Memory for large calls, and again for replies, on each device (default 64MiB)", 0},
+	 "Memory for large calls, and again for replies, on each device (default 64M)", 0},
 	{"connections", 'c', "N", 0, "Accept at most N clients at the same time (default 256)", 0},
 	{0},
 };

@@ -47,7 +47,7 @@ static bool open_ram(struct adv_nvme_backend *b, const char *text, char *why)
 	const char *size = text + strlen(RAM);
 	char reason[ADV_UNITS_WHY];
 
-	if (!adv_units_parse(ADV_UNIT_BYTES, size, strlen(size), &b->size, reason))
+	if (!adv_units_parse_plain(ADV_UNIT_BYTES, size, strlen(size), &b->size, reason))
 		return fail(why, "'%s': %s", text, reason);
 	if (b->size < LEAST)
 		return fail(why, "'%s' has less than 4 KiB", text);

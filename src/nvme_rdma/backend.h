@@ -18,7 +18,7 @@ struct adv_nvme_backend;
 struct adv_nvme_engine;
 
 struct adv_nvme_backend_config {
-	/* "ram:SIZE" (memory, SIZE as 64MiB or 1GB), or the path of a regular file or block device.
+	/* "ram:SIZE" (memory, SIZE as 64M or 1GB), or the path of a regular file or block device.
 	 * A size that is not a multiple of the block is rounded down. */
 	const char *path;
 	bool read_only;

@@ -51,9 +51,7 @@ static bool get_number(struct reader *r, enum adv_unit unit, const char *value, 
 {
 	char why[ADV_UNITS_WHY];
 
-	if (value[strspn(value, "0123456789")] == 0)
-		unit = ADV_UNIT_COUNT;
-	if (!adv_units_parse(unit, value, strlen(value), out, why))
+	if (!adv_units_parse_plain(unit, value, strlen(value), out, why))
 		return fail(r, "%s", why);
 	if (*out < least || *out > most)
 		return fail(r, "'%s' is not from %llu to %llu", show(value).text,

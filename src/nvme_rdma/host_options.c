@@ -159,7 +159,7 @@ static error_t parse_io(int key, char *arg, struct argp_state *state)
 static const struct argp_option io_options[] = {
 	{"nr-io-queues", 'i', "NUMBER", 0, "I/O queues (default 1)", 0},
 	{"queue-depth", 'Q', "NUMBER", 0, "Commands under way in each queue (default 32)", 0},
-	{"block-size", 'b', "SIZE", 0, "Bytes of a command (default 4KiB)", 0},
+	{"block-size", 'b', "SIZE", 0, "Bytes of a command (default 4K)", 0},
 	{"offset", KEY_OFFSET, "SIZE", 0, "Begin at this byte of the namespace", 0},
 	{"size", KEY_LENGTH, "SIZE", 0, "Bytes to use (default: to the end)", 0},
 	{"ctrl-loss-tmo", KEY_LOSS, "SECONDS", 0,

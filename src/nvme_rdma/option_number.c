@@ -9,9 +9,7 @@ uint64_t adv_nvme_option_number(struct argp_state *state, enum adv_unit unit, co
 	char why[ADV_UNITS_WHY];
 	uint64_t value;
 
-	if (arg[0] && strspn(arg, "0123456789") == strlen(arg))
-		unit = ADV_UNIT_COUNT;
-	if (!adv_units_parse(unit, arg, strlen(arg), &value, why)) {
+	if (!adv_units_parse_plain(unit, arg, strlen(arg), &value, why)) {
 		argp_error(state, "%s", why);
 		return least;
 	}

@@ -69,7 +69,7 @@ static const struct argp_option serve_options[] = {
 	{"referral", KEY_REFERRAL, "ADDRESS[:PORT]", 0,
 	 "Refer hosts to the discovery service of another target; may be repeated", 0},
 	{"workers", 'w', "NUMBER", 0, "Threads that serve queues (default 1)", 0},
-	{"buffers", 'm', "SIZE", 0, "Memory for data of each worker (default 64MiB)", 0},
+	{"buffers", 'm', "SIZE", 0, "Memory for data of each worker (default 64M)", 0},
 	{"control", KEY_CONTROL, "NAME", 0,
 	 "Name of the target for adverb nvme add and remove (default: the port)", 0},
 	{0},

@@ -24,6 +24,13 @@ static void test_values(void **state)
 		{ADV_UNIT_BYTES, "32MiB", 33554432},
 		{ADV_UNIT_BYTES, "0.5KiB", 512},
 		{ADV_UNIT_BYTES, "1GiB", 1073741824},
+		{ADV_UNIT_BYTES, "4K", 4096},
+		{ADV_UNIT_BYTES, "4k", 4096},
+		{ADV_UNIT_BYTES, "256M", 268435456},
+		{ADV_UNIT_BYTES, "1.5G", 1610612736},
+		{ADV_UNIT_BYTES, "2T", 2199023255552},
+		{ADV_UNIT_BYTES, "2TB", 2000000000000},
+		{ADV_UNIT_BYTES, "2TiB", 2199023255552},
 		{ADV_UNIT_RATE, "400Gb/s", 400000000000},
 		{ADV_UNIT_RATE, "2.5Gbit/s", 2500000000},
 		{ADV_UNIT_RATE, "1.6Tb/s", 1600000000000},
@@ -65,8 +72,9 @@ static void test_refused(void **state)
 		{ADV_UNIT_BYTES, "", "expected"},
 		{ADV_UNIT_BYTES, "9000", "has no unit"},
 		{ADV_UNIT_BYTES, "0", "has no unit"},
-		{ADV_UNIT_BYTES, "5KB", "kB (1000 bytes) or KiB (1024)"},
+		{ADV_UNIT_BYTES, "5KB", "kB (1000 bytes) or K (1024)"},
 		{ADV_UNIT_BYTES, "5mb", "did you mean 'MB'?"},
+		{ADV_UNIT_BYTES, "5m", "did you mean 'M'?"},
 		{ADV_UNIT_BYTES, "1.5B", "too fine"},
 		{ADV_UNIT_BYTES, "-1B", "expected"},
 		{ADV_UNIT_BYTES, "+1B", "expected"},
@@ -111,6 +119,22 @@ static void test_length_is_kept_to(void **state)
 	assert_false(adv_units_parse(ADV_UNIT_LENGTH, "5mm", 1, &v, why));
 }
 
+static void test_plain_numbers(void **state)
+{
+	char why[ADV_UNITS_WHY];
+	uint64_t v = 77;
+
+	assert_true(adv_units_parse_plain(ADV_UNIT_BYTES, "4096", 4, &v, why));
+	assert_int_equal(v, 4096);
+	assert_true(adv_units_parse_plain(ADV_UNIT_BYTES, "4K", 2, &v, why));
+	assert_int_equal(v, 4096);
+	assert_true(adv_units_parse_plain(ADV_UNIT_BYTES, "40K", 1, &v, why));
+	assert_int_equal(v, 4);
+	assert_false(adv_units_parse_plain(ADV_UNIT_BYTES, "", 0, &v, why));
+	assert_false(adv_units_parse_plain(ADV_UNIT_BYTES, "1.5", 3, &v, why));
+	assert_int_equal(v, 4);
+}
+
 static void test_print(void **state)
 {
 	static const struct {
@@ -122,6 +146,7 @@ static void test_print(void **state)
 		{ADV_UNIT_BYTES, 9216, "9216 B"},
 		{ADV_UNIT_BYTES, 22400, "22.4 kB"},
 		{ADV_UNIT_BYTES, 33554432, "33.554 MB"},
+		{ADV_UNIT_BYTES, 3000000000000, "3 TB"},
 		{ADV_UNIT_RATE, 100000000000, "100 Gb/s"},
 		{ADV_UNIT_RATE, 33333333333, "33.333 Gb/s"},
 		{ADV_UNIT_TIME, 614400, "614.4 ns"},
@@ -145,6 +170,7 @@ int main(void)
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_length_is_kept_to),
+		cmocka_unit_test(test_plain_numbers),
 		cmocka_unit_test(test_print),
 	};
 

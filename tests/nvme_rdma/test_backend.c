@@ -35,7 +35,7 @@ static struct lab lab;
 
 static void open_lab(bool uring, bool direct, bool memory)
 {
-	struct adv_nvme_backend_config config = {.path = memory ? "ram:4MiB" : lab.path,
+	struct adv_nvme_backend_config config = {.path = memory ? "ram:4M" : lab.path,
 						 .direct = direct};
 	char why[ADV_NVME_BACKEND_WHY] = "";
 	int fd;

@@ -68,17 +68,34 @@ void adv_nvme_connection_disconnect(struct adv_nvme_connection *c)
 	pthread_mutex_unlock(&c->ending);
 }
 
-void adv_nvme_worker_disconnected(struct adv_nvme_connection *c)
+bool adv_nvme_connection_stop(struct adv_nvme_connection *c)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+	bool stopped;
+
+	pthread_mutex_lock(&c->ending);
+	stopped = c->id->qp && ibv_modify_qp(c->id->qp, &attr, IBV_QP_STATE) == 0;
+	pthread_mutex_unlock(&c->ending);
+	return stopped;
+}
+
+/* Tells the target that the connection is lost. The worker then frees it. */
+static void close_queue(struct adv_nvme_connection *c)
 {
 	struct adv_nvme_worker *w = c->worker;
 
-	adv_nvme_connection_disconnect(c);
 	pthread_mutex_lock(&w->shared->lock);
 	if (c->queue)
 		adv_nvme_queue_closed(c->queue, adv_clock_ns());
 	adv_nvme_worker_wake_others(w);
 	pthread_mutex_unlock(&w->shared->lock);
 	adv_nvme_worker_wake(w);
+}
+
+void adv_nvme_worker_disconnected(struct adv_nvme_connection *c)
+{
+	adv_nvme_connection_disconnect(c);
+	close_queue(c);
 }
 
 static void reject(struct rdma_cm_id *id, enum adv_nvme_cm_status status)
@@ -183,39 +200,60 @@ static bool accept_connection(struct adv_nvme_connection *c, const struct rdma_c
 	return true;
 }
 
+/* Makes a connection, whose `ending` the caller has then. NULL: no memory. */
+static struct adv_nvme_connection *new_connection(struct adv_nvme_worker *w, struct rdma_cm_id *id)
+{
+	struct adv_nvme_connection *c = calloc(1, sizeof(*c));
+	char host[48], port[8];
+
+	if (!c)
+		return NULL;
+	c->worker = w;
+	c->id = id;
+	pthread_mutex_init(&c->ending, NULL);
+	pthread_mutex_lock(&c->ending);
+	id->context = c;
+	name_address(rdma_get_peer_addr(id), host, sizeof(host), port, sizeof(port));
+	snprintf(c->peer, sizeof(c->peer), "%s port %s", host, port);
+	return c;
+}
+
+/* Gives the connection its queue, and the worker the connection. */
+static enum adv_nvme_cm_status add_connection(struct adv_nvme_connection *c,
+					      const struct rdma_conn_param *param)
+{
+	struct adv_nvme_worker *w = c->worker;
+	enum adv_nvme_cm_status status;
+
+	pthread_mutex_lock(&w->shared->lock);
+	status = make_queue(c, param);
+	if (status == ADV_NVME_CM_OK) {
+		w->credits += c->credits;
+		w->connection_count++;
+		adv_list_add_tail(&w->connections, &c->link);
+	}
+	pthread_mutex_unlock(&w->shared->lock);
+	return status;
+}
+
 void adv_nvme_worker_connect(struct adv_nvme_worker *w, struct rdma_cm_id *id,
 			     const struct rdma_conn_param *param)
 {
-	struct adv_nvme_connection *c = calloc(1, sizeof(*c));
-	enum adv_nvme_cm_status status = ADV_NVME_CM_NO_RESOURCES;
-	char host[48], port[8];
+	struct adv_nvme_connection *c = new_connection(w, id);
+	enum adv_nvme_cm_status status = c ? add_connection(c, param) : ADV_NVME_CM_NO_RESOURCES;
 
-	if (c) {
-		c->worker = w;
-		c->id = id;
-		pthread_mutex_init(&c->ending, NULL);
-		id->context = c;
-		name_address(rdma_get_peer_addr(id), host, sizeof(host), port, sizeof(port));
-		snprintf(c->peer, sizeof(c->peer), "%s port %s", host, port);
-		pthread_mutex_lock(&w->shared->lock);
-		status = make_queue(c, param);
-		if (status == ADV_NVME_CM_OK) {
-			w->credits += c->credits;
-			w->connection_count++;
-			adv_list_add_tail(&w->connections, &c->link);
-		}
-		pthread_mutex_unlock(&w->shared->lock);
-	}
 	if (status != ADV_NVME_CM_OK) {
 		reject(id, status);
 		rdma_destroy_id(id);
 		free(c);
 		return;
 	}
+	/* From now on the worker frees the connection, when it gets `ending`. */
 	if (!make_qp(c)) {
 		reject(id, ADV_NVME_CM_NO_RESOURCES);
-		adv_nvme_connection_free(c);
+		close_queue(c);
 	} else if (!accept_connection(c, param)) {
-		adv_nvme_connection_free(c);
+		close_queue(c);
 	}
+	pthread_mutex_unlock(&c->ending);
 }

@@ -162,10 +162,8 @@ static void submit(struct adv_nvme_worker *w, struct round *r, struct adv_nvme_r
  * taken for those of the next queue pair with the same number. */
 static void end_connection(struct adv_nvme_worker *w, struct adv_nvme_connection *c)
 {
-	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
-
 	/* A queue pair that takes this state already, or cannot, is not in use. */
-	if (ibv_modify_qp(c->id->qp, &attr, IBV_QP_STATE) == 0)
+	if (adv_nvme_connection_stop(c))
 		adv_nvme_worker_drain(w);
 	adv_nvme_connection_free(c);
 }

@@ -35,8 +35,9 @@ struct adv_nvme_connection {
 	/* Bytes of data that arrive whole: those of a packet. 0: unknown. Under the shared lock. */
 	uint32_t mtu;
 	char peer[64]; /* for messages */
-	/* Held while the queue pair is disconnected or destroyed: the thread of events may do the
-	 * first while the worker does the second. */
+	/* Held while the connection is made, and while the queue pair is disconnected or destroyed:
+	 * a host can send before rdma_accept() returns, so the worker may end the connection while
+	 * the thread of events makes or disconnects it. Taken before the shared lock. */
 	pthread_mutex_t ending;
 };
 
@@ -142,7 +143,10 @@ void adv_nvme_worker_wake_others(struct adv_nvme_worker *w);
 
 /* Has the peer see the end, unless the queue pair is destroyed. Any thread. */
 void adv_nvme_connection_disconnect(struct adv_nvme_connection *c);
-/* Frees a connection whose queue is no longer in use. */
+/* Puts the queue pair into the error state, when the connection is made. False: it is there
+ * already, or there is none. */
+bool adv_nvme_connection_stop(struct adv_nvme_connection *c);
+/* Frees a stopped connection whose queue is no longer in use. */
 void adv_nvme_connection_free(struct adv_nvme_connection *c);
 /* Returns the connection of a QP; NULL: it is destroyed. The caller holds the shared lock. */
 struct adv_nvme_connection *adv_nvme_connection_find(struct adv_nvme_worker *w, uint32_t qp_num);

@@ -13,6 +13,7 @@ FEATURES = "src/nvme/features.c"
 LOG_PAGES = "src/nvme/log_pages.c"
 RESPOND = "src/nvme/respond.c"
 CONFIG = "src/nvme_rdma/config_read.c"
+CONNECTION = "src/nvme_rdma/connection.c"
 CONTROL = "src/nvme_rdma/control.c"
 TASK = "src/nvme_rdma/task.c"
 WORKER_ACT = "src/nvme_rdma/worker_act.c"
@@ -60,7 +61,10 @@ NVME = [
     ("nvme-config-twice", "a key may be given twice", CONFIG,
      "!keys[i].repeats && (r->seen & 1u << i)", "false"),
     ("nvme-stale-capsule", "capsules of a lost connection stay in the completion queue", WORKER_ACT,
-     "if (ibv_modify_qp(c->id->qp, &attr, IBV_QP_STATE) == 0)\n\t\tadv_nvme_worker_drain(w);", "(void)attr;"),
+     "if (adv_nvme_connection_stop(c))\n\t\tadv_nvme_worker_drain(w);", "adv_nvme_connection_stop(c);"),
+    ("nvme-accept-race", "a connection ends while it is accepted", CONNECTION,
+     "pthread_mutex_init(&c->ending, NULL);\n	pthread_mutex_lock(&c->ending);",
+     "pthread_mutex_init(&c->ending, NULL);"),
     ("nvme-changed-twice", "a namespace is in the list of changed ones twice", CONTROLLER,
      "if (at == c->changed_count || c->changed[at] != nsid)", "if (true)"),
     ("nvme-queues-larger", "as many queues are granted as the larger of two numbers wants", FEATURES,

@@ -51,6 +51,9 @@ static struct {
 	bool read_fails; /* the next one */
 	size_t read_bytes;
 	unsigned failing_posts;
+	bool qp_fails; /* the next one */
+	void (*accept_meanwhile)(uint32_t qp_num);
+	int accept_result;
 	bool armed;
 	unsigned ids;
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -271,6 +274,8 @@ int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
 		 struct ibv_qp_init_attr *init)
 {
 	pthread_mutex_lock(&fake.lock);
+	if (!ibqp || !find_qp(ibqp->qp_num))
+		abort();
 	attr->path_mtu = fake.mtu;
 	pthread_mutex_unlock(&fake.lock);
 	return 0;
@@ -281,6 +286,8 @@ int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 	struct fake_qp *qp = (struct fake_qp *)ibqp;
 
 	pthread_mutex_lock(&fake.lock);
+	if (!ibqp)
+		abort();
 	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_ERR) {
 		qp->error = true;
 		show_late(ibqp->qp_num);
@@ -296,7 +303,7 @@ int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_
 	int err = -1;
 
 	pthread_mutex_lock(&fake.lock);
-	for (unsigned i = 0; i < QPS && err; i++) {
+	for (unsigned i = 0; i < QPS && err && !fake.qp_fails; i++) {
 		if (fake.qps[i].used)
 			continue;
 		memset(&fake.qps[i], 0, sizeof(fake.qps[i]));
@@ -307,6 +314,7 @@ int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_
 		fake.last_qp = FIRST_QP + i;
 		err = 0;
 	}
+	fake.qp_fails = false;
 	pthread_mutex_unlock(&fake.lock);
 	return err;
 }
@@ -330,10 +338,20 @@ void rdma_destroy_qp(struct rdma_cm_id *id)
 /* Completions of the last queue pair with this number are seen only now: a busy worker. */
 int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
+	void (*meanwhile)(uint32_t qp_num);
+	uint32_t qp_num = id->qp->qp_num;
+	int result;
+
 	pthread_mutex_lock(&fake.lock);
-	show_late(id->qp->qp_num);
+	show_late(qp_num);
+	meanwhile = fake.accept_meanwhile;
+	result = fake.accept_result;
+	fake.accept_meanwhile = NULL;
+	fake.accept_result = 0;
 	pthread_mutex_unlock(&fake.lock);
-	return 0;
+	if (meanwhile)
+		meanwhile(qp_num);
+	return result;
 }
 
 int rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t len)
@@ -505,6 +523,21 @@ void fake_fail_read(size_t bytes)
 	pthread_mutex_lock(&fake.lock);
 	fake.read_fails = true;
 	fake.read_bytes = bytes;
+	pthread_mutex_unlock(&fake.lock);
+}
+
+void fake_fail_qp(void)
+{
+	pthread_mutex_lock(&fake.lock);
+	fake.qp_fails = true;
+	pthread_mutex_unlock(&fake.lock);
+}
+
+void fake_accept(void (*meanwhile)(uint32_t qp_num), int result)
+{
+	pthread_mutex_lock(&fake.lock);
+	fake.accept_meanwhile = meanwhile;
+	fake.accept_result = result;
 	pthread_mutex_unlock(&fake.lock);
 }
 

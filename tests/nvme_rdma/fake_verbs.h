@@ -42,5 +42,10 @@ void fake_set_mtu(enum ibv_mtu mtu);
 void fake_fail_read(size_t bytes);
 /* Makes the next posts of sends fail. */
 void fake_fail_posts(unsigned count);
+/* Makes the next rdma_create_qp() fail. */
+void fake_fail_qp(void);
+/* The next rdma_accept() calls `meanwhile` when the queue pair can receive, and then returns
+ * `result`. */
+void fake_accept(void (*meanwhile)(uint32_t qp_num), int result);
 
 #endif

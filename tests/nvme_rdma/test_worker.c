@@ -228,6 +228,46 @@ static void test_failed_posts(void **state)
 	destroy();
 }
 
+/* Sends a capsule that ends the connection, and gives the worker time to end it. */
+static void send_short_capsule(uint32_t qp_num)
+{
+	uint8_t byte = 0;
+
+	fake_receive(qp_num, &byte, sizeof(byte), false);
+	for (unsigned i = 0; i < 100 && fake_qp_exists(qp_num); i++)
+		usleep(1000);
+}
+
+/* A host breaks the protocol before the target has accepted its connection to the end, which then
+ * succeeds or fails: the connection ends once. */
+static void test_ends_while_accepted(void **state)
+{
+	uint32_t qp_num;
+
+	create(true);
+	for (int result = 0; result >= -1; result--) {
+		fake_accept(send_short_capsule, result);
+		open_queue(0, &qp_num);
+		WAIT(adv_nvme_worker_load(lab.worker) == 0 && !fake_qp_exists(qp_num));
+	}
+	destroy();
+}
+
+/* Connections that cannot be accepted, or get no queue pair, end. */
+static void test_not_accepted(void **state)
+{
+	uint32_t qp_num;
+
+	create(true);
+	fake_accept(NULL, -1);
+	open_queue(0, &qp_num);
+	WAIT(adv_nvme_worker_load(lab.worker) == 0 && !fake_qp_exists(qp_num));
+	fake_fail_qp();
+	open_queue(0, &qp_num);
+	WAIT(adv_nvme_worker_load(lab.worker) == 0);
+	destroy();
+}
+
 /* Sends `count` commands that the worker sees together, but perhaps the first. */
 static void receive_together(uint32_t qp_num, unsigned count)
 {
@@ -476,10 +516,16 @@ static void test_read_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stale_capsule),  cmocka_unit_test(test_receives_return),
-		cmocka_unit_test(test_failed_posts),   cmocka_unit_test(test_responses_together),
-		cmocka_unit_test(test_responses_fail), cmocka_unit_test(test_read_in_place),
-		cmocka_unit_test(test_write_in_place), cmocka_unit_test(test_read_fails),
+		cmocka_unit_test(test_stale_capsule),
+		cmocka_unit_test(test_receives_return),
+		cmocka_unit_test(test_failed_posts),
+		cmocka_unit_test(test_responses_together),
+		cmocka_unit_test(test_responses_fail),
+		cmocka_unit_test(test_read_in_place),
+		cmocka_unit_test(test_write_in_place),
+		cmocka_unit_test(test_read_fails),
+		cmocka_unit_test(test_ends_while_accepted),
+		cmocka_unit_test(test_not_accepted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -136,13 +136,14 @@ static uint16_t select_handler(struct adv_nvme_request *request)
 	return request->handler ? ADV_NVME_SUCCESS : ADV_NVME_INVALID_OPCODE | ADV_NVME_DNR;
 }
 
-/* Checks the SGL against the length of the data, and finds data in the capsule of `len` bytes. */
+/* Checks the SGL against the length of the data, and finds data in the capsule of `len` bytes. Only
+ * the SGL of blocks must have their very length: Linux names a page for any number of ranges. */
 static uint16_t check_sgl(struct adv_nvme_request *request, uint8_t *capsule, size_t len)
 {
 	const struct adv_nvme_sgl *sgl = &request->command.sgl;
 	bool to_controller =
 		adv_nvme_command_direction(&request->command) == ADV_NVME_TO_CONTROLLER;
-	bool exact = request->queue->id != 0;
+	bool exact = request->io.block != 0;
 
 	if (sgl->length < request->data_length || (exact && sgl->length != request->data_length))
 		return ADV_NVME_INVALID_SGL_LENGTH | ADV_NVME_DNR;

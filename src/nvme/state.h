@@ -138,7 +138,7 @@ struct adv_nvme_queue {
 /* A command: `start` checks it and sets request->data_length (0: no data); a status other than
  * success ends it. When its data is here, or the buffer for it, `execute` runs; if `repeats`, again
  * after each request to the backend that has succeeded. Data that is longer than a page of 4 KiB is
- * that of I/O commands, for which the SGL must have the very length. */
+ * that of blocks (io.block), for which the SGL must have the very length. */
 struct adv_nvme_handler {
 	uint8_t opcode; /* or fabrics type */
 	uint16_t (*start)(struct adv_nvme_request *request);

@@ -30,6 +30,8 @@ NVME = [
      "if (sgl->length > len - sgl->address)", "if (sgl->length > len)"),
     ("nvme-too-many", "a queue takes more commands than its size", QUEUE,
      "queue->unanswered >= queue->size || ", ""),
+    ("nvme-ranges-exact", "ranges in a longer page, as those of Linux, are refused", QUEUE,
+     "request->io.block != 0;", "request->queue->id != 0;"),
     ("nvme-ranges-first", "a range of Dataset Management is executed before all are checked", IO,
      "i < range_count(request); i++", "i < 1; i++"),
     ("nvme-connect-twice", "an I/O queue is connected twice", FABRICS,

@@ -114,6 +114,38 @@ static void test_dataset_management(void **state)
 	lab_close(&admin);
 }
 
+/* Linux always has room for 256 ranges, of which the command names the first. */
+static void test_ranges_in_page(void **state)
+{
+	enum { PAGE = 256 * ADV_NVME_RANGE_LEN };
+	static uint8_t page[PAGE];
+	struct lab *lab = *state;
+	struct lab_queue admin, io;
+	struct adv_nvme_range range = {.blocks = 2, .slba = 1};
+	struct adv_nvme_command c = lab_command(ADV_NVME_DATASET_MANAGEMENT, 1, PAGE);
+
+	lab_ready(lab, &admin, &io, 0);
+	memset(page, 0xff, PAGE);
+	adv_nvme_range_encode(&range, page);
+	memcpy(lab->memory, page, PAGE);
+	ADV_NVME_CDW(&c, 11) = ADV_NVME_DEALLOCATE;
+	memset(lab->disk, 1, 4 * 512);
+	assert_int_equal(lab_do(&io, &c), 0);
+	assert_int_equal(lab->disk[511], 1);
+	assert_int_equal(lab->disk[512], 0);
+	assert_int_equal(lab->disk[3 * 512], 1);
+	lab->disk[512] = 1;
+	c.sgl = (struct adv_nvme_sgl){.id = ADV_NVME_SGL_OFFSET, .length = PAGE};
+	lab_send_with(&io, &c, page, PAGE);
+	assert_int_equal(io.last.status, 0);
+	assert_int_equal(lab->disk[512], 0);
+	c = lab_command(ADV_NVME_DATASET_MANAGEMENT, 1, ADV_NVME_RANGE_LEN);
+	ADV_NVME_CDW(&c, 10) = 1;
+	assert_int_equal(lab_do(&io, &c), ADV_NVME_INVALID_SGL_LENGTH | ADV_NVME_DNR);
+	lab_close(&io);
+	lab_close(&admin);
+}
+
 static void test_refused_io(void **state)
 {
 	struct lab *lab = *state;
@@ -627,16 +659,27 @@ static void test_namespaces(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_bring_up),	       TEST(test_data),
-		TEST(test_refused_size),       TEST(test_flow_control),
-		TEST(test_dataset_management), TEST(test_refused_io),
-		TEST(test_refused_connects),   TEST(test_discovery),
-		TEST(test_host_without_name),  TEST(test_discovery),
-		TEST(test_features),	       TEST(test_events),
-		TEST(test_keep_alive),	       TEST(test_error_log),
-		TEST(test_too_many_commands),  TEST(test_stale_write),
-		TEST(test_loss_at_each_step),  TEST(test_shutdown_and_reset),
-		TEST(test_shutdown_flushes),   TEST(test_namespaces),
+		TEST(test_bring_up),
+		TEST(test_data),
+		TEST(test_refused_size),
+		TEST(test_flow_control),
+		TEST(test_dataset_management),
+		TEST(test_ranges_in_page),
+		TEST(test_refused_io),
+		TEST(test_refused_connects),
+		TEST(test_discovery),
+		TEST(test_host_without_name),
+		TEST(test_discovery),
+		TEST(test_features),
+		TEST(test_events),
+		TEST(test_keep_alive),
+		TEST(test_error_log),
+		TEST(test_too_many_commands),
+		TEST(test_stale_write),
+		TEST(test_loss_at_each_step),
+		TEST(test_shutdown_and_reset),
+		TEST(test_shutdown_flushes),
+		TEST(test_namespaces),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,9 +16,9 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 
 #include "base/clock.h"
+#include "base/signals.h"
 #include "base/sys.h"
 #include "host/slice.h"
 #include "link/bell.h"
@@ -145,27 +145,6 @@ static bool make_progress(struct wait *w, uint64_t *deadline)
 	return again;
 }
 
-/* True for signals that report a fault of the thread itself: they do not arrive while it sleeps. */
-static bool is_fault(int number)
-{
-	return number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL ||
-	       number == SIGTRAP || number == SIGSYS || number == SIGABRT;
-}
-
-/* True if any handled signal interrupts system calls. The signal that arrived cannot be determined.
- */
-static bool may_interrupt(void)
-{
-	struct sigaction action;
-
-	for (int i = 1; i <= SIGRTMAX; i++)
-		if (!is_fault(i) && sigaction(i, NULL, &action) == 0 &&
-		    action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN &&
-		    !(action.sa_flags & SA_RESTART))
-			return true;
-	return false;
-}
-
 /* Sleeps. If the thread is cancelled, its wait ends here and nowhere else. ppoll() of libc waits
  * until a cancellation that has begun arrives. Only libc can do that: otherwise the cancellation
  * could arrive in a later call of libc and end the thread there, with locks held. */
@@ -203,7 +182,9 @@ static int sleep_until(struct wait *w, uint64_t deadline)
 	sleep_cancellable(w, deadline == ADV_NEVER ? NULL : &ts);
 	if (w->error) {
 		clear_events(w->wanted);
-		return w->error == EINTR && (!w->wanted->restarts || may_interrupt()) ? EINTR : 0;
+		if (w->error != EINTR || (w->wanted->restarts && !adv_signals_may_interrupt()))
+			return 0;
+		return EINTR;
 	}
 	if (w->receives)
 		clear_wakeups(w);

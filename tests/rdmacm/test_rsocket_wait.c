@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -24,13 +25,14 @@
 #define PATIENCE_MS 30000 /* a test that takes longer hangs */
 #define ROUNDS	    300
 
-/* A thread that waits for one byte at an rsocket. */
+/* A thread that waits at an rsocket: for one byte, or in another call. */
 struct waiter {
 	pthread_t thread;
 	int fd;
-	int other;   /* a further descriptor of rpoll(); -1: none */
-	bool polls;  /* waits in rpoll() before it reads */
-	int timeout; /* of rpoll() */
+	int (*call)(int fd); /* the other call; NULL: none */
+	int other;	     /* a further descriptor of rpoll(); -1: none */
+	bool polls;	     /* waits in rpoll() before it reads */
+	int timeout;	     /* of rpoll() */
 	atomic_int tid;
 	int found; /* result of rpoll() */
 	int error;
@@ -70,7 +72,9 @@ static void *wait_main(void *arg)
 	w->tid = (int)syscall(SYS_gettid);
 	w->fds[0] = (struct pollfd){.fd = w->fd, .events = POLLIN};
 	w->fds[1] = (struct pollfd){.fd = w->other, .events = POLLIN};
-	if (w->polls)
+	if (w->call)
+		w->found = w->call(w->fd);
+	else if (w->polls)
 		w->found = rpoll(w->fds, 2, w->timeout);
 	else
 		w->found = (int)rrecv(w->fd, &byte, 1, 0);
@@ -254,6 +258,153 @@ static void test_signal(void **state)
 	close_pair(ends);
 }
 
+static int call_accept(int fd)
+{
+	return raccept(fd, NULL, NULL);
+}
+
+/* Sends until a call fails: the peer does not read. */
+static int call_send(int fd)
+{
+	static char data[65536];
+	ssize_t sent;
+
+	do
+		sent = rsend(fd, data, sizeof(data), 0);
+	while (sent > 0); /* after a signal, a call may return a part of its data */
+	return (int)sent;
+}
+
+static void expect_sleeps(const struct waiter *w)
+{
+	struct pollfd fds[16];
+
+	for (int i = 0; i < PATIENCE_MS; i++) {
+		if (descriptors_of(w, fds, 16) > 0)
+			return;
+		usleep(1000);
+	}
+	fail();
+}
+
+static void handle_signals(int flags)
+{
+	struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+
+	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+}
+
+/* Sends signals to the thread, each while it sleeps. */
+static void signal_often(const struct waiter *w)
+{
+	for (int i = 0; i < 10; i++) {
+		expect_sleeps(w);
+		assert_int_equal(pthread_kill(w->thread, SIGUSR1), 0);
+		usleep(2000);
+	}
+}
+
+static void expect_interrupted(struct waiter *w)
+{
+	for (int i = 0; i < PATIENCE_MS && !w->done; i++) {
+		assert_int_equal(pthread_kill(w->thread, SIGUSR1), 0);
+		usleep(1000);
+	}
+	assert_int_equal(join_waiter(w), -1);
+	assert_int_equal(w->error, EINTR);
+}
+
+static int make_listener(struct sockaddr_in *sin)
+{
+	int fd = rsocket(AF_INET, SOCK_STREAM, 0);
+	socklen_t len = sizeof(*sin);
+
+	assert_true(fd >= 0);
+	*sin = (struct sockaddr_in){.sin_family = AF_INET};
+	sin->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(rbind(fd, (struct sockaddr *)sin, sizeof(*sin)), 0);
+	assert_int_equal(rlisten(fd, 8), 0);
+	assert_int_equal(rgetsockname(fd, (struct sockaddr *)sin, &len), 0);
+	return fd;
+}
+
+static int connect_to(const struct sockaddr_in *sin)
+{
+	int fd = rsocket(AF_INET, SOCK_STREAM, 0);
+
+	assert_int_equal(rconnect(fd, (const struct sockaddr *)sin, sizeof(*sin)), 0);
+	return fd;
+}
+
+/* Tests that a call goes on after a handler with SA_RESTART, as those on sockets do, and ends after
+ * another handler. */
+static void test_restart(void **state)
+{
+	struct waiter receiver = {.other = -1}, sender = {.other = -1, .call = call_send};
+	struct waiter acceptor = {.other = -1, .call = call_accept};
+	struct waiter *w[] = {&receiver, &sender, &acceptor};
+	struct sockaddr_in sin;
+	int ends[2], fd;
+
+	connect_pair(ends);
+	receiver.fd = sender.fd = ends[0];
+	acceptor.fd = make_listener(&sin);
+	for (int i = 0; i < 3; i++) {
+		handle_signals(SA_RESTART);
+		start_waiter(w[i]);
+		signal_often(w[i]);
+		assert_false(w[i]->done);
+		handle_signals(0);
+		expect_interrupted(w[i]);
+	}
+	handle_signals(SA_RESTART);
+	start_waiter(&acceptor);
+	signal_often(&acceptor);
+	fd = connect_to(&sin);
+	assert_true(join_waiter(&acceptor) >= 0);
+	assert_int_equal(rclose(acceptor.found), 0);
+	assert_int_equal(rclose(acceptor.fd), 0);
+	assert_int_equal(rclose(fd), 0);
+	assert_int_equal(rclose(ends[1]), 0);
+	assert_int_equal(rclose(ends[0]), 0);
+}
+
+/* Tests that any handler ends a call on an rsocket that has a timeout: signal(7). */
+static void test_restart_with_timeout(void **state)
+{
+	struct waiter w = {.other = -1};
+	struct timeval limit = {.tv_sec = LIMIT_SEC};
+	int ends[2];
+
+	connect_pair(ends);
+	w.fd = ends[1];
+	assert_int_equal(rsetsockopt(ends[1], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)), 0);
+	handle_signals(SA_RESTART);
+	start_waiter(&w);
+	expect_sleeps(&w);
+	expect_interrupted(&w);
+	close_pair(ends);
+}
+
+/* Tests that rconnect(2) succeeds while a timer ticks, such as a profiler's. */
+static void test_restart_connecting(void **state)
+{
+	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+	const struct itimerval ticks = {{0, 500}, {0, 500}}, none = {{0}, {0}};
+	struct sockaddr_in sin;
+	int listener = make_listener(&sin), fds[4];
+
+	assert_int_equal(sigaction(SIGALRM, &action, NULL), 0);
+	assert_int_equal(setitimer(ITIMER_REAL, &ticks, NULL), 0);
+	for (int i = 0; i < 4; i++)
+		fds[i] = connect_to(&sin);
+	assert_int_equal(setitimer(ITIMER_REAL, &none, NULL), 0);
+	signal(SIGALRM, SIG_DFL);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(rclose(fds[i]), 0);
+	assert_int_equal(rclose(listener), 0);
+}
+
 /* Tests that a call of another thread on the same rsocket ends the wait. */
 static void test_other_thread(void **state)
 {
@@ -315,6 +466,9 @@ int main(void)
 		cmocka_unit_test_setup(test_poll, start_clock),
 		cmocka_unit_test_setup(test_timeout, start_clock),
 		cmocka_unit_test_setup(test_signal, start_clock),
+		cmocka_unit_test_setup(test_restart, start_clock),
+		cmocka_unit_test_setup(test_restart_with_timeout, start_clock),
+		cmocka_unit_test_setup(test_restart_connecting, start_clock),
 		cmocka_unit_test_setup(test_other_thread, start_clock),
 		cmocka_unit_test_setup(test_many_waits, start_clock),
 	};

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "check/call.h"
 #include "check/connection.h"
@@ -58,7 +59,7 @@ static void attach(const struct adv_check_library *l, const void *code)
 {
 	if (l)
 		adv_check_libibverbs = l;
-	adv_check_stack_hide(code, !l);
+	adv_check_stack_hide(code, l ? ADV_CHECK_FILE_VERBS : ADV_CHECK_FILE_RDMACM);
 }
 
 /* A child of fork() must not use its parent's objects. */
@@ -210,6 +211,7 @@ static void qp_modified(struct ibv_qp *ibv, enum ibv_qp_state from, const struct
 		adv_check_object_note(&qp->base, "%s -> %s", adv_qp_state_name(from),
 				      adv_qp_state_name(attr->qp_state));
 		qp->state = attr->qp_state;
+		qp->failed_by = qp->state == IBV_QPS_ERR ? gettid() : 0;
 		if (qp->state == IBV_QPS_RESET) {
 			adv_check_queue_clear(&qp->sends);
 			adv_check_queue_clear(&qp->recvs);
@@ -317,12 +319,13 @@ static void polled(struct ibv_cq *ibv, struct ibv_wc *wc, int count)
 		check_owner(&call, &cq->base);
 		cq->polls++;
 		cq->armed_late = 0;
+		adv_check_polled_in_vain(&call, cq, count > 0);
 	}
 	adv_check_receive_buffers(&call);
 	if (has_received(wc, count))
 		adv_check_payloads_answered(&call);
 	for (int i = 0; i < count; i++) {
-		adv_check_completed(&call, &wc[i]);
+		adv_check_completed(&call, cq, &wc[i]);
 		if (wc[i].status != IBV_WC_SUCCESS)
 			adv_check_failed_fields(&wc[i]);
 	}
@@ -518,7 +521,7 @@ static void exiting(int status, void *unused)
 __attribute__((constructor)) static void begin_to_observe(void)
 {
 	adv_check_stack_prepare();
-	adv_check_stack_hide(&adverb_check_observer, false);
+	adv_check_stack_hide(&adverb_check_observer, ADV_CHECK_FILE_OBSERVER);
 	pthread_atfork(forking, adv_check_unlock, forked);
 	on_exit(exiting, NULL);
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/sys.h"
+#include "check/queue.h"
 
 /* A CQ was armed while it had completions. */
 static atomic_bool ever_armed_late;
@@ -65,8 +66,10 @@ void adv_check_waits_for_channel(struct adv_check_call *call, int fd)
 {
 	struct pollfd events = {.fd = fd, .events = POLLIN};
 
-	if (adv_sys_poll(&events, 1, 0) == 0)
-		adv_check_waits(call, is_same, &fd);
+	if (adv_sys_poll(&events, 1, 0) != 0)
+		return;
+	adv_check_waits(call, is_same, &fd);
+	adv_check_waits_in_vain(call, fd);
 }
 
 void adv_check_cq_event(struct adv_check_call *call, struct adv_check_cq *cq)

@@ -70,8 +70,15 @@ static void find_freed(struct adv_check_call *call, const struct adv_check_mr *m
 		       size_t length)
 {
 	const struct adv_check_object *owner;
-	struct adv_check_work *w = find_user_anywhere(mr, addr, length, &owner);
-	struct adv_check_finding f = {
+	struct adv_check_work *w;
+	struct adv_check_finding f;
+
+	/* The libraries may have got this memory from the allocator after the program has freed
+	 * it. */
+	if (adv_check_call_stack(call)->in_library)
+		return;
+	w = find_user_anywhere(mr, addr, length, &owner);
+	f = (struct adv_check_finding){
 		.rule = ADV_RULE_UNMAPPED_WHILE_REGISTERED,
 		.fault = adv_check_call_stack(call),
 		.more = {{"the request was posted here", w ? &w->posted : NULL},

@@ -52,6 +52,7 @@ struct adv_check_cq {
 	uint64_t polls;	     /* calls that poll it */
 	uint32_t left;	     /* completions that were never polled, of destroyed queue pairs */
 	uint32_t unpolled;   /* the part of them whose completion was not polled */
+	uint64_t vain_since; /* no completion was due at any poll since then, ns; 0: one was */
 	bool overfull;	     /* cq-too-small was found */
 	uint32_t armed_late; /* completions in it when it was armed; 0 since the next poll */
 	pid_t armed_by;	     /* thread */
@@ -76,11 +77,15 @@ struct adv_check_qp {
 	struct adv_check_cq *send_cq, *recv_cq; /* NULL: none. A CQ outlives its queue pairs. */
 	uint32_t rnr_naks;			/* last value of adv_check_library.rnr_naks() */
 	bool rnr_reported;			/* the last look at it found new ones */
-	uint32_t posts_in_error;		/* calls that posted in the error state */
-	uint32_t recvs_posted, sends_posted;	/* since it left RESET last */
-	uint32_t sends_compared;		/* of them, see adv_check_payloads_answered() */
-	uint64_t async_events, async_acked;	/* asynchronous events: delivered, acknowledged */
-	pid_t async_receiver;			/* thread that received the newest one */
+	uint32_t posts_in_error;		/* calls that posted in the known error state */
+	pid_t failed_by;			/* thread that moved it to ERR; 0: none */
+	struct adv_check_cq
+		*failed_cq;   /* the first failed completion was polled from it; or NULL */
+	uint64_t failed_poll; /* polls of failed_cq then */
+	uint32_t recvs_posted, sends_posted; /* since it left RESET last */
+	uint32_t sends_compared;	     /* of them, see adv_check_payloads_answered() */
+	uint64_t async_events, async_acked;  /* asynchronous events: delivered, acknowledged */
+	pid_t async_receiver;		     /* thread that received the newest one */
 	struct adv_check_stack last_async;
 	struct ibv_qp_attr attr; /* modify.h */
 	int known;		 /* attributes that `attr` has */

@@ -222,13 +222,16 @@ static void send_completed(struct adv_check_call *call, struct adv_check_qp *qp,
 	} while (!ended);
 }
 
-void adv_check_completed(struct adv_check_call *call, const struct ibv_wc *wc)
+void adv_check_completed(struct adv_check_call *call, struct adv_check_cq *cq,
+			 const struct ibv_wc *wc)
 {
 	struct adv_check_qp *qp = adv_check_qp_numbered(wc->qp_num);
 	struct adv_check_srq *srq;
 
 	if (!qp)
 		return;
+	if (cq && wc->status != IBV_WC_SUCCESS)
+		adv_check_error_polled(qp, cq);
 	if (wc->opcode & IBV_WC_RECV) {
 		srq = qp->qp->srq ? adv_check_srq_of(qp->qp->srq) : NULL;
 		recv_completed(call, srq ? &srq->recvs : &qp->recvs, wc);

@@ -19,7 +19,8 @@ void adv_check_recv_ends(struct adv_check_call *call, struct adv_check_qp *qp,
 			 struct adv_check_srq *srq, const struct ibv_recv_wr *bad, int err);
 void adv_check_bind_posted(struct adv_check_call *call, struct adv_check_qp *qp,
 			   const struct ibv_mw_bind *bind);
-/* The program has polled a completion. */
-void adv_check_completed(struct adv_check_call *call, const struct ibv_wc *wc);
+/* The program has polled a completion from the CQ. cq may be NULL. */
+void adv_check_completed(struct adv_check_call *call, struct adv_check_cq *cq,
+			 const struct ibv_wc *wc);
 
 #endif

@@ -1,37 +1,140 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "check/queue.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "wire/gid.h"
 #include "wire/headers.h"
 
-#define POSTS_IN_ERROR 4 /* calls; a program may post some requests to drain the queues */
+#define POSTS_IN_ERROR 4	   /* calls; a program may post some requests to drain the queues */
+#define VAIN_NS	       1000000000u /* polls of a program that does not wait end within it */
 
-void adv_check_send_queue_full(struct adv_check_call *call, const struct adv_check_qp *qp)
+/* ---- a send queue that no completion frees ---- */
+
+/* True if the queue has requests, and no completion will come for any of them. */
+static bool gives_no_completion(const struct adv_check_qp *qp)
+{
+	if (qp->sends.count == 0 || !adv_check_qp_is_live(qp))
+		return false;
+	adv_list_for_each(const struct adv_check_work, w, &qp->sends.works, link)
+		if (w->signaled)
+			return false;
+	return true;
+}
+
+static struct adv_check_finding unsignaled(struct adv_check_call *call,
+					   const struct adv_check_qp *qp)
 {
 	const struct adv_check_work *oldest =
 		adv_container_of(qp->sends.works.next, struct adv_check_work, link);
-	struct adv_check_finding f = {
+
+	return (struct adv_check_finding){
 		.rule = ADV_RULE_UNSIGNALED_QUEUE_FULL,
 		.fault = adv_check_call_stack(call),
+		.more = {{"the oldest of the requests was posted here", &oldest->posted}},
+		.about = &qp->base,
 	};
+}
 
-	if (qp->sends.count == 0 || !adv_check_qp_is_live(qp))
+void adv_check_send_queue_full(struct adv_check_call *call, const struct adv_check_qp *qp)
+{
+	struct adv_check_finding f;
+
+	if (!gives_no_completion(qp))
 		return;
-	adv_list_for_each(const struct adv_check_work, w, &qp->sends.works, link)
-		if (w->signaled)
-			return;
-	f.more[0].title = "the oldest of the requests was posted here";
-	f.more[0].stack = &oldest->posted;
-	f.about = &qp->base;
+	f = unsignaled(call, qp);
 	adv_check_find(
 		&f,
 		"%s(%s): the send queue is full, and none of its %u requests is signaled: no "
 		"completion will free it",
 		call->name, qp->base.name, qp->sends.count);
 }
+
+/* True if the program has filled the queue as far as it asked for, and the device has finished all
+ * of its requests. */
+static bool is_stuck(const struct adv_check_qp *qp)
+{
+	return qp->sends.count >= qp->requested.max_send_wr && gives_no_completion(qp) &&
+	       adv_check_libibverbs->sends_ended(qp->qp) == qp->sends_posted;
+}
+
+/* Returns a queue pair that can give no completion to the CQ any more, although the program waits
+ * for one. NULL: there is none, or another one may give some: messages to an SRQ may come at any
+ * time. */
+static const struct adv_check_qp *find_stuck(const struct adv_check_cq *cq)
+{
+	const struct adv_check_qp *stuck = NULL;
+
+	adv_list_for_each(struct adv_check_object, o, adv_check_objects(ADV_CHECK_QP), link) {
+		const struct adv_check_qp *qp = (struct adv_check_qp *)o;
+
+		if (o->destroying)
+			continue;
+		if (qp->recv_cq == cq && qp->qp->srq)
+			return NULL;
+		if (qp->send_cq == cq && is_stuck(qp))
+			stuck = qp;
+	}
+	return stuck;
+}
+
+static void find_wait(struct adv_check_call *call, const struct adv_check_cq *cq)
+{
+	const struct adv_check_qp *qp = find_stuck(cq);
+	struct adv_check_finding f;
+
+	if (!qp)
+		return;
+	f = unsignaled(call, qp);
+	adv_check_find(
+		&f,
+		"%s: the program waits for a completion in %s, and none can come: %s has %u send "
+		"requests, as many as max_send_wr, all have ended, and none is signaled",
+		call->name, cq->base.name, qp->base.name, qp->sends.count);
+}
+
+void adv_check_polled_in_vain(struct adv_check_call *call, struct adv_check_cq *cq, bool got)
+{
+	uint64_t now;
+
+	if (got || cq->unpolled > 0) {
+		cq->vain_since = 0;
+		return;
+	}
+	now = adv_clock_ns();
+	if (cq->vain_since == 0)
+		cq->vain_since = now;
+	if (now - cq->vain_since < VAIN_NS)
+		return;
+	cq->vain_since = now;
+	find_wait(call, cq);
+}
+
+void adv_check_waits_in_vain(struct adv_check_call *call, int fd)
+{
+	const struct adv_check_cq *one = NULL;
+
+	if (fcntl(fd, F_GETFL) & O_NONBLOCK)
+		return;
+	adv_list_for_each(struct adv_check_object, o, adv_check_objects(ADV_CHECK_CQ), link) {
+		const struct adv_check_cq *cq = (struct adv_check_cq *)o;
+		const struct ibv_comp_channel *channel = ((struct ibv_cq *)o->object)->channel;
+
+		if (o->destroying || !channel || channel->fd != fd)
+			continue;
+		if (one || cq->unpolled > 0)
+			return;
+		one = cq;
+	}
+	if (one)
+		find_wait(call, one);
+}
+
+/* ---- completion queues ---- */
 
 static void find_small_cq(struct adv_check_call *call, const struct adv_check_cq *cq)
 {
@@ -66,6 +169,8 @@ void adv_check_cq_fits(struct adv_check_call *call, struct adv_check_cq *cq)
 	cq->overfull = true;
 	find_small_cq(call, cq);
 }
+
+/* ---- receives ---- */
 
 /* Writes who waited after an RNR NAK, and how long, as far as the attributes are known. */
 static void describe_wait(const struct adv_check_qp *qp, char text[ADV_CHECK_TEXT])
@@ -166,6 +271,8 @@ void adv_check_recv_status(struct adv_check_call *call, const struct adv_check_o
 		find_small_recv(call, owner, w);
 }
 
+/* ---- errors ---- */
+
 static void find_ignored_error(struct adv_check_call *call, const struct adv_check_qp *qp)
 {
 	const struct adv_check_finding f = {
@@ -182,12 +289,31 @@ static void find_ignored_error(struct adv_check_call *call, const struct adv_che
 		call->name, qp->base.name, qp->posts_in_error);
 }
 
+void adv_check_error_polled(struct adv_check_qp *qp, struct adv_check_cq *cq)
+{
+	if (qp->failed_cq)
+		return;
+	qp->failed_cq = cq;
+	qp->failed_poll = cq->polls;
+}
+
+/* True if the calling thread knows that the queue pair has failed. It may handle the good
+ * completions of a poll first, so a failed one counts from the next poll on. */
+static bool knows_error(const struct adv_check_qp *qp)
+{
+	return (qp->failed_cq && qp->failed_cq->polls > qp->failed_poll) ||
+	       (qp->failed_by && qp->failed_by == gettid());
+}
+
 void adv_check_posts_in_error(struct adv_check_call *call, struct adv_check_qp *qp)
 {
-	if (!adv_check_libibverbs || adv_check_libibverbs->qp_state(qp->qp) != IBV_QPS_ERR)
+	if (!adv_check_libibverbs || adv_check_libibverbs->qp_state(qp->qp) != IBV_QPS_ERR) {
 		qp->posts_in_error = 0;
-	else if (++qp->posts_in_error == POSTS_IN_ERROR)
+		qp->failed_by = 0;
+		qp->failed_cq = NULL;
+	} else if (knows_error(qp) && ++qp->posts_in_error == POSTS_IN_ERROR) {
 		find_ignored_error(call, qp);
+	}
 }
 
 void adv_check_note_left(struct adv_check_cq *cq)

@@ -19,9 +19,15 @@ void adv_check_rnr(struct adv_check_call *call, struct adv_check_qp *qp);
 /* A receive request was posted. What the device has sent since adv_check_rnr(), before the request
  * was there, belongs to the same finding. */
 void adv_check_rnr_posted(struct adv_check_qp *qp);
+/* The program has polled the CQ. got: there was a completion. */
+void adv_check_polled_in_vain(struct adv_check_call *call, struct adv_check_cq *cq, bool got);
+/* ibv_get_cq_event() is called for the channel with this descriptor, which has no event. */
+void adv_check_waits_in_vain(struct adv_check_call *call, int fd);
 /* A receive request has ended with this status. */
 void adv_check_recv_status(struct adv_check_call *call, const struct adv_check_object *owner,
 			   const struct adv_check_work *w, enum ibv_wc_status status);
+/* The program has polled a failed completion of the queue pair from the CQ. */
+void adv_check_error_polled(struct adv_check_qp *qp, struct adv_check_cq *cq);
 /* The program calls ibv_post_send() or ibv_post_recv(). */
 void adv_check_posts_in_error(struct adv_check_call *call, struct adv_check_qp *qp);
 /* A queue pair that uses the CQ is being destroyed, and its completions with it. cq may be NULL. */

@@ -159,7 +159,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"The slot of an unsignaled request is freed when the completion of a later "
 			"signaled request is polled. Without a signaled request, none is freed.",
 			"ibv_post_send(3), IBV_SEND_SIGNALED; IBTA 10.7.3.1",
-			"ibv_post_send() returns ENOMEM for ever.",
+			"ibv_post_send() returns ENOMEM for ever, and no completion comes.",
 			"Signal at least one of each max_send_wr requests, and poll its "
 			"completion.",
 		},

@@ -82,6 +82,7 @@ struct adv_check_rule_text {
 enum adv_check_severity {
 	ADV_CHECK_ERROR,   /* it breaks the specification */
 	ADV_CHECK_WARNING, /* it breaks sooner or later, or on other hardware */
+	ADV_CHECK_LEAK,	   /* it fails only if it is repeated: no failure of the check by default */
 	ADV_CHECK_ADVICE,  /* it may be meant so: shown on request only */
 };
 

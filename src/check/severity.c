@@ -18,7 +18,7 @@ static const enum adv_check_severity severities[ADV_RULES] = {
 	[ADV_RULE_RNR_TIMER_ZERO] = ADV_CHECK_ADVICE,
 	[ADV_RULE_PSN_CONSTANT] = ADV_CHECK_ADVICE,
 	[ADV_RULE_THREADS_UNORDERED] = ADV_CHECK_ADVICE,
-	[ADV_RULE_LEAK] = ADV_CHECK_WARNING,
+	[ADV_RULE_LEAK] = ADV_CHECK_LEAK,
 	[ADV_RULE_FORK_WITHOUT_INIT] = ADV_CHECK_ADVICE,
 	[ADV_RULE_SGE_LIMIT] = ADV_CHECK_ADVICE,
 	[ADV_RULE_INLINE_LIMIT] = ADV_CHECK_ADVICE,
@@ -37,7 +37,7 @@ enum adv_check_severity adv_check_severity_of(enum adv_check_rule rule)
 
 const char *adv_check_severity_name(enum adv_check_rule rule)
 {
-	static const char *const names[] = {"error", "warning", "advice"};
+	static const char *const names[] = {"error", "warning", "leak", "advice"};
 
 	return names[severities[rule]];
 }

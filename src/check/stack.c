@@ -16,7 +16,7 @@
 /* Address ranges of the hidden files. Written before the first stack is taken. */
 static struct {
 	uintptr_t begin, end;
-	bool is_rdmacm;
+	enum adv_check_file file;
 } hidden[HIDDEN];
 static unsigned hidden_count;
 
@@ -103,18 +103,19 @@ static int hide_file(struct dl_phdr_info *info, size_t size, void *code)
 	return 1;
 }
 
-void adv_check_stack_hide(const void *code, bool is_rdmacm)
+void adv_check_stack_hide(const void *code, enum adv_check_file file)
 {
 	if (hidden_count < HIDDEN && dl_iterate_phdr(hide_file, (void *)(uintptr_t)code))
-		hidden[hidden_count - 1].is_rdmacm = is_rdmacm;
+		hidden[hidden_count - 1].file = file;
 }
 
-static bool is_hidden(uintptr_t frame, bool *is_rdmacm)
+/* Finds the hidden file that contains the frame. */
+static bool is_hidden(uintptr_t frame, enum adv_check_file *file)
 {
 	for (unsigned i = 0; i < hidden_count; i++) {
 		if (frame < hidden[i].begin || frame >= hidden[i].end)
 			continue;
-		*is_rdmacm |= hidden[i].is_rdmacm;
+		*file = hidden[i].file;
 		return true;
 	}
 	return false;
@@ -122,22 +123,27 @@ static bool is_hidden(uintptr_t frame, bool *is_rdmacm)
 
 bool adv_check_stack_hides(const void *code)
 {
-	bool is_rdmacm;
+	enum adv_check_file file;
 
-	return is_hidden((uintptr_t)code, &is_rdmacm);
+	return is_hidden((uintptr_t)code, &file);
 }
 
 /* Writes the frames that are shown into w->stack. */
 static void leave_out_hidden(struct walk *w)
 {
 	struct adv_check_stack *s = &w->stack;
+	enum adv_check_file file;
 	unsigned i = 0;
 
-	s->by_library = false;
-	while (i < w->count && is_hidden(w->frame[i], &s->by_library))
-		i++;
-	for (s->count = 0; i < w->count && s->count < ADV_CHECK_FRAMES; i++)
+	s->by_library = s->in_library = false;
+	for (; i < w->count && is_hidden(w->frame[i], &file); i++) {
+		s->by_library |= file == ADV_CHECK_FILE_RDMACM;
+		s->in_library |= file != ADV_CHECK_FILE_OBSERVER;
+	}
+	for (s->count = 0; i < w->count && s->count < ADV_CHECK_FRAMES; i++) {
 		s->frame[s->count++] = w->frame[i];
+		s->in_library |= is_hidden(w->frame[i], &file) && file != ADV_CHECK_FILE_OBSERVER;
+	}
 }
 
 /* Returns the walk of the present stack from `start`, or NULL. */

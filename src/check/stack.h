@@ -8,9 +8,17 @@
 
 #include "check/message.h"
 
+/* The files whose frames are hidden. */
+enum adv_check_file {
+	ADV_CHECK_FILE_OBSERVER,
+	ADV_CHECK_FILE_VERBS,
+	ADV_CHECK_FILE_RDMACM,
+};
+
 struct adv_check_stack {
 	unsigned count;
 	bool by_library;		   /* librdmacm made the call for the application */
+	bool in_library;		   /* a function of libibverbs or librdmacm is in it */
 	uintptr_t frame[ADV_CHECK_FRAMES]; /* return addresses, innermost first */
 };
 
@@ -18,8 +26,8 @@ struct adv_check_stack {
 void adv_check_stack_prepare(void);
 
 /* Leaves the frames of the loaded file that contains `code` out of the beginning of stacks. For up
- * to 4 files. is_rdmacm: the file is librdmacm. */
-void adv_check_stack_hide(const void *code, bool is_rdmacm);
+ * to 4 files. */
+void adv_check_stack_hide(const void *code, enum adv_check_file file);
 
 /* True if `code` is in a hidden file. */
 bool adv_check_stack_hides(const void *code);

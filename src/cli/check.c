@@ -25,7 +25,7 @@
 #define EXIT_OURS 125 /* adverb check itself failed; env(1) uses the same number */
 #define PRELOAD	  "libadverb-check.so"
 
-enum { KEY_JSON = 256, KEY_EXIT_CODE, KEY_SUPPRESSIONS, KEY_LIST_RULES, KEY_ADVICE };
+enum { KEY_JSON = 256, KEY_EXIT_CODE, KEY_SUPPRESSIONS, KEY_LIST_RULES, KEY_ADVICE, KEY_LEAKS };
 
 struct options {
 	const char *json;
@@ -33,13 +33,17 @@ struct options {
 	int exit_code; /* 0: the program's */
 	bool list_rules;
 	bool advice;
+	bool leaks;
 	char **program;
 };
 
 static const struct argp_option argp_options[] = {
 	{"json", KEY_JSON, "FILE", 0, "Write the findings to FILE as JSON", 0},
 	{"exit-code", KEY_EXIT_CODE, "N", 0,
-	 "Exit with N (1 to 255) if there is a finding, instead of the program's status", 0},
+	 "Exit with N (1 to 255) if there is a finding other than a leak, instead of the program's "
+	 "status",
+	 0},
+	{"leaks", KEY_LEAKS, NULL, 0, "With --exit-code: leaks count, too", 0},
 	{"suppressions", KEY_SUPPRESSIONS, "FILE", 0,
 	 "Omit the findings that a line 'RULE PATTERN' of FILE names", 0},
 	{"advice", KEY_ADVICE, NULL, 0, "Report also what is merely not advisable", 0},
@@ -73,6 +77,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_ADVICE:
 		o->advice = true;
+		return 0;
+	case KEY_LEAKS:
+		o->leaks = true;
 		return 0;
 	case KEY_LIST_RULES:
 		o->list_rules = true;
@@ -292,11 +299,14 @@ int adv_check_main(int argc, char **argv)
 	close_inbox(&inbox);
 	adv_check_ends_path(ends);
 	adv_check_ends_tidy(ends);
-	fprintf(stderr, "adverb check: findings: %u, suppressed: %u\n", report.findings,
-		report.suppressed);
+	fprintf(stderr, "adverb check: findings: %u, suppressed: %u%s\n", report.findings,
+		report.suppressed,
+		report.leaks && !o.leaks && o.exit_code
+			? "; leaks do not count for --exit-code without --leaks"
+			: "");
 	if (o.json && !write_json(o.json, report.json))
 		status = EXIT_OURS;
 	adv_symbols_free(report.symbols);
 	adv_suppressions_free(suppressions);
-	return o.exit_code && report.findings ? o.exit_code : status;
+	return o.exit_code && report.findings > (o.leaks ? 0 : report.leaks) ? o.exit_code : status;
 }

@@ -209,6 +209,7 @@ void adv_check_report_add(struct adv_check_report *r, const struct adv_check_mes
 		return;
 	}
 	r->findings++;
+	r->leaks += adv_check_severity_of(m->rule) == ADV_CHECK_LEAK;
 	print_finding(r->out, &shown);
 	if (r->json)
 		add_to_json(r->json, &shown);

@@ -19,7 +19,8 @@ struct adv_check_report {
 	const struct adv_suppressions *suppressions;
 	struct json_object *json; /* array of findings */
 	unsigned findings, suppressed;
-	bool advice; /* report findings whose rule is advice */
+	unsigned leaks; /* of the findings */
+	bool advice;	/* report findings whose rule is advice */
 };
 
 /* One finding, with symbols instead of addresses. */

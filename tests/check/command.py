@@ -45,7 +45,7 @@ class Command(unittest.TestCase):
         return path
 
     def test_each_rule_has_a_section(self):
-        listed = re.findall(r"^([a-z-]+) +(?:error|warning|advice) ", check("--list-rules")[1], re.M)
+        listed = re.findall(r"^([a-z-]+) +(?:error|warning|leak|advice) ", check("--list-rules")[1], re.M)
         page = (HERE.parent.parent / "docs/check.md").read_text()
         self.assertGreater(len(listed), 40)
         self.assertEqual([r for r in listed if f"\n### {r}\n" not in page], [])
@@ -56,6 +56,16 @@ class Command(unittest.TestCase):
         self.assertEqual(check("--exit-code", 7, "sh", "-c", "exit 3")[0], 3)
         self.assertEqual(check("sh", "-c", "kill -9 $$")[0], 128 + 9)
         self.assertEqual(check("/nowhere/at/all")[0], 127)
+
+    def test_leaks_alone_are_no_failure(self):
+        """Most small programs leave objects to the end of the process."""
+        program = self.compile("leak", source="leak_mr.c")
+        status, output = check("--exit-code", 7, program)
+        self.assertIn("adverb check: leak:", output)
+        self.assertIn("findings: 1", output)
+        self.assertEqual(status, 0, output)
+        self.assertEqual(check("--exit-code", 7, "--leaks", program)[0], 7)
+        self.assertEqual(check("--exit-code", 7, "sh", "-c", f"{program}; {self.program}")[0], 7)
 
     def test_all_processes(self):
         _, output = check("sh", "-c", f"{self.program} & {self.program} & wait")

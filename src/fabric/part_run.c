@@ -23,7 +23,8 @@ static void begin_run(struct adv_part *p)
 	adv_part_publish(p, 0);
 }
 
-/* Processes the departures of the part's switches at the end of a run. */
+/* Processes the departures of the part's switches at the end of a run. They count as events, so it
+ * comes before the last meeting: all ranks have to know the same number. */
 static void settle_part(struct adv_part *p, uint64_t to)
 {
 	const struct adv_fabric *f = &p->fabric;
@@ -63,15 +64,15 @@ static struct adv_plan run_parts(struct adv_parts *all, uint32_t thread)
 				adv_part_finish(all->part[i], &plan);
 			if (plan.verdict == ADV_VERDICT_ON)
 				adv_part_advance(all->part[i], &plan);
+			else
+				settle_part(all->part[i], plan.at);
 			adv_part_publish(all->part[i], parity);
 		}
 	}
 	meet(all, thread, parity);
 	/* What the parts have sent in the last events arrives in a later run. */
-	for (uint32_t i = first; i < all->end; i += each) {
-		settle_part(all->part[i], plan.at);
+	for (uint32_t i = first; i < all->end; i += each)
 		adv_part_receive(all->part[i], parity);
-	}
 	/* The caller's thread goes on when all others wait for the next run. */
 	adv_barrier_meet(&all->barrier);
 	return plan;

@@ -6,6 +6,7 @@ Usage: test_sim_ranks.py ADVERB MODULE
 Exit status 77, skipped: no mpirun, or Adverb was built without MPI (there is no file MODULE).
 """
 
+import json
 import os
 import pathlib
 import re
@@ -162,6 +163,7 @@ timeout = 10
 duration = 1ms
 """,
 }
+LONG = SCENARIOS["tree"].replace("count = 10", "count = 20000").replace("80us", "100s")
 COUNTS = {"threads": (1, 2), "ranks": (2, 1), "three": (3, 1), "both": (2, 2)}
 
 
@@ -209,6 +211,19 @@ def check_same_bytes(folder):
                 continue
             more = outputs(path, folder / f"{name}-{what}", ranks, threads, page)
             assert more == one, (name, what, *[(a, b) for a, b in zip(one, more) if a != b])
+
+
+def check_long(folder):
+    """A run of many times the number of events after which the ranks look for a signal."""
+    long = folder / "long.ini"
+    long.write_text(LONG)
+    args = [long, "--json", "--set", "run.duration=6ms"]
+    one = subprocess.run([ADVERB, "sim", *map(str, args)], capture_output=True, text=True, check=True,
+                         timeout=PATIENCE).stdout
+    assert json.loads(one)["events"] > 1000000, one
+    for ranks, threads in (2, 1), (3, 1), (2, 2):
+        more = end(start(*args, "--threads", threads, ranks=ranks))
+        assert more == one, (ranks, threads, more, one)
 
 
 def check_events(folder):
@@ -269,7 +284,6 @@ def rank_pid(mpirun, rank):
 def check_ends(folder):
     """A rank that dies ends all. A signal to rank 0 ends the run, which reports."""
     long = folder / "long.ini"
-    long.write_text(SCENARIOS["tree"].replace("count = 10", "count = 20000").replace("80us", "100s"))
     p = start(long)
     os.kill(rank_pid(p, 1), signal.SIGKILL)
     out, err = p.communicate(timeout=PATIENCE)
@@ -287,6 +301,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         check_same_bytes(folder)
+        check_long(folder)
         (folder / "deadlock-ranks.txt").write_text(end(start(folder / "deadlock.ini")))
         check_events(folder)
         check_input(folder)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Networks that several ranks simulate together give the results of one. The ranks are threads
- * here, each with a network of its own. test_networks.c compares random networks. */
+/* Networks that several ranks, or threads, simulate together give the results of one. The ranks are
+ * threads here, each with a network of its own. test_networks.c compares random networks. */
 #include <errno.h>
 
 #include "base/fnv.h"
+#include "base/rng.h"
 #include "net.h"
 #include "team.h"
 
@@ -18,6 +19,8 @@ struct outcome {
 struct trial {
 	uint32_t ranks;
 	uint32_t threads;
+	uint64_t most;		     /* events at once */
+	uint64_t followed[TEAM_MAX]; /* by rank: the events that it knows of at the end */
 	void (*run)(struct trial *t, const struct adv_ranks *ranks);
 	struct outcome outcome;
 };
@@ -58,9 +61,12 @@ static bool lead(struct trial *t, const struct adv_ranks *ranks, struct net *n)
 	if (ranks->count > 1)
 		assert_int_equal(adv_fabric_divide_ranks(n->f, t->threads, ranks),
 				 t->threads * ranks->count);
+	else if (t->threads > 1)
+		assert_int_equal(adv_fabric_divide(n->f, t->threads, t->threads), t->threads);
 	if (ranks->rank == 0)
 		return true;
 	adv_fabric_follow(n->f);
+	t->followed[ranks->rank] = adv_fabric_events(n->f);
 	adv_fabric_destroy(n->f);
 	adv_topology_free(&n->t);
 	return false;
@@ -344,6 +350,62 @@ static void test_deadlock(void **state)
 	compare(run_ring);
 }
 
+/* ---- limits of events ---- */
+
+/* A long run in pieces, of a random number of events each. What is done late without a watcher, and
+ * at samples, has to count as one event at all ranks. */
+static void run_limits(struct trial *t, const struct adv_ranks *ranks)
+{
+	enum adv_fabric_stop stop;
+	struct adv_rng r;
+	struct net n;
+
+	adv_rng_seed(&r, t->most);
+	open_tree(&n);
+	n.unwatched = true;
+	n.config.reroute = 10 * US;
+	net_start(&n);
+	for (uint32_t h = 0; h < n.t.hosts; h++)
+		net_write(&n, h, (h + 5) % n.t.hosts, 26, UINT64_MAX);
+	for (uint32_t link = n.t.hosts; link < n.t.links; link += 5)
+		assert_int_equal(adv_fabric_fail(n.f, link, link * 20 * US, link * 22 * US), 0);
+	assert_int_equal(adv_fabric_sample(n.f, 7 * US), 0);
+	if (!lead(t, ranks, &n))
+		return;
+	do
+		stop = adv_fabric_run_some(n.f, MS, 1 + adv_rng_below(&r, t->most));
+	while (stop == ADV_FABRIC_EVENTS);
+	take_outcome(t, &n, stop, n.t.hosts);
+	close_net(&n);
+}
+
+static void test_limits(void **state)
+{
+	static const uint64_t most[] = {2000, 10000, 50000, 300000};
+	static const uint32_t numbers[][2] = {{1, 2}, {2, 1}, {3, 1}, {2, 2}};
+	struct trial one = {.ranks = 1, .threads = 1, .most = UINT32_MAX, .run = run_limits};
+
+	team_run(1, run_rank, &one);
+	print_message("%ju events, %ju frames lost\n", (uintmax_t)one.outcome.word[2],
+		      (uintmax_t)one.outcome.word[4]);
+	assert_int_equal(one.outcome.word[0], ADV_FABRIC_UNTIL);
+	assert_true(one.outcome.word[2] > 100000 && one.outcome.word[4] > 0);
+	for (unsigned i = 0; i < sizeof(most) / sizeof(most[0]); i++)
+		for (unsigned k = 0; k < sizeof(numbers) / sizeof(numbers[0]); k++) {
+			struct trial more = {.ranks = numbers[k][0],
+					     .threads = numbers[k][1],
+					     .most = most[i],
+					     .run = run_limits};
+
+			print_message("%u ranks, %u threads each, at most %ju events at once\n",
+				      more.ranks, more.threads, (uintmax_t)most[i]);
+			team_run(more.ranks, run_rank, &more);
+			assert_same(&more.outcome, &one.outcome);
+			for (uint32_t r = 1; r < more.ranks; r++)
+				assert_int_equal(more.followed[r], one.outcome.word[2]);
+		}
+}
+
 /* ---- what can be divided ---- */
 
 static void run_alone(struct trial *t, const struct adv_ranks *ranks)
@@ -413,7 +475,7 @@ int main(void)
 		cmocka_unit_test(test_tree),	  cmocka_unit_test(test_pieces),
 		cmocka_unit_test(test_failure),	  cmocka_unit_test(test_cables),
 		cmocka_unit_test(test_deadlock),  cmocka_unit_test(test_one_switch),
-		cmocka_unit_test(test_idle_rank),
+		cmocka_unit_test(test_idle_rank), cmocka_unit_test(test_limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

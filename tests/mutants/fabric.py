@@ -434,6 +434,10 @@ FABRIC = [
      "\t\tbytes -= p->bytes;\n", "\t\tbytes = 0;\n"),
     ("rank-wire", "a frame may be put on a wire of another rank", PART_RANK,
      "to->all->of_node[f->wire[c->wire].to.node] != to->index", "to->index >= to->all->count"),
+    ("rank-events", "ranks count events that the others do not know of", PART_RUN,
+     "\t\t\telse\n\t\t\t\tsettle_part(all->part[i], plan.at);\n\t\t\tadv_part_publish(all->part[i], parity);\n",
+     "\t\t\tadv_part_publish(all->part[i], parity);\n"
+     "\t\t\tif (plan.verdict != ADV_VERDICT_ON)\n\t\t\t\tsettle_part(all->part[i], plan.at);\n"),
     ("rank-waits", "the search for a deadlock does not see the queues of other ranks", PART_RUN,
      "\t\tadv_ranks_gather(f->parts, ADV_GATHER_WAITS);\n", "\t\tf->cycle_length += 0;\n"),
     ("rank-peaks", "the longest queues at other ranks are those since the beginning", SWITCH_COPY,

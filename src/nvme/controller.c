@@ -8,7 +8,9 @@
 #include "nvme/respond.h"
 #include "nvme/status.h"
 
-#define MS 1000000ull
+/* A discovery controller without a keep alive timeout ends when it has had no command for so long:
+ * the activity timeout of NVMe over Fabrics 1.1. */
+#define DISCOVERY_MS 120000u
 
 /* CAP (NVMe Base 1.4, section 3.1.1): contiguous queues, the NVM command set. */
 #define CAP_CQR	       (1ull << 16)
@@ -195,6 +197,8 @@ void adv_nvme_controller_set_kato(struct adv_nvme_controller *c, uint64_t now, u
 {
 	uint32_t unit = ADV_NVME_KAS * 100;
 
+	if (kato == 0 && c->subsystem->discovery)
+		kato = DISCOVERY_MS;
 	if (kato > UINT32_MAX - unit)
 		kato = UINT32_MAX - unit;
 	c->kato = (kato + unit - 1) / unit * unit;
@@ -203,7 +207,7 @@ void adv_nvme_controller_set_kato(struct adv_nvme_controller *c, uint64_t now, u
 
 void adv_nvme_controller_keep_alive(struct adv_nvme_controller *c, uint64_t now)
 {
-	c->keep_alive_end = c->kato ? now + c->kato * MS : UINT64_MAX;
+	c->keep_alive_end = c->kato ? now + c->kato * ADV_NVME_MS : UINT64_MAX;
 }
 
 void adv_nvme_controller_expire(struct adv_nvme_controller *c)

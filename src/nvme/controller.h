@@ -28,7 +28,8 @@ bool adv_nvme_controller_shutting_down(const struct adv_nvme_controller *c);
 void adv_nvme_controller_shut_down(struct adv_nvme_controller *c);
 bool adv_nvme_controller_ready(const struct adv_nvme_controller *c);
 
-/* Sets the keep alive timeout in ms, rounded up to the granularity, and starts the timer. */
+/* Sets the keep alive timeout in ms, rounded up to the granularity, and starts the timer. 0: none;
+ * a discovery controller then has one of 2 minutes, which each command restarts. */
 void adv_nvme_controller_set_kato(struct adv_nvme_controller *c, uint64_t now, uint32_t kato);
 void adv_nvme_controller_keep_alive(struct adv_nvme_controller *c, uint64_t now);
 /* Stops a controller whose host is silent: it fails, and its connections close. */

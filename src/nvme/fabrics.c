@@ -106,6 +106,7 @@ static uint16_t connect_queue(struct adv_nvme_request *request, uint64_t now)
 		return status;
 	adv_nvme_connect_decode(&request->command, &connect);
 	queue->connected = true;
+	adv_list_del(&queue->unconnected);
 	queue->sqsize = (uint16_t)(connect.sqsize + 1);
 	queue->flow_control = !(connect.cattr & ADV_NVME_NO_FLOW_CONTROL);
 	return ADV_NVME_SUCCESS;

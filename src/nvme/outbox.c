@@ -33,6 +33,7 @@ void adv_nvme_queue_fail(struct adv_nvme_queue *queue)
 	if (queue->failing || queue->closed)
 		return;
 	queue->failing = true;
+	adv_list_del(&queue->unconnected);
 	queue_act(queue, ADV_NVME_ACTION_CLOSE);
 }
 

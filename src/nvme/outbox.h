@@ -7,8 +7,6 @@
 
 /* Puts a request into the outbox of its queue. */
 void adv_nvme_request_act(struct adv_nvme_request *request, enum adv_nvme_action action);
-/* Has the binding close the connection; no capsule is accepted any more. */
-void adv_nvme_queue_fail(struct adv_nvme_queue *queue);
 /* Makes a request available for the next capsule. Of a closed queue the last one gives FREE. */
 void adv_nvme_request_free(struct adv_nvme_request *request);
 /* Puts FREE into the outbox if the queue is closed and has no requests. */

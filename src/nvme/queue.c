@@ -65,7 +65,9 @@ enum adv_nvme_cm_status adv_nvme_queue_create(struct adv_nvme_target *target,
 		adv_list_init(&queue->requests[i].order);
 		adv_list_add_tail(&queue->free, &queue->requests[i].link);
 	}
+	queue->connect_end = config->now + target->config.connect_ms * ADV_NVME_MS;
 	adv_list_add_tail(&target->queues, &queue->all);
+	adv_list_add_tail(&target->unconnected, &queue->unconnected);
 	*out = queue;
 	return ADV_NVME_CM_OK;
 }
@@ -74,6 +76,7 @@ void adv_nvme_queue_destroy(struct adv_nvme_queue *queue)
 {
 	adv_list_del(&queue->link);
 	adv_list_del(&queue->all);
+	adv_list_del(&queue->unconnected);
 	free(queue);
 }
 
@@ -255,6 +258,8 @@ bool adv_nvme_queue_rx(struct adv_nvme_queue *queue, uint64_t now, uint8_t *caps
 		adv_nvme_queue_fail(queue);
 		return false;
 	}
+	if (queue->id == 0 && queue->controller && queue->controller->subsystem->discovery)
+		adv_nvme_controller_keep_alive(queue->controller, now);
 	request = take_request(queue, capsule, len, receive);
 	proceed_started(request, now, start_command(request, capsule, len));
 	return true;
@@ -385,6 +390,7 @@ void adv_nvme_queue_closed(struct adv_nvme_queue *queue, uint64_t now)
 	queue->closed = true;
 	queue->fused_first = NULL;
 	adv_list_del(&queue->link);
+	adv_list_del(&queue->unconnected);
 	for (unsigned i = 0; i < queue->requests_count; i++)
 		end_request(&queue->requests[i], queue->controller);
 	adv_nvme_controller_remove_queue(queue);

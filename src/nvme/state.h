@@ -12,6 +12,7 @@
 #define ADV_NVME_ERRORS	     64u /* entries of the error log */
 #define ADV_NVME_KAS	     10u /* granularity of the keep alive timer, 100 ms */
 #define ADV_NVME_NOT_A_FIELD 0xffff
+#define ADV_NVME_MS	     1000000ull
 
 struct adv_nvme_namespace {
 	uint32_t nsid;
@@ -64,7 +65,8 @@ struct adv_nvme_target {
 	uint64_t generation;	 /* of the discovery log */
 	uint16_t last_cntlid;
 	unsigned controllers;
-	struct adv_list queues; /* struct adv_nvme_queue */
+	struct adv_list queues;	     /* struct adv_nvme_queue */
+	struct adv_list unconnected; /* those without a Connect that are not closing, in order */
 };
 
 /* Asynchronous events of a controller. */
@@ -121,8 +123,10 @@ struct adv_nvme_queue {
 	bool closed;
 	bool freeing; /* FREE has been put into the outbox */
 	uint8_t action;
-	struct adv_list link; /* outbox->queues */
-	struct adv_list all;  /* target->queues */
+	struct adv_list link;	     /* outbox->queues */
+	struct adv_list all;	     /* target->queues */
+	struct adv_list unconnected; /* target->unconnected */
+	uint64_t connect_end;
 	uint8_t adrfam;
 	char local_address[ADV_NVME_TRADDR_LEN + 1];
 	struct adv_nvme_controller *controller;

@@ -49,6 +49,7 @@ struct adv_nvme_target_config {
 	uint32_t in_capsule;  /* bytes of data in a capsule, a multiple of 16; 0: 4,096 */
 	uint8_t mdts;	      /* largest transfer: log2 of 4 KiB pages; 0: 8, which is 1 MiB */
 	unsigned controllers; /* most controllers; 0: 4,096 */
+	uint32_t connect_ms;  /* most time from a connection to its Connect; 0: 30,000 */
 };
 
 /* NULL: no memory. */
@@ -61,8 +62,9 @@ uint32_t adv_nvme_target_capsule_len(const struct adv_nvme_target *target);
 /* Returns the most bytes of an I/O command's data. */
 uint32_t adv_nvme_target_transfer_max(const struct adv_nvme_target *target);
 
-/* The time when adv_nvme_target_expire() has work: keep alive timers; UINT64_MAX: never. */
-uint64_t adv_nvme_target_deadline(const struct adv_nvme_target *target);
+/* The time when adv_nvme_target_expire() has work: keep alive timers, queues without a Connect.
+ * UINT64_MAX: never. */
+uint64_t adv_nvme_target_deadline(struct adv_nvme_target *target);
 void adv_nvme_target_expire(struct adv_nvme_target *target, uint64_t now);
 
 /* Closes all queues: CLOSE for each one. */
@@ -204,6 +206,7 @@ struct adv_nvme_queue_config {
 	void *user;
 	uint8_t adrfam;		   /* the host reaches the target */
 	const char *local_address; /* at this address */
+	uint64_t now;
 };
 
 /* Makes the queue of a connection request. Any status but ADV_NVME_CM_OK: reject with it. */
@@ -220,6 +223,13 @@ uint16_t adv_nvme_queue_size(const struct adv_nvme_queue *queue);
 /* Returns the number of requests that the binding has at most. It is larger: the host sends its
  * next command when it has a response, perhaps before adv_nvme_request_sent(). */
 uint16_t adv_nvme_queue_requests(const struct adv_nvme_queue *queue);
+
+/* Returns the queue that has been without a Connect for the longest time but that of `after` and
+ * those before it; NULL: none. Queues that close are left out. */
+struct adv_nvme_queue *adv_nvme_target_unconnected(struct adv_nvme_target *target,
+						   const struct adv_nvme_queue *after);
+/* Has the binding close the connection: CLOSE follows. No capsule is accepted any more. */
+void adv_nvme_queue_fail(struct adv_nvme_queue *queue);
 
 /* Handles a capsule, which is any bytes. It must stay unchanged until RESPOND or RELEASE. False:
  * the queue does not use it (it is closing, or the host has broken the protocol, and CLOSE

@@ -15,6 +15,7 @@ enum {
 	DEFAULT_IN_CAPSULE = 4096,
 	DEFAULT_MDTS = 8,
 	DEFAULT_CONTROLLERS = 4096,
+	DEFAULT_CONNECT_MS = 30000,
 };
 
 struct adv_nvme_target *adv_nvme_target_create(const struct adv_nvme_target_config *config)
@@ -34,9 +35,12 @@ struct adv_nvme_target *adv_nvme_target_create(const struct adv_nvme_target_conf
 		target->config.mdts = DEFAULT_MDTS;
 	if (!target->config.controllers)
 		target->config.controllers = DEFAULT_CONTROLLERS;
+	if (!target->config.connect_ms)
+		target->config.connect_ms = DEFAULT_CONNECT_MS;
 	adv_list_init(&target->subsystems);
 	adv_list_init(&target->ports);
 	adv_list_init(&target->queues);
+	adv_list_init(&target->unconnected);
 	adv_list_init(&target->removed);
 	if (adv_nvme_subsystem_create(target, ADV_NVME_DISCOVERY_NQN, "discovery", true,
 				      &target->discovery) != 0) {
@@ -71,9 +75,20 @@ uint32_t adv_nvme_target_transfer_max(const struct adv_nvme_target *target)
 	return 1u << (target->config.mdts + ADV_NVME_PAGE_SHIFT);
 }
 
-uint64_t adv_nvme_target_deadline(const struct adv_nvme_target *target)
+struct adv_nvme_queue *adv_nvme_target_unconnected(struct adv_nvme_target *target,
+						   const struct adv_nvme_queue *after)
 {
-	uint64_t earliest = UINT64_MAX;
+	const struct adv_list *at = after ? &after->unconnected : &target->unconnected;
+
+	return at->next == &target->unconnected
+		       ? NULL
+		       : adv_container_of(at->next, struct adv_nvme_queue, unconnected);
+}
+
+uint64_t adv_nvme_target_deadline(struct adv_nvme_target *target)
+{
+	const struct adv_nvme_queue *oldest = adv_nvme_target_unconnected(target, NULL);
+	uint64_t earliest = oldest ? oldest->connect_end : UINT64_MAX;
 
 	adv_list_for_each(struct adv_nvme_subsystem, s, &target->subsystems, link) {
 		adv_list_for_each(struct adv_nvme_controller, c, &s->controllers, link) {
@@ -86,6 +101,11 @@ uint64_t adv_nvme_target_deadline(const struct adv_nvme_target *target)
 
 void adv_nvme_target_expire(struct adv_nvme_target *target, uint64_t now)
 {
+	struct adv_nvme_queue *oldest;
+
+	while ((oldest = adv_nvme_target_unconnected(target, NULL)) != NULL &&
+	       oldest->connect_end <= now)
+		adv_nvme_queue_fail(oldest);
 	adv_list_for_each(struct adv_nvme_subsystem, s, &target->subsystems, link) {
 		adv_list_for_each(struct adv_nvme_controller, c, &s->controllers, link) {
 			if (c->keep_alive_end <= now)

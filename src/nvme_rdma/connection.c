@@ -120,6 +120,7 @@ static enum adv_nvme_cm_status make_queue(struct adv_nvme_connection *c,
 		.user = c,
 		.adrfam = local->sa_family == AF_INET6 ? ADV_NVME_IPV6 : ADV_NVME_IPV4,
 		.local_address = address,
+		.now = adv_clock_ns(),
 	};
 	enum adv_nvme_cm_status status;
 

@@ -156,7 +156,8 @@ static void open_queue(struct world *w, unsigned i, const uint8_t *private_data,
 					       .outbox = &w->outbox,
 					       .user = &w->queues[i],
 					       .adrfam = ADV_NVME_IPV4,
-					       .local_address = "192.0.2.1"};
+					       .local_address = "192.0.2.1",
+					       .now = w->now};
 
 	if (!w->queues[i] &&
 	    adv_nvme_queue_create(w->target, &config, &w->queues[i]) != ADV_NVME_CM_OK)

@@ -209,6 +209,7 @@ enum adv_nvme_cm_status lab_open(struct lab *lab, struct lab_queue *q, uint16_t 
 		.user = q,
 		.adrfam = ADV_NVME_IPV4,
 		.local_address = "192.0.2.1",
+		.now = lab->now,
 	};
 
 	memset(q, 0, sizeof(*q));

@@ -130,7 +130,8 @@ static void open_connection(struct world *w)
 					       .outbox = &w->outbox,
 					       .user = c,
 					       .adrfam = ADV_NVME_IPV4,
-					       .local_address = "192.0.2.1"};
+					       .local_address = "192.0.2.1",
+					       .now = w->now};
 
 	if (!c || w->connection_count == CONNECTIONS)
 		fail_seed(w, "too many connections");

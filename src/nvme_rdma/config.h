@@ -45,9 +45,10 @@ struct adv_nvme_config {
 	struct adv_nvme_texts referrals; /* addresses of other discovery services */
 	struct adv_nvme_subsystem_settings *subsystems;
 	size_t subsystem_count;
-	unsigned workers;    /* 0: not given */
-	size_t buffer_bytes; /* of each worker; 0: not given */
-	char *control;	     /* name of the control socket; NULL: not given */
+	unsigned workers;	/* 0: not given */
+	size_t buffer_bytes;	/* of each worker; 0: not given */
+	unsigned address_share; /* percent of all receives for an address; 0: not given */
+	char *control;		/* name of the control socket; NULL: not given */
 };
 
 /* Reads a configuration from text[0..len), which may be any bytes, into *config. False: `why` is

@@ -103,6 +103,16 @@ static bool set_workers(struct reader *r, const char *value)
 	return true;
 }
 
+static bool set_address_share(struct reader *r, const char *value)
+{
+	uint64_t n = 0;
+
+	if (!get_number(r, ADV_UNIT_COUNT, value, 1, 100, &n))
+		return false;
+	r->config->address_share = (unsigned)n;
+	return true;
+}
+
 static bool set_buffers(struct reader *r, const char *value)
 {
 	uint64_t n = 0;
@@ -181,6 +191,7 @@ static const struct key {
 	{TARGET, "referral", true, set_referral},
 	{TARGET, "workers", false, set_workers},
 	{TARGET, "buffers", false, set_buffers},
+	{TARGET, "address-share", false, set_address_share},
 	{TARGET, "control", false, set_control},
 	{SUBSYSTEM, "serial", false, set_serial},
 	{SUBSYSTEM, "allow-host", true, set_allow_host},

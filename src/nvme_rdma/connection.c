@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "nvme_rdma/admission.h"
 #include "nvme_rdma/worker_internal.h"
 
 enum { READS_MAX = 128, RETRIES = 7 };
@@ -44,8 +45,8 @@ void adv_nvme_connection_free(struct adv_nvme_connection *c)
 	adv_list_del(&c->link);
 	if (w->recent[c->qp_num % ADV_NVME_RECENT] == c)
 		w->recent[c->qp_num % ADV_NVME_RECENT] = NULL;
-	w->connection_count--;
 	w->credits -= c->credits;
+	adv_nvme_admission_leave(c);
 	adv_nvme_queue_destroy(c->queue);
 	c->queue = NULL;
 	pthread_mutex_unlock(&w->shared->lock);
@@ -129,12 +130,16 @@ static enum adv_nvme_cm_status make_queue(struct adv_nvme_connection *c,
 	if (status != ADV_NVME_CM_OK)
 		return status;
 	c->credits = adv_nvme_queue_size(c->queue);
-	if (!adv_nvme_worker_reserve(w, w->credits + c->credits)) {
-		adv_nvme_queue_destroy(c->queue);
-		c->queue = NULL;
-		return ADV_NVME_CM_NO_RESOURCES;
+	if (c->credits < ADV_NVME_CREDITS_MIN)
+		c->credits = ADV_NVME_CREDITS_MIN;
+	if (adv_nvme_admission_enter(c)) {
+		if (adv_nvme_worker_reserve(w, w->credits + c->credits))
+			return ADV_NVME_CM_OK;
+		adv_nvme_admission_leave(c);
 	}
-	return ADV_NVME_CM_OK;
+	adv_nvme_queue_destroy(c->queue);
+	c->queue = NULL;
+	return ADV_NVME_CM_NO_RESOURCES;
 }
 
 static bool make_qp(struct adv_nvme_connection *c)
@@ -192,7 +197,7 @@ static bool accept_connection(struct adv_nvme_connection *c, const struct rdma_c
 	if (depth > (unsigned)device.max_qp_init_rd_atom)
 		depth = (unsigned)device.max_qp_init_rd_atom;
 	param.initiator_depth = (uint8_t)(depth < READS_MAX ? depth : READS_MAX);
-	adv_nvme_cm_accept_encode((uint16_t)c->credits, data);
+	adv_nvme_cm_accept_encode(adv_nvme_queue_size(c->queue), data);
 	if (rdma_accept(c->id, &param) != 0) {
 		fprintf(stderr, "%s: cannot accept the connection: %s\n", c->peer, strerror(errno));
 		return false;
@@ -230,7 +235,6 @@ static enum adv_nvme_cm_status add_connection(struct adv_nvme_connection *c,
 	status = make_queue(c, param);
 	if (status == ADV_NVME_CM_OK) {
 		w->credits += c->credits;
-		w->connection_count++;
 		adv_list_add_tail(&w->connections, &c->link);
 	}
 	pthread_mutex_unlock(&w->shared->lock);

@@ -33,6 +33,7 @@ struct adv_nvme_serve_options {
 	const char *nqn;
 	unsigned workers;
 	size_t buffer_bytes;
+	unsigned address_share;
 	struct adv_nvme_list listen, referrals, namespaces, hosts;
 	struct adv_nvme_namespace_options options; /* of all namespaces */
 };

@@ -10,7 +10,7 @@
 #include "nvme_rdma/options.h"
 #include "nvme_rdma/server.h"
 
-enum { DEFAULT_WORKERS = 1, DEFAULT_BUFFERS = 64 << 20 };
+enum { DEFAULT_WORKERS = 1, DEFAULT_BUFFERS = 64 << 20, DEFAULT_SHARE = 50 };
 
 /* Replaces the texts by those of an option, if it was given. False: no memory. */
 static bool replace(struct adv_nvme_texts *texts, const struct adv_nvme_list *list)
@@ -85,6 +85,10 @@ static bool configure(const struct adv_nvme_serve_options *o, struct adv_nvme_co
 		config->buffer_bytes = o->buffer_bytes;
 	if (!config->buffer_bytes)
 		config->buffer_bytes = DEFAULT_BUFFERS;
+	if (o->address_share)
+		config->address_share = o->address_share;
+	if (!config->address_share)
+		config->address_share = DEFAULT_SHARE;
 	if (o->control) {
 		free(config->control);
 		config->control = strdup(o->control);

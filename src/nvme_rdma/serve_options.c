@@ -9,7 +9,7 @@
 #include "nvme_rdma/options.h"
 
 #define DEFAULT_NQN "nqn.2026-01.org.adverb:disk"
-enum { KEY_REFERRAL = 256, KEY_BUFFERED, KEY_CONTROL };
+enum { KEY_REFERRAL = 256, KEY_BUFFERED, KEY_CONTROL, KEY_ADDRESS_SHARE };
 
 /* --- of a namespace --- */
 
@@ -57,8 +57,8 @@ static const struct argp_child namespace_child[] = {{&namespace_argp, 0, NULL, 0
 
 static const struct argp_option serve_options[] = {
 	{"config", 'c', "FILE", 0,
-	 "Read the subsystems from a file; --listen, --referral, --workers, --buffers and "
-	 "--control replace its values",
+	 "Read the subsystems from a file; --listen, --referral, --workers, --buffers, "
+	 "--address-share and --control replace its values",
 	 0},
 	{"listen", 'l', "ADDRESS[:PORT]", 0,
 	 "Listen at this address; may be repeated (default 0.0.0.0:" ADV_NVME_PORT ")", 0},
@@ -70,6 +70,8 @@ static const struct argp_option serve_options[] = {
 	 "Refer hosts to the discovery service of another target; may be repeated", 0},
 	{"workers", 'w', "NUMBER", 0, "Threads that serve queues (default 1)", 0},
 	{"buffers", 'm', "SIZE", 0, "Memory for data of each worker (default 64M)", 0},
+	{"address-share", KEY_ADDRESS_SHARE, "PERCENT", 0,
+	 "The part of the target that hosts of one address may use (default 50)", 0},
 	{"control", KEY_CONTROL, "NAME", 0,
 	 "Name of the target for adverb nvme add and remove (default: the port)", 0},
 	{0},
@@ -133,6 +135,10 @@ static error_t parse_serve(int key, char *arg, struct argp_state *state)
 	case 'm':
 		o->buffer_bytes = (size_t)adv_nvme_option_number(state, ADV_UNIT_BYTES, arg,
 								 ADV_NVME_BUFFERS_MIN, UINT32_MAX);
+		return 0;
+	case KEY_ADDRESS_SHARE:
+		o->address_share =
+			(unsigned)adv_nvme_option_number(state, ADV_UNIT_COUNT, arg, 1, 100);
 		return 0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "unexpected argument '%s'; a namespace: --namespace %s", arg,

@@ -145,7 +145,7 @@ static bool start_workers(struct server *s, struct ibv_context *verbs)
 	return true;
 }
 
-/* The worker with the fewest connections; of equal ones, in turn. */
+/* The worker whose connections hold the fewest receives; of equal ones, in turn. */
 static struct adv_nvme_worker *choose_worker(struct server *s)
 {
 	struct adv_nvme_worker *best = NULL;
@@ -356,6 +356,8 @@ int adv_nvme_serve(const struct adv_nvme_config *config)
 	init_lock(&s.shared.lock);
 	adv_list_init(&s.listeners);
 	s.shared.buffer_bytes = config->buffer_bytes;
+	adv_list_init(&s.shared.holders);
+	s.shared.address_share = config->address_share;
 	/* A write beyond RLIMIT_FSIZE is an error of the request. */
 	signal(SIGXFSZ, SIG_IGN);
 	sigemptyset(&signals);

@@ -16,7 +16,7 @@
 #include "nvme_rdma/spin.h"
 #include "nvme_rdma/worker_internal.h"
 
-enum { BATCH = 32, CQ_ENTRIES = 65536, SRQ_ENTRIES = 32768 };
+enum { BATCH = 32, CQ_ENTRIES = 131072, SRQ_ENTRIES = 32768 };
 
 /* Handles the ends of requests to backends, and returns their number. If there are some, *now is
  * the time. The engine may make system calls, so the lock is not held meanwhile. */
@@ -113,12 +113,12 @@ static void *run(void *arg)
 
 unsigned adv_nvme_worker_load(struct adv_nvme_worker *w)
 {
-	unsigned count;
+	unsigned credits;
 
 	pthread_mutex_lock(&w->shared->lock);
-	count = w->connection_count;
+	credits = w->credits;
 	pthread_mutex_unlock(&w->shared->lock);
-	return count;
+	return credits;
 }
 
 /* --- create and destroy --- */

@@ -23,8 +23,11 @@ struct adv_nvme_shared {
 	struct adv_nvme_target *target;
 	struct adv_nvme_worker **workers;
 	unsigned worker_count;
-	struct ibv_pd *pd;   /* of the device; made before the first worker */
-	size_t buffer_bytes; /* of each worker */
+	struct ibv_pd *pd;	 /* of the device; made before the first worker */
+	size_t buffer_bytes;	 /* of each worker */
+	struct adv_list holders; /* struct adv_nvme_holder, of the addresses with connections */
+	unsigned address_share;	 /* percent of all receives that an address may hold */
+	uint64_t quiet_end;	 /* of messages about that */
 };
 
 /* Starts a worker on a device. `index` is for messages. NULL: prints the reason. */
@@ -34,7 +37,7 @@ struct adv_nvme_worker *adv_nvme_worker_create(struct adv_nvme_shared *shared,
 void adv_nvme_worker_destroy(struct adv_nvme_worker *w);
 /* Has the worker look for actions. Any thread. */
 void adv_nvme_worker_wake(struct adv_nvme_worker *w);
-/* Returns the number of its connections. */
+/* Returns the number of receives that its connections hold. */
 unsigned adv_nvme_worker_load(struct adv_nvme_worker *w);
 
 /* Handles a connection request: accepts or rejects it. `param` is that of the event, which has been

@@ -31,7 +31,9 @@ struct adv_nvme_connection {
 	struct rdma_cm_id *id;
 	struct adv_nvme_queue *queue; /* NULL: it is destroyed */
 	uint32_t qp_num;
-	unsigned credits; /* receives that belong to it */
+	unsigned credits;		/* receives that belong to it */
+	struct adv_nvme_holder *holder; /* NULL: it is not entered (admission.h) */
+	bool leaving;			/* it had to give way to another one */
 	/* Bytes of data that arrive whole: those of a packet. 0: unknown. Under the shared lock. */
 	uint32_t mtu;
 	char peer[64]; /* for messages */
@@ -65,7 +67,6 @@ struct adv_nvme_worker {
 	struct adv_list connections; /* struct adv_nvme_connection */
 	/* By the low bits of the QP number, those that were found last; NULL: none. */
 	struct adv_nvme_connection *recent[ADV_NVME_RECENT];
-	unsigned connection_count;
 	unsigned credits;  /* of all connections */
 	unsigned receives; /* allocated */
 	struct adv_list groups;

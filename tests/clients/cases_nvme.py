@@ -176,6 +176,27 @@ def add_and_remove_only(lab):
     end(target)
 
 
+@case("nvme", "held")
+def held(lab):
+    """More connections than the target has receives for, without a Connect: other hosts connect, of the same
+    address, too."""
+    target = serve(lab, "-n", "ram:16MiB")
+    holder = lab.start([lab.client("nvme_attacker"), "hold", "127.0.0.1", "4420", "300"])
+    lab.wait_until(lambda: " held" in holder.output(), 30, "connections")
+    lab.run(host(lab, "verify", "-i", "4", "-Q", "32"))
+    holder.kill()
+    end(target)
+
+
+@case("nvme", "broken")
+def broken(lab):
+    """Hosts break the protocol while their connections are accepted."""
+    target = serve(lab, "-n", "ram:16MiB")
+    lab.run([lab.client("nvme_attacker"), "break", "127.0.0.1", "4420", "4000"])
+    lab.run(host(lab, "verify"))
+    end(target)
+
+
 @case("nvme-long", "refused")
 def refused_hosts(lab):
     """A host that is not allowed, an unknown subsystem, a port without a target."""

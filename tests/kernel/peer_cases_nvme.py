@@ -142,7 +142,7 @@ def trim(lab):
     lab.system(f"truncate -s 16M '{path}'")
     target = serve(lab, "4", path)
     with connected(lab, "4"):
-        lab.guest.run(f"head -c 8388608 /dev/urandom > /tmp/data && dd if=/tmp/data of={DEVICE} bs=1M oflag=direct,sync",
+        lab.guest.run(f"head -c 8388608 /dev/urandom > /tmp/data && dd if=/tmp/data of={DEVICE} bs=1M oflag=direct conv=fsync",
                       seconds=300)
         used = allocated(path)
         lab.guest.run(f"blkdiscard -o 1048576 -l 4194304 {DEVICE}")

@@ -8,6 +8,7 @@ HOST_QUEUE = "src/nvme/host_queue.c"
 IO = "src/nvme/io.c"
 ORDER = "src/nvme/order.c"
 QUEUE = "src/nvme/queue.c"
+ADMISSION = "src/nvme_rdma/admission.c"
 ADMIN = "src/nvme/admin.c"
 FEATURES = "src/nvme/features.c"
 LOG_PAGES = "src/nvme/log_pages.c"
@@ -15,6 +16,7 @@ RESPOND = "src/nvme/respond.c"
 CONFIG = "src/nvme_rdma/config_read.c"
 CONNECTION = "src/nvme_rdma/connection.c"
 CONTROL = "src/nvme_rdma/control.c"
+TARGET_CREATE = "src/nvme/target_create.c"
 TASK = "src/nvme_rdma/task.c"
 WORKER_ACT = "src/nvme_rdma/worker_act.c"
 WORKER_RESPOND = "src/nvme_rdma/worker_respond.c"
@@ -64,6 +66,16 @@ NVME = [
      "!keys[i].repeats && (r->seen & 1u << i)", "false"),
     ("nvme-stale-capsule", "capsules of a lost connection stay in the completion queue", WORKER_ACT,
      "if (adv_nvme_connection_stop(c))\n\t\tadv_nvme_worker_drain(w);", "adv_nvme_connection_stop(c);"),
+    ("nvme-connect-end", "a connection without a Connect never ends", TARGET_CREATE,
+     "oldest->connect_end <= now", "false"),
+    ("nvme-discovery-silent", "commands do not restart the timer of a discovery controller", QUEUE,
+     "queue->controller->subsystem->discovery)\n		adv", "false)\n		adv"),
+    ("nvme-share", "an address may hold all receives", ADMISSION,
+     "capacity * s->address_share &&", "capacity * 100 &&"),
+    ("nvme-silent-first", "not the address with most connections without a Connect gives way", ADMISSION,
+     "c->holder->silent > most->silent", "c->holder->silent < most->silent"),
+    ("nvme-silent-stay", "connections without a Connect do not give way", ADMISSION,
+     "used * 100 > capacity * FULL_PERCENT", "false"),
     ("nvme-accept-race", "a connection ends while it is accepted", CONNECTION,
      "pthread_mutex_init(&c->ending, NULL);\n	pthread_mutex_lock(&c->ending);",
      "pthread_mutex_init(&c->ending, NULL);"),

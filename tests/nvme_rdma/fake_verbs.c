@@ -11,7 +11,7 @@
 /* The header of verbs may make macros of these. */
 #undef ibv_reg_mr
 
-enum { QPS = 8, WCS = 4096, RECEIVES = 4096, RESPONSES = 256, FIRST_QP = 100 };
+enum { QPS = 64, WCS = 4096, RECEIVES = 4096, RESPONSES = 256, FIRST_QP = 100 };
 
 struct fake_wc {
 	struct ibv_wc wc;

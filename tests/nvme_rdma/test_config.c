@@ -17,6 +17,7 @@ static const char whole[] = "# a comment\n"
 			    "referral = 192.0.2.1\n"
 			    "workers = 3\n"
 			    "buffers = 8MiB\n"
+			    "address-share = 25\n"
 			    "control = here\n"
 			    "\n"
 			    "[subsystem nqn.2026-01.test:one]\n"
@@ -45,6 +46,7 @@ static void test_whole(void **state)
 	assert_string_equal(c.listen.at[1], "[::1]:4421");
 	assert_string_equal(c.referrals.at[0], "192.0.2.1");
 	assert_int_equal(c.workers, 3);
+	assert_int_equal(c.address_share, 25);
 	assert_int_equal(c.buffer_bytes, 8 << 20);
 	assert_string_equal(c.control, "here");
 	assert_int_equal(c.subsystem_count, 2);
@@ -76,6 +78,7 @@ static const struct {
 	{"[target]\nnsid = 1\n", "line 2: 'nsid' is not a key of this section"},
 	{"[target]\nworkers = 0\n", "line 2: '0' is not from 1 to 64"},
 	{"[target]\nworkers = 1\nworkers = 2\n", "line 3: 'workers' is given twice"},
+	{"[target]\naddress-share = 101\n", "line 2: '101' is not from 1 to 100"},
 	{"[target]\nbuffers = 1B\n", "line 2: '1B' is not from"},
 	{"[target]\ncontrol =\n", "line 2: 'control' has no value"},
 	{"[target\n", "line 1: the section has no ']'"},

@@ -40,6 +40,8 @@ static void create(bool purge)
 	pthread_mutex_init(&lab.shared.lock, NULL);
 	lab.shared.target = adv_nvme_target_create(&config);
 	lab.shared.buffer_bytes = 4 << 20;
+	lab.shared.address_share = 100;
+	adv_list_init(&lab.shared.holders);
 	assert_int_equal(adv_nvme_target_add_subsystem(lab.shared.target, NQN, "1", &lab.subsystem),
 			 0);
 	lab.verbs = fake_open(purge);
@@ -72,8 +74,9 @@ static void destroy(void)
 		}                                                                                  \
 	} while (0)
 
-/* Connects a queue. Returns its id, which *qp_num belongs to. */
-static struct rdma_cm_id *open_queue(uint16_t qid, uint32_t *qp_num)
+/* Connects a queue from 192.0.2.`host`. Returns its id, which *qp_num belongs to; *qp_num is 0 if
+ * the connection is refused, and the id is destroyed. */
+static struct rdma_cm_id *open_queue_from(uint8_t host, uint16_t qid, uint32_t *qp_num)
 {
 	struct adv_nvme_cm_request cm = {.qid = qid, .hrqsize = QUEUE, .hsqsize = QUEUE - 1};
 	uint8_t private_data[ADV_NVME_CM_LEN];
@@ -82,10 +85,17 @@ static struct rdma_cm_id *open_queue(uint16_t qid, uint32_t *qp_num)
 					.initiator_depth = 4};
 	struct rdma_cm_id *id = fake_id(lab.verbs);
 
+	((struct sockaddr_in *)&id->route.addr.dst_addr)->sin_addr.s_addr =
+		htonl(0xc0000200u + host);
 	adv_nvme_cm_request_encode(&cm, private_data);
 	adv_nvme_worker_connect(lab.worker, id, &param);
 	*qp_num = fake_last_qp();
 	return id;
+}
+
+static struct rdma_cm_id *open_queue(uint16_t qid, uint32_t *qp_num)
+{
+	return open_queue_from(1, qid, qp_num);
 }
 
 static struct adv_nvme_sgl sgl_of(void *data, uint32_t length)
@@ -265,6 +275,105 @@ static void test_not_accepted(void **state)
 	fake_fail_qp();
 	open_queue(0, &qp_num);
 	WAIT(adv_nvme_worker_load(lab.worker) == 0);
+	destroy();
+}
+
+/* The fake device has receives for so many connections. */
+enum { MOST = 32 };
+
+static void end_all(struct rdma_cm_id **ids, const uint32_t *qp_nums, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		if (qp_nums[i] && fake_qp_exists(qp_nums[i]))
+			adv_nvme_worker_disconnected(ids[i]->context);
+	}
+	WAIT(adv_nvme_worker_load(lab.worker) == 0);
+}
+
+/* Sends Connect on an open queue. */
+static void send_connect(uint32_t qp_num)
+{
+	uint8_t capsule[ADV_NVME_COMMAND_LEN];
+
+	make_connect(capsule, 1);
+	fake_receive(qp_num, capsule, sizeof(capsule), false);
+	assert_int_equal(expect_response(qp_num).status, 0);
+}
+
+/* An address gets no more than its share, and the rest is for others. When its connections end, it
+ * gets new ones. */
+static void test_address_share(void **state)
+{
+	struct rdma_cm_id *ids[MOST];
+	uint32_t qp_nums[MOST], one_more;
+
+	create(true);
+	lab.shared.address_share = 50;
+	for (unsigned round = 0; round < 2; round++) {
+		for (unsigned i = 0; i < MOST; i++) {
+			ids[i] = open_queue_from(i < MOST / 2 ? 1 : 2, 0, &qp_nums[i]);
+			assert_int_not_equal(qp_nums[i], 0);
+			send_connect(qp_nums[i]);
+		}
+		open_queue_from(1, 0, &one_more);
+		assert_int_equal(one_more, 0);
+		end_all(ids, qp_nums, MOST);
+	}
+	assert_true(adv_list_empty(&lab.shared.holders));
+	destroy();
+}
+
+/* An address that has its share gets a new connection in place of its oldest one without a Connect.
+ */
+static void test_share_renewed(void **state)
+{
+	enum { SHARE = MOST / 2 };
+	struct rdma_cm_id *ids[2 * SHARE];
+	uint32_t qp_nums[2 * SHARE];
+
+	create(true);
+	lab.shared.address_share = 50;
+	for (unsigned i = 0; i < 2 * SHARE; i++) {
+		ids[i] = open_queue_from(1, 0, &qp_nums[i]);
+		assert_int_not_equal(qp_nums[i], 0);
+		if (i < SHARE)
+			continue;
+		WAIT(!fake_qp_exists(qp_nums[i - SHARE]));
+		qp_nums[i - SHARE] = 0;
+		assert_int_equal(adv_nvme_worker_load(lab.worker), SHARE * 32);
+	}
+	end_all(ids, qp_nums, 2 * SHARE);
+	destroy();
+}
+
+/* When few receives are left, the oldest connection without a Connect gives way to a new one, of
+ * the address that has most of them. Connections with a Connect stay. */
+static void test_silent_give_way(void **state)
+{
+	/* So many may be open before one gives way. */
+	enum { FULL = MOST * 3 / 4, SILENT = FULL - 2, NEW = SILENT - 2 };
+	struct rdma_cm_id *ids[FULL + NEW];
+	uint32_t qp_nums[FULL + NEW];
+	unsigned at = 0;
+
+	create(true);
+	ids[at] = open_queue_from(1, 0, &qp_nums[at]);
+	send_connect(qp_nums[at++]);
+	for (unsigned i = 0; i < SILENT; i++, at++)
+		ids[at] = open_queue_from(1, 0, &qp_nums[at]);
+	ids[at] = open_queue_from(2, 0, &qp_nums[at]);
+	at++;
+	for (unsigned i = 1; i <= NEW; i++, at++) {
+		assert_true(fake_qp_exists(qp_nums[i]));
+		ids[at] = open_queue_from(3, 0, &qp_nums[at]);
+		assert_int_not_equal(qp_nums[at], 0);
+		WAIT(!fake_qp_exists(qp_nums[i]));
+		qp_nums[i] = 0;
+		send_connect(qp_nums[at]);
+	}
+	for (unsigned i = 0; i < at; i++)
+		assert_int_equal(fake_qp_exists(qp_nums[i]), i < 1 || i > NEW);
+	end_all(ids, qp_nums, at);
 	destroy();
 }
 
@@ -500,7 +609,7 @@ static void test_read_fails(void **state)
 	assert_non_null(memory);
 	fake_fail_read(2 << 12);
 	send_write(io, nsid, 512, 3, 2);
-	WAIT(adv_nvme_worker_load(lab.worker) == 1);
+	WAIT(adv_nvme_worker_load(lab.worker) == 32);
 	assert_int_equal(memory[(2 << 12) - 1], 2);
 	assert_int_equal(memory[2 << 12], 1);
 	adv_nvme_worker_disconnected(ids[0]->context);
@@ -526,6 +635,9 @@ int main(void)
 		cmocka_unit_test(test_read_fails),
 		cmocka_unit_test(test_ends_while_accepted),
 		cmocka_unit_test(test_not_accepted),
+		cmocka_unit_test(test_address_share),
+		cmocka_unit_test(test_share_renewed),
+		cmocka_unit_test(test_silent_give_way),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

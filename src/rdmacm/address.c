@@ -35,6 +35,7 @@ ADV_EXPORT int rdma_resolve_addr(struct rdma_cm_id *cm_id, struct sockaddr *src_
 	socklen_t src_len = adv_rdma_addr_len(src_addr);
 	socklen_t dst_len = adv_rdma_addr_len(dst_addr);
 	struct adv_ucma_message m;
+	bool sync;
 	int err;
 
 	if (!cm_id || !dst_len || (src_addr && !src_len))
@@ -48,9 +49,10 @@ ADV_EXPORT int rdma_resolve_addr(struct rdma_cm_id *cm_id, struct sockaddr *src_
 	m.body.addr.timeout_ms = timeout_ms > 0 ? (uint32_t)timeout_ms : 0;
 	/* The address is set before the request: another thread may get the event at once. */
 	memcpy(&cm_id->route.addr.dst_storage, dst_addr, dst_len);
+	sync = id->sync;
 	err = adv_rdma_id_ask(id, &m);
 	/* EADDRNOTAVAIL is an error of the source address. */
-	return adv_rdma_addr_result(err ? err : adv_rdma_complete(id), __func__, cm_id,
+	return adv_rdma_addr_result(err || !sync ? err : adv_rdma_complete(id), __func__, cm_id,
 				    err == EADDRNOTAVAIL && src_len ? src_addr : dst_addr);
 }
 
@@ -58,14 +60,16 @@ ADV_EXPORT int rdma_resolve_route(struct rdma_cm_id *cm_id, int timeout_ms)
 {
 	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
 	struct adv_ucma_message m;
+	bool sync;
 	int err;
 
 	if (!cm_id)
 		return adv_rdma_result(EINVAL, __func__, cm_id);
 	adv_rdma_request(&m, ADV_UCMA_CMD_RESOLVE_ROUTE, id->handle);
 	m.body.addr.timeout_ms = timeout_ms > 0 ? (uint32_t)timeout_ms : 0;
+	sync = id->sync;
 	err = adv_rdma_id_ask(id, &m);
-	return adv_rdma_result(err ? err : adv_rdma_complete(id), __func__, cm_id);
+	return adv_rdma_result(err || !sync ? err : adv_rdma_complete(id), __func__, cm_id);
 }
 
 ADV_EXPORT int rdma_listen(struct rdma_cm_id *cm_id, int backlog)

@@ -59,7 +59,7 @@ ADV_EXPORT int rdma_resolve_addrinfo(struct rdma_cm_id *cm_id, const char *node,
 {
 	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
 	struct rdma_addrinfo *found = NULL;
-	bool busy;
+	bool busy, sync;
 	int status, err;
 
 	if (!cm_id || (!node && !service && !hints))
@@ -81,11 +81,12 @@ ADV_EXPORT int rdma_resolve_addrinfo(struct rdma_cm_id *cm_id, const char *node,
 	adv_rdma_lock(id->connection);
 	id->resolved = found;
 	id->resolving = status == 0;
+	sync = id->sync;
 	adv_rdma_unlock(id->connection);
 	err = write_event(id, status ? ADV_EVENT_ADDRINFO_ERROR : ADV_EVENT_ADDRINFO_RESOLVED,
 			  status, 0);
 	if (!err)
-		return adv_rdma_result(adv_rdma_complete(id), __func__, cm_id);
+		return adv_rdma_result(sync ? adv_rdma_complete(id) : 0, __func__, cm_id);
 	adv_rdma_lock(id->connection);
 	id->resolved = NULL;
 	id->resolving = false;

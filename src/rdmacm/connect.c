@@ -93,17 +93,14 @@ static int explain_private_data(int err, const struct adv_rdma_id *id, size_t le
 			  len, room);
 }
 
-ADV_EXPORT int rdma_connect(struct rdma_cm_id *cm_id, struct rdma_conn_param *param)
+/* Sends the daemon the request. Call it with adv_rdma_qp_lock() held. */
+static int send_connect(struct adv_rdma_id *id, const struct rdma_conn_param *param)
 {
-	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
 	struct adv_ucma_message m;
-	int err = cm_id ? check_param(id, param) : EINVAL;
-	size_t len;
+	int err = check_param(id, param);
 
-	if (cm_id && adv_rdma_observer)
-		adv_rdma_observer->cm_connecting(cm_id, param, false);
 	if (err)
-		return adv_rdma_result(err, __func__, cm_id);
+		return err;
 	id->initiator_depth = param && param->initiator_depth != RDMA_MAX_INIT_DEPTH
 				      ? param->initiator_depth
 				      : id->device->max_initiator_depth;
@@ -113,14 +110,32 @@ ADV_EXPORT int rdma_connect(struct rdma_cm_id *cm_id, struct rdma_conn_param *pa
 	adv_rdma_request(&m, ADV_UCMA_CMD_CONNECT, id->handle);
 	err = fill_conn(id, &m.body.conn, param);
 	if (err)
-		return adv_rdma_result(err, __func__, cm_id);
+		return err;
 	m.body.conn.ece_vendor_id = id->local_ece.vendor_id;
 	m.body.conn.ece_options = id->local_ece.options;
 	id->connecting = true;
-	len = m.body.conn.private_data_len;
-	err = explain_private_data(adv_rdma_id_ask(id, &m), id, len, ADV_CM_REQ_PRIVATE,
-				   ADV_CM_SIDR_REQ_PRIVATE);
-	return adv_rdma_result(err ? err : adv_rdma_complete(id), __func__, cm_id);
+	id->connects_qp = id->id.qp != NULL;
+	return explain_private_data(adv_rdma_id_ask(id, &m), id, m.body.conn.private_data_len,
+				    ADV_CM_REQ_PRIVATE, ADV_CM_SIDR_REQ_PRIVATE);
+}
+
+ADV_EXPORT int rdma_connect(struct rdma_cm_id *cm_id, struct rdma_conn_param *param)
+{
+	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
+	bool sync;
+	int err;
+
+	if (!cm_id)
+		return adv_rdma_result(EINVAL, __func__, cm_id);
+	if (adv_rdma_observer)
+		adv_rdma_observer->cm_connecting(cm_id, param, false);
+	adv_rdma_qp_lock(id);
+	err = send_connect(id, param);
+	sync = id->sync;
+	adv_rdma_qp_unlock(id);
+	/* If it is not synchronous, another thread may have handled the event and destroyed the id.
+	 */
+	return adv_rdma_result(err || !sync ? err : adv_rdma_complete(id), __func__, cm_id);
 }
 
 static bool has_request(struct adv_rdma_id *id)
@@ -159,20 +174,15 @@ static int send_accept(struct adv_rdma_id *id, struct adv_ucma_message *m)
 	return err ? err : adv_rdma_attach(id, m, fd);
 }
 
-ADV_EXPORT int rdma_accept(struct rdma_cm_id *cm_id, struct rdma_conn_param *param)
+/* Accepts the id's request. Call it with adv_rdma_qp_lock() held. */
+static int accept_request(struct adv_rdma_id *id, const struct rdma_conn_param *param)
 {
-	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
 	struct adv_ucma_message m;
-	int err = cm_id ? check_param(id, param) : EINVAL;
-	bool is_ud, sync;
+	int err = check_param(id, param);
 	size_t len;
 
-	if (cm_id && adv_rdma_observer)
-		adv_rdma_observer->cm_connecting(cm_id, param, true);
 	if (err)
-		return adv_rdma_result(err, __func__, cm_id);
-	is_ud = adv_rdma_is_ud(cm_id);
-	sync = id->sync;
+		return err;
 	id->initiator_depth =
 		param && param->initiator_depth != RDMA_MAX_INIT_DEPTH
 			? param->initiator_depth
@@ -183,22 +193,38 @@ ADV_EXPORT int rdma_accept(struct rdma_cm_id *cm_id, struct rdma_conn_param *par
 			: at_most(id->responder_resources, id->device->max_responder_resources);
 	adv_rdma_request(&m, ADV_UCMA_CMD_ACCEPT, id->handle);
 	err = fill_conn(id, &m.body.conn, param);
-	if (!err && !is_ud)
+	if (!err && !adv_rdma_is_ud(&id->id))
 		err = make_ready(id);
 	if (err)
-		return adv_rdma_result(err, __func__, cm_id);
+		return err;
 	m.body.conn.ece_vendor_id = id->remote_ece.vendor_id;
 	m.body.conn.ece_options = id->local_ece.options;
 	id->connecting = true;
 	len = m.body.conn.private_data_len;
 	err = explain_private_data(send_accept(id, &m), id, len, ADV_CM_REP_PRIVATE,
 				   ADV_CM_SIDR_REP_PRIVATE);
-	if (err) {
+	if (err)
 		adv_rdma_qp_to_error(id);
+	return err;
+}
+
+ADV_EXPORT int rdma_accept(struct rdma_cm_id *cm_id, struct rdma_conn_param *param)
+{
+	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
+	bool is_ud, sync;
+	int err;
+
+	if (!cm_id)
+		return adv_rdma_result(EINVAL, __func__, cm_id);
+	if (adv_rdma_observer)
+		adv_rdma_observer->cm_connecting(cm_id, param, true);
+	adv_rdma_qp_lock(id);
+	err = accept_request(id, param);
+	is_ud = adv_rdma_is_ud(cm_id);
+	sync = id->sync;
+	adv_rdma_qp_unlock(id);
+	if (err || !sync) /* another thread may have handled the event and destroyed the id */
 		return adv_rdma_result(err, __func__, cm_id);
-	}
-	if (!sync)
-		return 0; /* another thread may have handled the event and destroyed the id */
 	if (!is_ud)
 		return adv_rdma_result(adv_rdma_complete(id), __func__, cm_id);
 	adv_rdma_drop_event(id);
@@ -245,28 +271,55 @@ ADV_EXPORT int rdma_establish(struct rdma_cm_id *cm_id)
 				   "rdma_establish() is for ids without a queue pair: with one, "
 				   "the event CONNECT_RESPONSE does not occur"),
 			__func__, cm_id);
+	adv_rdma_qp_lock(id);
 	err = adv_rdma_establish(id);
 	adv_rdma_lock(id->connection);
 	id->connected |= err == 0;
 	adv_rdma_unlock(id->connection);
+	adv_rdma_qp_unlock(id);
 	return adv_rdma_result(err, __func__, cm_id);
 }
 
 ADV_EXPORT int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 {
+	int err;
+
 	if (!id || event != IBV_EVENT_COMM_EST)
 		return adv_rdma_result(
 			adv_reason(EINVAL, "event %d: only IBV_EVENT_COMM_EST can be notified",
 				   (int)event),
 			__func__, id);
-	return adv_rdma_result(adv_rdma_establish(adv_rdma_id_of(id)), __func__, id);
+	adv_rdma_qp_lock(adv_rdma_id_of(id));
+	err = adv_rdma_establish(adv_rdma_id_of(id));
+	adv_rdma_qp_unlock(adv_rdma_id_of(id));
+	return adv_rdma_result(err, __func__, id);
+}
+
+/* Ends the connection. *waits: an event will report its end, and the id is synchronous. */
+static int end_connection(struct adv_rdma_id *id, bool *waits)
+{
+	struct adv_ucma_message m;
+	int err;
+
+	*waits = false;
+	err = adv_rdma_qp_to_error(id);
+	if (err)
+		return err;
+	adv_rdma_request(&m, ADV_UCMA_CMD_DISCONNECT, id->handle);
+	err = adv_rdma_id_ask(id, &m);
+	/* The peer disconnected first, or there was no connection: nothing is left to do. */
+	if (err == EINVAL && id->connecting)
+		err = 0;
+	adv_rdma_lock(id->connection);
+	*waits = id->sync && id->connected && !id->disconnected;
+	adv_rdma_unlock(id->connection);
+	return err;
 }
 
 ADV_EXPORT int rdma_disconnect(struct rdma_cm_id *cm_id)
 {
 	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
-	struct adv_ucma_message m;
-	bool waiting;
+	bool waits;
 	int err;
 
 	if (!cm_id || !cm_id->verbs)
@@ -274,18 +327,10 @@ ADV_EXPORT int rdma_disconnect(struct rdma_cm_id *cm_id)
 						  "the id was never connected: there is nothing to "
 						  "disconnect"),
 				       __func__, cm_id);
-	err = adv_rdma_qp_to_error(id);
-	if (err)
-		return adv_rdma_result(err, __func__, cm_id);
-	adv_rdma_request(&m, ADV_UCMA_CMD_DISCONNECT, id->handle);
-	err = adv_rdma_id_ask(id, &m);
-	/* The peer disconnected first, or there was no connection: nothing is left to do. */
-	if (err == EINVAL && id->connecting)
-		err = 0;
-	adv_rdma_lock(id->connection);
-	waiting = id->connected && !id->disconnected;
-	adv_rdma_unlock(id->connection);
-	if (!err && waiting)
+	adv_rdma_qp_lock(id);
+	err = end_connection(id, &waits);
+	adv_rdma_qp_unlock(id);
+	if (!err && waits)
 		err = adv_rdma_complete(id);
 	return adv_rdma_result(err, __func__, cm_id);
 }

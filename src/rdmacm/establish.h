@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The last steps of connection establishment. */
+/* The last steps of connection establishment. Call the functions with adv_rdma_qp_lock() held. */
 #ifndef ADV_RDMACM_ESTABLISH_H
 #define ADV_RDMACM_ESTABLISH_H
 

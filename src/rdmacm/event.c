@@ -205,9 +205,14 @@ static void on_response(struct adv_rdma_event *e, const struct adv_ucma_message 
 
 	id->remote_ece.vendor_id = m->body.event.conn.ece_vendor_id;
 	id->remote_ece.options = m->body.event.conn.ece_options;
-	if (!id->id.qp)
+	adv_rdma_qp_lock(id);
+	if (!id->id.qp && !id->connects_qp) {
+		adv_rdma_qp_unlock(id);
 		return;
-	err = adv_rdma_finish_connect(id);
+	}
+	/* Without a queue pair: the program has destroyed it since it connected. */
+	err = id->id.qp ? adv_rdma_finish_connect(id) : EINVAL;
+	adv_rdma_qp_unlock(id);
 	if (!err) {
 		e->event.event = RDMA_CM_EVENT_ESTABLISHED;
 		return;
@@ -243,10 +248,12 @@ static void on_join(struct adv_rdma_event *e)
 		(uint16_t)(MLID_FIRST + e->event.param.ud.ah_attr.grh.sgid_index);
 	m->mgid = e->event.param.ud.ah_attr.grh.dgid;
 	m->mlid = e->event.param.ud.ah_attr.dlid;
+	adv_rdma_qp_lock(e->counted);
 	if (id->qp && !m->send_only) {
 		err = ibv_attach_mcast(id->qp, &m->mgid, m->mlid);
 		m->attached = err == 0;
 	}
+	adv_rdma_qp_unlock(e->counted);
 	if (!err)
 		return;
 	e->event.event = RDMA_CM_EVENT_MULTICAST_ERROR;
@@ -297,7 +304,9 @@ static bool process_event(struct adv_rdma_event *e, const struct adv_ucma_messag
 	case RDMA_CM_EVENT_REJECTED:
 		if (has_failed(e->counted))
 			return false;
+		adv_rdma_qp_lock(e->counted);
 		adv_rdma_qp_to_error(e->counted);
+		adv_rdma_qp_unlock(e->counted);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
 		if (has_failed(e->counted))
@@ -427,8 +436,6 @@ int adv_rdma_complete(struct adv_rdma_id *id)
 	struct rdma_cm_event *event;
 	int status;
 
-	if (!id->sync)
-		return 0;
 	adv_rdma_drop_event(id);
 	if (rdma_get_cm_event(id->id.channel, &event))
 		return errno;

@@ -26,6 +26,7 @@ static struct adv_rdma_id *alloc_id(struct adv_rdma_channel *ch, void *context,
 	id->id.qp_type = qp_type;
 	id->connection = ch->connection;
 	id->channel = ch;
+	pthread_mutex_init(&id->qp_lock, NULL);
 	pthread_cond_init(&id->acked, NULL);
 	adv_list_init(&id->by_handle);
 	adv_list_init(&id->of_channel);
@@ -51,6 +52,7 @@ static void free_id(struct adv_rdma_id *id)
 		free(m);
 	}
 	pthread_cond_destroy(&id->acked);
+	pthread_mutex_destroy(&id->qp_lock);
 	rdma_freeaddrinfo(id->resolved);
 	free(id->id.route.path_rec);
 	free(id->passive_qp);
@@ -164,6 +166,9 @@ ADV_EXPORT int rdma_destroy_id(struct rdma_cm_id *cm_id)
 	adv_list_del(&id->of_channel);
 	ch = id->channel;
 	adv_rdma_unlock(id->connection);
+	/* A thread whose call caused the id's last event may not have left the call. */
+	adv_rdma_qp_lock(id);
+	adv_rdma_qp_unlock(id);
 	if (id->sync)
 		rdma_destroy_event_channel(&ch->channel);
 	adv_rdma_channel_release(ch);

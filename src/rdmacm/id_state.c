@@ -95,6 +95,20 @@ bool adv_rdma_is_ud(const struct rdma_cm_id *id)
 	return id->qp_type == IBV_QPT_UD;
 }
 
+/* In a child of fork() another thread of the parent may have held the lock. There the id is of no
+ * use, and only gets destroyed. */
+void adv_rdma_qp_lock(struct adv_rdma_id *id)
+{
+	if (!id->connection->foreign)
+		pthread_mutex_lock(&id->qp_lock);
+}
+
+void adv_rdma_qp_unlock(struct adv_rdma_id *id)
+{
+	if (!id->connection->foreign)
+		pthread_mutex_unlock(&id->qp_lock);
+}
+
 static struct adv_list *handle_bucket(struct adv_rdma_connection *c, uint32_t handle)
 {
 	return &c->ids[handle % ADV_RDMA_BUCKETS];

@@ -4,7 +4,11 @@
  * return 0 or errno unless their comment says otherwise.
  *
  * The connection's lock covers counters, lists and flags. It does not cover struct rdma_cm_id: the
- * call that changes a member, or that returns the event, writes the member.
+ * call that changes a member, or that returns the event, writes the member. One thread may destroy
+ * the queue pair, the SRQ and the completion queues while another one gets an event of the id or is
+ * in a call on it: qp_lock covers these members. It comes before the connection's lock. A thread
+ * that holds it modifies and makes objects, but destroys none that the program had, because that
+ * waits for the program.
  */
 #ifndef ADV_RDMACM_ID_STATE_H
 #define ADV_RDMACM_ID_STATE_H
@@ -27,6 +31,7 @@ struct adv_rdma_id {
 	uint32_t handle;
 	struct adv_list by_handle;
 	struct adv_list of_channel;
+	pthread_mutex_t qp_lock;
 	pthread_cond_t acked;
 	unsigned reported; /* events returned to the application */
 	unsigned completed;
@@ -36,6 +41,7 @@ struct adv_rdma_id {
 	bool unaccepted;    /* the id of an unanswered request: it has no events */
 	uint32_t qp_num;    /* of the queue pair that connects or accepts */
 	bool connecting;    /* connect or accept has been called */
+	bool connects_qp;   /* rdma_connect() was called with a queue pair of the id */
 	bool connected;	    /* ESTABLISHED was reported, or rdma_establish() has succeeded */
 	bool disconnected;  /* DISCONNECTED was reported */
 	bool connect_error; /* the library itself reported CONNECT_ERROR */
@@ -80,6 +86,10 @@ int adv_rdma_refuse(int err, const char *call, ...) __attribute__((format(printf
 
 /* True if the id's queue pair can only be UD. */
 bool adv_rdma_is_ud(const struct rdma_cm_id *id);
+
+/* Locks id.qp, id.srq and the id's completion queues. Call it without the connection's lock. */
+void adv_rdma_qp_lock(struct adv_rdma_id *id);
+void adv_rdma_qp_unlock(struct adv_rdma_id *id);
 
 /* Adds the id to the connection's table of handles, in which events find it. Call it with the lock
  * held. */

@@ -17,6 +17,7 @@ static int join_group(struct rdma_cm_id *cm_id, const struct sockaddr *addr, uin
 	socklen_t len = adv_rdma_addr_len(addr);
 	struct adv_rdma_membership *membership;
 	struct adv_ucma_message m;
+	bool sync;
 	int err;
 
 	if (!cm_id || !len)
@@ -37,12 +38,13 @@ static int join_group(struct rdma_cm_id *cm_id, const struct sockaddr *addr, uin
 		membership->handle = m.value;
 		adv_list_add(&id->memberships, &membership->link);
 	}
+	sync = id->sync;
 	adv_rdma_unlock(id->connection);
 	if (err) {
 		free(membership);
 		return err;
 	}
-	return adv_rdma_complete(id);
+	return sync ? adv_rdma_complete(id) : 0;
 }
 
 ADV_EXPORT int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr, void *context)
@@ -117,8 +119,10 @@ ADV_EXPORT int rdma_leave_multicast(struct rdma_cm_id *cm_id, struct sockaddr *a
 	adv_rdma_id_wait(id, &membership->completed, &membership->reported);
 	adv_rdma_unlock(id->connection);
 	/* From here on no thread can attach the QP. */
+	adv_rdma_qp_lock(id);
 	if (cm_id->qp && membership->attached)
 		ibv_detach_mcast(cm_id->qp, &membership->mgid, membership->mlid);
+	adv_rdma_qp_unlock(id);
 	free(membership);
 	return adv_rdma_result(err, __func__, cm_id);
 }

@@ -185,24 +185,27 @@ static int complete_attr(struct adv_rdma_id *id, struct ibv_qp_init_attr_ex *att
 	return attr->xrcd ? 0 : errno;
 }
 
-/* Creates the queue pair of an id. function: the name of the call, for the log. */
-static int create_qp(struct rdma_cm_id *cm_id, struct ibv_qp_init_attr_ex *attr,
-		     const char *function)
+/* Makes the completion queues that the caller has left to the id. 0 or errno. */
+static int make_missing_cqs(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
-	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
-	struct ibv_qp *qp;
-	int err = cm_id && attr ? complete_attr(id, attr) : EINVAL;
+	int err = adv_rdma_create_cqs(id, attr->send_cq || id->send_cq ? 0 : attr->cap.max_send_wr,
+				      attr->recv_cq || id->recv_cq ? 0 : attr->cap.max_recv_wr);
 
-	if (!err)
-		err = adv_rdma_create_cqs(
-			cm_id, attr->send_cq || cm_id->send_cq ? 0 : attr->cap.max_send_wr,
-			attr->recv_cq || cm_id->recv_cq ? 0 : attr->cap.max_recv_wr);
 	if (err)
-		return adv_rdma_result(err, function, cm_id);
+		return err;
 	if (!attr->send_cq)
-		attr->send_cq = cm_id->send_cq;
+		attr->send_cq = id->send_cq;
 	if (!attr->recv_cq)
-		attr->recv_cq = cm_id->recv_cq;
+		attr->recv_cq = id->recv_cq;
+	return 0;
+}
+
+static int make_qp(struct adv_rdma_id *id, struct ibv_qp_init_attr_ex *attr)
+{
+	struct rdma_cm_id *cm_id = &id->id;
+	struct ibv_qp *qp;
+	int err;
+
 	if (!attr->srq)
 		attr->srq = cm_id->srq;
 	qp = ibv_create_qp_ex(cm_id->verbs, attr);
@@ -216,7 +219,30 @@ static int create_qp(struct rdma_cm_id *cm_id, struct ibv_qp_init_attr_ex *attr,
 	}
 	if (qp)
 		ibv_destroy_qp(qp);
-	adv_rdma_destroy_cqs(cm_id);
+	return err;
+}
+
+/* Creates the queue pair of an id. function: the name of the call, for the log. */
+static int create_qp(struct rdma_cm_id *cm_id, struct ibv_qp_init_attr_ex *attr,
+		     const char *function)
+{
+	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
+	struct adv_rdma_cqs unused = {0};
+	int err;
+
+	if (!cm_id || !attr)
+		return adv_rdma_result(EINVAL, function, cm_id);
+	adv_rdma_qp_lock(id);
+	err = complete_attr(id, attr);
+	if (!err)
+		err = make_missing_cqs(cm_id, attr);
+	if (!err) {
+		err = make_qp(id, attr);
+		if (err)
+			unused = adv_rdma_take_cqs(cm_id);
+	}
+	adv_rdma_qp_unlock(id);
+	adv_rdma_destroy_cqs(&unused);
 	return adv_rdma_result(err, function, cm_id);
 }
 
@@ -242,11 +268,23 @@ ADV_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 	return ret;
 }
 
-ADV_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
+ADV_EXPORT void rdma_destroy_qp(struct rdma_cm_id *cm_id)
 {
-	if (!id || !id->qp)
+	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
+	struct adv_rdma_cqs cqs = {0};
+	struct ibv_qp *qp;
+
+	if (!cm_id)
 		return;
-	ibv_destroy_qp(id->qp);
-	id->qp = NULL;
-	adv_rdma_destroy_cqs(id);
+	adv_rdma_qp_lock(id);
+	qp = cm_id->qp;
+	cm_id->qp = NULL;
+	if (qp)
+		cqs = adv_rdma_take_cqs(cm_id);
+	adv_rdma_qp_unlock(id);
+	/* Without the lock: the call waits until the program has acknowledged asynchronous events,
+	 * and its thread may first get an event of the id. */
+	if (qp)
+		ibv_destroy_qp(qp);
+	adv_rdma_destroy_cqs(&cqs);
 }

@@ -5,7 +5,8 @@
 
 #include "rdmacm/id_state.h"
 
-/* Modify the id's QP with the attributes that the daemon knows. Without a QP they do nothing. */
+/* Modify the id's QP with the attributes that the daemon knows. Without a QP they do nothing. Call
+ * them with adv_rdma_qp_lock() held. */
 int adv_rdma_qp_to_rtr(struct adv_rdma_id *id, uint8_t responder_resources);
 int adv_rdma_qp_to_rts(struct adv_rdma_id *id, uint8_t initiator_depth);
 int adv_rdma_qp_to_error(struct adv_rdma_id *id);

@@ -30,34 +30,47 @@ static int complete_xrc(struct adv_rdma_id *id, struct ibv_srq_init_attr_ex *att
 	return 0;
 }
 
-ADV_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *cm_id, struct ibv_srq_init_attr_ex *attr)
+/* Call it with the lock held. */
+static int create_srq(struct adv_rdma_id *id, struct ibv_srq_init_attr_ex *attr,
+		      struct adv_rdma_cqs *unused)
 {
-	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
+	struct rdma_cm_id *cm_id = &id->id;
 	int err = 0;
 
-	if (!cm_id || !attr || !id->device || cm_id->srq ||
-	    !(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE))
-		return adv_rdma_result(adv_reason(EINVAL, "the id has no device yet, or has an SRQ "
-							  "already, or srq_type is missing"),
-				       __func__, cm_id);
+	if (!id->device || cm_id->srq || !(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE))
+		return adv_reason(EINVAL, "the id has no device yet, or has an SRQ already, or "
+					  "srq_type is missing");
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd) {
 		attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
 		attr->pd = cm_id->pd;
 	}
 	if (attr->pd->context != cm_id->verbs)
-		return adv_rdma_result(
-			adv_reason(EINVAL, "pd belongs to another context than the id"), __func__,
-			cm_id);
+		return adv_reason(EINVAL, "pd belongs to another context than the id");
 	if (attr->srq_type == IBV_SRQT_XRC)
 		err = complete_xrc(id, attr);
 	if (err)
-		return adv_rdma_result(err, __func__, cm_id);
+		return err;
 	cm_id->srq = ibv_create_srq_ex(cm_id->verbs, attr);
 	if (cm_id->srq)
 		return 0;
 	err = errno;
 	if (!cm_id->qp)
-		adv_rdma_destroy_cqs(cm_id);
+		*unused = adv_rdma_take_cqs(cm_id);
+	return err;
+}
+
+ADV_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *cm_id, struct ibv_srq_init_attr_ex *attr)
+{
+	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
+	struct adv_rdma_cqs unused = {0};
+	int err;
+
+	if (!cm_id || !attr)
+		return adv_rdma_result(adv_reason(EINVAL, "an argument is NULL"), __func__, cm_id);
+	adv_rdma_qp_lock(id);
+	err = create_srq(id, attr, &unused);
+	adv_rdma_qp_unlock(id);
+	adv_rdma_destroy_cqs(&unused);
 	return adv_rdma_result(err, __func__, cm_id);
 }
 
@@ -79,12 +92,21 @@ ADV_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
 	return ret;
 }
 
-ADV_EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)
+ADV_EXPORT void rdma_destroy_srq(struct rdma_cm_id *cm_id)
 {
-	if (!id || !id->srq)
+	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
+	struct adv_rdma_cqs cqs = {0};
+	struct ibv_srq *srq;
+
+	if (!cm_id)
 		return;
-	ibv_destroy_srq(id->srq);
-	id->srq = NULL;
-	if (!id->qp)
-		adv_rdma_destroy_cqs(id);
+	adv_rdma_qp_lock(id);
+	srq = cm_id->srq;
+	cm_id->srq = NULL;
+	if (srq && !cm_id->qp)
+		cqs = adv_rdma_take_cqs(cm_id);
+	adv_rdma_qp_unlock(id);
+	if (srq)
+		ibv_destroy_srq(srq);
+	adv_rdma_destroy_cqs(&cqs);
 }

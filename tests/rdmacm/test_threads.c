@@ -159,11 +159,118 @@ static void destroying_beside_the_event_loop(void **state)
 	rdma_destroy_event_channel(channel);
 }
 
+#define RACES 150
+
+static struct rdma_cm_id *request_listener;
+static _Atomic int newest[RACES]; /* the newest event of each client, + 1 */
+
+/* Accepts and rejects requests by turns. The client of a request may be gone. EVENT_USER ends it.
+ */
+static void *answer_requests(void *arg)
+{
+	struct rdma_cm_event *event;
+
+	for (unsigned count = 0;; count++) {
+		struct ibv_qp_init_attr attr = qp_attr();
+		struct rdma_cm_id *id;
+		enum rdma_cm_event_type type;
+
+		MUST(rdma_get_cm_event(arg, &event) == 0);
+		id = event->id;
+		type = event->event;
+		MUST(rdma_ack_cm_event(event) == 0);
+		if (type == EVENT_USER)
+			return NULL;
+		if (type == RDMA_CM_EVENT_CONNECT_REQUEST && count % 3 &&
+		    rdma_create_qp(id, NULL, &attr) == 0 && rdma_accept(id, NULL) == 0)
+			continue;
+		if (type == RDMA_CM_EVENT_CONNECT_REQUEST)
+			(void)rdma_reject(id, NULL, 0);
+		if (id == request_listener)
+			continue;
+		rdma_destroy_qp(id);
+		MUST(rdma_destroy_id(id) == 0);
+	}
+}
+
+/* Records the events of clients; their contexts are places of newest[]. */
+static void *note_events(void *arg)
+{
+	struct rdma_cm_event *event;
+	enum rdma_cm_event_type type;
+
+	do {
+		MUST(rdma_get_cm_event(arg, &event) == 0);
+		type = event->event;
+		/* All clients connect with a queue pair, whatever happens to it later. */
+		MUST(type != RDMA_CM_EVENT_CONNECT_RESPONSE);
+		if (event->id->context)
+			atomic_store((_Atomic int *)event->id->context, (int)type + 1);
+		MUST(rdma_ack_cm_event(event) == 0);
+	} while (type != EVENT_USER);
+	return NULL;
+}
+
+static void wait_for_newest(int i, enum rdma_cm_event_type type)
+{
+	for (int ms = 0; ms < PATIENCE_MS && atomic_load(&newest[i]) != (int)type + 1; ms++)
+		usleep(1000);
+	assert_int_equal(atomic_load(&newest[i]), (int)type + 1);
+}
+
+static void race_once(struct rdma_event_channel *channel, int i)
+{
+	struct sockaddr *to = address("127.0.0.1", ntohs(rdma_get_src_port(request_listener)));
+	struct ibv_qp_init_attr attr = qp_attr();
+	struct rdma_cm_id *id;
+
+	assert_int_equal(rdma_create_id(channel, &id, &newest[i], RDMA_PS_TCP), 0);
+	assert_int_equal(rdma_resolve_addr(id, NULL, to, PATIENCE_MS), 0);
+	wait_for_newest(i, RDMA_CM_EVENT_ADDR_RESOLVED);
+	assert_int_equal(rdma_resolve_route(id, PATIENCE_MS), 0);
+	wait_for_newest(i, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	assert_int_equal(rdma_create_qp(id, NULL, &attr), 0);
+	assert_int_equal(rdma_connect(id, NULL), 0);
+	usleep(i * 13 % 1500);
+	rdma_destroy_qp(id);
+	assert_null(id->qp);
+	assert_null(id->send_cq);
+	assert_int_equal(rdma_destroy_id(id), 0);
+}
+
+/* Tests that a queue pair can be destroyed while another thread gets the event that changes its
+ * state: the acceptance or the rejection. */
+static void destroying_queue_pairs_beside_the_event_loop(void **state)
+{
+	struct rdma_event_channel *passive = rdma_create_event_channel();
+	struct rdma_event_channel *active = rdma_create_event_channel();
+	struct rdma_cm_id *last;
+	pthread_t server, loop;
+
+	assert_int_equal(rdma_create_id(passive, &request_listener, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(rdma_bind_addr(request_listener, address("127.0.0.1", 0)), 0);
+	assert_int_equal(rdma_listen(request_listener, RACES), 0);
+	pthread_create(&server, NULL, answer_requests, passive);
+	pthread_create(&loop, NULL, note_events, active);
+	for (int i = 0; i < RACES; i++)
+		race_once(active, i);
+	assert_int_equal(rdma_create_id(active, &last, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(rdma_write_cm_event(last, EVENT_USER, 0, 0), 0);
+	assert_int_equal(rdma_write_cm_event(request_listener, EVENT_USER, 0, 0), 0);
+	pthread_join(loop, NULL);
+	pthread_join(server, NULL);
+	assert_int_equal(rdma_destroy_id(last), 0);
+	assert_int_equal(rdma_destroy_id(request_listener), 0);
+	rdma_destroy_event_channel(active);
+	rdma_destroy_event_channel(passive);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(servers_share_a_channel),
 		cmocka_unit_test(destroying_beside_the_event_loop),
+		cmocka_unit_test(destroying_queue_pairs_beside_the_event_loop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -105,8 +105,11 @@ static int hand_over(struct adv_rsocket *taken, struct sockaddr *addr, socklen_t
 	taken->file_flags = O_RDWR;
 	adv_rs_stream_renumber(taken);
 	fd = taken->fd;
-	if (taken->options.keepalive)
+	if (taken->options.keepalive) {
+		pthread_mutex_lock(&taken->lock);
 		adv_rs_service_keepalive(taken);
+		pthread_mutex_unlock(&taken->lock);
+	}
 	if (addr && addrlen)
 		adv_rs_addr_return(&taken->s.peer, addr, addrlen);
 	adv_rs_put(taken);
@@ -145,8 +148,6 @@ ADV_EXPORT int rconnect(int socket, const struct sockaddr *addr, socklen_t addrl
 	else
 		ret = rs->type == SOCK_STREAM ? adv_rs_stream_connect(rs, addr, addrlen)
 					      : adv_rs_dgram_connect(rs, addr, addrlen);
-	if (ret == 0 && rs->type == SOCK_STREAM && rs->options.keepalive)
-		adv_rs_service_keepalive(rs);
 	pthread_mutex_unlock(&rs->lock);
 	adv_rs_end(rs);
 	return ret;

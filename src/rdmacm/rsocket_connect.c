@@ -145,6 +145,8 @@ static int finish_connection(struct adv_rsocket *rs, const struct cm_event *now)
 	}
 	adv_rs_endpoint_store_peer(rs, &conn);
 	rs->s.state = ADV_RS_CONNECTED;
+	if (rs->options.keepalive)
+		adv_rs_service_keepalive(rs);
 	adv_rs_stream_progress(rs); /* offers the second half of the receive memory */
 	return 0;
 }
@@ -339,13 +341,13 @@ void adv_rs_stream_renumber(struct adv_rsocket *rs)
 
 	if (fd < 0)
 		return;
-	adv_rs_service_remove(rs);
 	if (adv_rs_enter(rs, fd)) {
 		adv_sys_close(fd);
-	} else if (adv_rs_take(before)) {
-		adv_rs_put(rs);
+		return;
 	}
-	(void)adv_rs_service_add(rs);
+	adv_rs_service_renumber(rs);
+	if (adv_rs_take(before))
+		adv_rs_put(rs);
 }
 
 /* Events */
@@ -436,7 +438,7 @@ static void handle_events(struct adv_rsocket *rs)
 	while (!failed) {
 		if (!fetch_event(rs, &now)) {
 			if (errno != EAGAIN && errno != EINTR)
-				adv_rs_service_remove(rs); /* no event will follow */
+				adv_rs_service_unwatch(rs); /* no event will follow */
 			return;
 		}
 		if (now.type == RDMA_CM_EVENT_CONNECT_REQUEST) {

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/eventfd.h>
 
 #include "base/log.h"
@@ -20,61 +19,62 @@ struct service {
 	bool running;
 	int epoll_fd;
 	int kick_fd;
-	unsigned served;
-	/* The rsocket numbers of the streams with keepalive. */
-	int *keepalive;
-	size_t keepalive_count;
+	unsigned served; /* watched rsockets, and those with keepalives */
+	struct adv_list keepalives;
 };
 
 static struct service service = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.epoll_fd = -1,
 	.kick_fd = -1,
+	.keepalives = {&service.keepalives, &service.keepalives},
 };
 
-/* Returns the seconds between keepalives: TCP_KEEPIDLE, or the system's value. */
-static int idle_seconds(const struct adv_rsocket *rs)
+/* Returns the time between keepalives, us: TCP_KEEPIDLE, or the system's value. */
+static int64_t idle_us(const struct adv_rsocket *rs)
 {
-	return rs->options.keepidle > 0 ? rs->options.keepidle : 7200;
+	return (rs->options.keepidle > 0 ? rs->options.keepidle : 7200) * INT64_C(1000000);
 }
 
-/* Returns the n-th number of the list; -1: there is none. */
-static int keepalive_at(size_t n)
+/* Returns a stream whose keepalive is due, with a new reference, and sets its next time. NULL: none
+ * is due, and *next is the time of the first one. */
+static struct adv_rsocket *take_due(int64_t now, int64_t *next)
 {
-	int fd;
+	struct adv_rsocket *rs = NULL;
 
+	*next = now + IDLE_MS * INT64_C(1000);
 	pthread_mutex_lock(&service.lock);
-	fd = n < service.keepalive_count ? service.keepalive[n] : -1;
+	adv_list_for_each(struct adv_rs_keepalive, k, &service.keepalives, link) {
+		if (now >= k->at) {
+			k->at = now + k->idle_us;
+			rs = k->rs;
+			adv_rs_hold(rs);
+			break;
+		}
+		if (k->at < *next)
+			*next = k->at;
+	}
 	pthread_mutex_unlock(&service.lock);
-	return fd;
+	return rs;
 }
 
 /* Sends the keepalives that are due. Returns the time until the next keepalive, ms. */
 static int send_keepalives(void)
 {
-	int64_t next = IDLE_MS;
-	int fd;
+	int64_t now = adv_rs_now(), next;
+	struct adv_rsocket *rs;
 
-	for (size_t i = 0; (fd = keepalive_at(i)) >= 0; i++) {
-		struct adv_rsocket *rs = adv_rs_find(fd);
-		int64_t now = adv_rs_now(), left;
-
-		if (!rs)
-			continue;
+	while ((rs = take_due(now, &next)) != NULL) {
 		pthread_mutex_lock(&rs->lock);
-		if (now >= rs->s.keepalive_at) {
-			adv_rs_stream_post_keepalive(rs);
-			rs->s.keepalive_at = now + idle_seconds(rs) * INT64_C(1000000);
-		}
-		left = (rs->s.keepalive_at - now) / 1000 + 1;
+		adv_rs_stream_post_keepalive(rs);
 		pthread_mutex_unlock(&rs->lock);
 		adv_rs_put(rs);
-		if (left < next)
-			next = left;
 	}
-	return (int)next;
+	return (int)((next - now) / 1000) + 1;
 }
 
+/* The number may have got another rsocket since it was readable. To read that one does no harm: it
+ * does not block, and finds nothing or what has arrived. */
 static void serve_rsocket(int fd)
 {
 	struct adv_rsocket *rs = adv_rs_find(fd);
@@ -159,66 +159,123 @@ static int start_thread(void)
 	return 0;
 }
 
+/* Counts one more thing to serve, so that the thread does not end. If there is none, starts it.
+ * Service lock held. 0 or errno. */
+static int begin_serving(void)
+{
+	int err = service.running ? 0 : start_thread();
+
+	if (!err)
+		service.served++;
+	return err;
+}
+
+/* Service lock held. */
+static void end_serving(void)
+{
+	if (--service.served == 0)
+		kick_thread();
+}
+
 int adv_rs_service_add(struct adv_rsocket *rs)
 {
-	int err = 0;
+	int err;
 
 	pthread_mutex_lock(&service.lock);
-	service.served++; /* from now on the thread does not end */
-	if (!service.running)
-		err = start_thread();
-	if (!err && watch_descriptor(rs->fd))
+	err = begin_serving();
+	if (!err && watch_descriptor(rs->fd)) {
 		err = errno;
-	if (err)
-		service.served--;
-	rs->served = !err;
+		end_serving();
+	}
+	if (!err)
+		rs->watched_fd = rs->fd;
 	pthread_mutex_unlock(&service.lock);
 	return err ? adv_rs_error(err) : 0;
 }
 
-static void drop_keepalive(int fd)
+void adv_rs_service_renumber(struct adv_rsocket *rs)
 {
-	for (size_t i = 0; i < service.keepalive_count; i++) {
-		if (service.keepalive[i] == fd) {
-			service.keepalive[i] = service.keepalive[--service.keepalive_count];
-			break;
-		}
-	}
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = rs->fd};
+
+	pthread_mutex_lock(&service.lock);
+	if (rs->watched_fd >= 0)
+		adv_sys_epoll_ctl(service.epoll_fd, EPOLL_CTL_MOD, rs->watched_fd, &event);
+	pthread_mutex_unlock(&service.lock);
+}
+
+/* Service lock held. */
+static void end_watch(struct adv_rsocket *rs)
+{
+	struct epoll_event unused = {0};
+
+	if (rs->watched_fd < 0)
+		return;
+	adv_sys_epoll_ctl(service.epoll_fd, EPOLL_CTL_DEL, rs->watched_fd, &unused);
+	rs->watched_fd = -1;
+	end_serving();
+}
+
+/* Service lock held. True: the caller releases the reference of the list. */
+static bool end_keepalive(struct adv_rsocket *rs)
+{
+	struct adv_rs_keepalive *k = &rs->s.keepalive;
+
+	if (!k->rs)
+		return false;
+	adv_list_del(&k->link);
+	k->rs = NULL;
+	end_serving();
+	return true;
+}
+
+void adv_rs_service_unwatch(struct adv_rsocket *rs)
+{
+	pthread_mutex_lock(&service.lock);
+	end_watch(rs);
+	pthread_mutex_unlock(&service.lock);
 }
 
 void adv_rs_service_remove(struct adv_rsocket *rs)
 {
-	struct epoll_event unused = {0};
+	bool held;
 
 	pthread_mutex_lock(&service.lock);
-	if (rs->served) {
-		rs->served = false;
-		adv_sys_epoll_ctl(service.epoll_fd, EPOLL_CTL_DEL, rs->fd, &unused);
-		drop_keepalive(rs->fd);
-		if (--service.served == 0)
-			kick_thread();
-	}
+	end_watch(rs);
+	held = rs->type == SOCK_STREAM && end_keepalive(rs);
 	pthread_mutex_unlock(&service.lock);
+	if (held)
+		adv_rs_put(rs);
+}
+
+/* Service lock held. */
+static void begin_keepalive(struct adv_rsocket *rs)
+{
+	struct adv_rs_keepalive *k = &rs->s.keepalive;
+
+	if (!k->rs) {
+		if (begin_serving())
+			return;
+		adv_rs_hold(rs);
+		k->rs = rs;
+		adv_list_add_tail(&service.keepalives, &k->link);
+	}
+	k->idle_us = idle_us(rs);
+	k->at = adv_rs_now() + k->idle_us;
+	kick_thread();
 }
 
 void adv_rs_service_keepalive(struct adv_rsocket *rs)
 {
-	int *grown;
+	bool held = false;
 
 	pthread_mutex_lock(&service.lock);
-	drop_keepalive(rs->fd);
-	if (rs->options.keepalive) {
-		rs->s.keepalive_at = adv_rs_now() + idle_seconds(rs) * INT64_C(1000000);
-		grown = realloc(service.keepalive,
-				(service.keepalive_count + 1) * sizeof(*service.keepalive));
-		if (grown) {
-			service.keepalive = grown;
-			service.keepalive[service.keepalive_count++] = rs->fd;
-		}
-	}
-	if (service.running)
-		kick_thread();
+	if (!rs->options.keepalive)
+		held = end_keepalive(rs);
+	else if (!rs->closed)
+		begin_keepalive(rs);
 	pthread_mutex_unlock(&service.lock);
+	if (held)
+		adv_rs_put(rs); /* the caller has another reference */
 }
 
 void adv_rs_service_forget(void)
@@ -230,5 +287,5 @@ void adv_rs_service_forget(void)
 	}
 	service.running = false;
 	service.served = 0;
-	service.keepalive_count = 0;
+	adv_list_init(&service.keepalives);
 }

@@ -71,6 +71,7 @@ struct adv_rsocket {
 	int type;
 	int domain;
 	atomic_uint refs;
+	int watched_fd; /* the descriptor that the service thread watches; -1: none. Its lock. */
 	pthread_mutex_t send_lock;
 	pthread_mutex_t recv_lock;
 	pthread_mutex_t lock;
@@ -79,7 +80,6 @@ struct adv_rsocket {
 	struct ibv_comp_channel *channel; /* channel of all its CQs; NULL: not made yet */
 	bool armed;			  /* the next completion raises an event at the channel */
 	bool closed;			  /* rclose() was called */
-	bool served;			  /* the service thread serves the rsocket */
 	int file_flags;			  /* O_NONBLOCK... */
 	int fd_flags;			  /* FD_CLOEXEC */
 	int err;			  /* SO_ERROR */

@@ -105,6 +105,15 @@ struct adv_rs_mapped {
 	int index; /* entry in the peer's table; -1: local only */
 };
 
+/* The keepalive of a stream, in the list of the service thread, whose lock covers it. An entry of
+ * the list has a reference to its rsocket. */
+struct adv_rs_keepalive {
+	struct adv_list link;
+	struct adv_rsocket *rs; /* NULL: the stream is not in the list */
+	int64_t at;		/* time of the next one, us */
+	int64_t idle_us;
+};
+
 struct adv_rs_stream {
 	enum adv_rs_state state;
 	bool readable; /* the peer may still send */
@@ -137,7 +146,7 @@ struct adv_rs_stream {
 	struct adv_rs_memory exposed;
 	struct adv_rs_sending send;
 	struct adv_rs_receiving recv;
-	int64_t keepalive_at;
+	struct adv_rs_keepalive keepalive;
 
 	/* Mappings */
 	struct adv_rs_sge peer_table; /* location of the peer's table; length: entries */

@@ -71,6 +71,7 @@ struct adv_rsocket *adv_rs_new(int domain, int type, const struct adv_rs_ops *op
 		return NULL;
 	rs->ops = ops;
 	rs->fd = -1;
+	rs->watched_fd = -1;
 	rs->type = type;
 	rs->domain = domain;
 	atomic_init(&rs->refs, 1);

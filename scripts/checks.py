@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The steps of scripts/check.
+"""Runs steps of scripts/check, which has installed what they need.
 
-Usage: scripts/check [--list | --kernel | --packages | STEP...]
+Usage: scripts/checks.py STEP...
 
-Without arguments it runs all steps. --kernel runs only tests/kernel/run: real programs against
-rdma_rxe of the kernels of Debian 12 and 13, in an emulated machine. That takes up to an hour on two
-cores. --packages runs only tests/packages/run: the packages of Debian 12 and 13, built and used in
-fresh roots. Build directories and logs are in build-check/. A step that fails, crashes or takes too long is
-one failure, and the next step runs.
+scripts/steps lists the steps. Build directories and logs are in build-check/. A step that fails, crashes or
+takes too long is one failure, and the next step runs.
 """
 
 import concurrent.futures
@@ -543,21 +540,17 @@ STEPS = {
     "tsan": step_tsan,
     "coverage": step_coverage,
     "fuzz": step_fuzz,
-}
-# These download an emulator and take long; see --kernel.
-KERNEL_STEPS = {
+    # These download an emulator and take long.
     "kernel-bookworm": lambda tally: step_kernel(tally, "bookworm"),
     "kernel-trixie": lambda tally: step_kernel(tally, "trixie"),
-}
-# These make fresh roots of Debian and take long; see --packages.
-PACKAGE_STEPS = {
+    # These make fresh roots of Debian and take long.
     "packages-bookworm": lambda tally: step_packages(tally, "bookworm"),
     "packages-trixie": lambda tally: step_packages(tally, "trixie"),
 }
-OTHER_STEPS = KERNEL_STEPS | PACKAGE_STEPS
-BUILD_OF = {"clients": "gcc", **dict.fromkeys(KERNEL_STEPS, "gcc")}  # steps that use the build of another
+BUILD_OF = dict.fromkeys(["clients", "kernel-bookworm", "kernel-trixie"], "gcc")  # steps that use the build of another
 # Steps that count each of their tests; the step itself counts only if it breaks.
-COUNT_THEMSELVES = {*OTHER_STEPS, "gcc", "clang", "clients", "asan", "tsan", "coverage", "fuzz"}
+COUNT_THEMSELVES = {"gcc", "clang", "clients", "asan", "tsan", "coverage", "fuzz",
+                    "kernel-bookworm", "kernel-trixie", "packages-bookworm", "packages-trixie"}
 
 
 def run_step(tally, name):
@@ -565,7 +558,7 @@ def run_step(tally, name):
     start = time.monotonic()
     before = len(tally.failures)
     try:
-        (STEPS | OTHER_STEPS)[name](tally)
+        STEPS[name](tally)
         if name not in COUNT_THEMSELVES and len(tally.failures) == before:
             tally.good()
     except Broken as broken:
@@ -578,22 +571,11 @@ def run_step(tally, name):
     print(f"-- {name}: {time.monotonic() - start:.0f} s", flush=True)
 
 
-def main(argv):
-    if argv == ["--list"]:
-        print("\n".join(STEPS))
-        return 0
-    if argv == ["--kernel"]:
-        argv = list(KERNEL_STEPS)
-    if argv == ["--packages"]:
-        argv = list(PACKAGE_STEPS)
-    unknown = [name for name in argv if name not in STEPS | OTHER_STEPS]
-    if unknown:
-        print(f"no such step: {' '.join(unknown)} (see --list)", file=sys.stderr)
-        return 2
+def main(names):
     tally = Tally()
-    BUILDER.begin(argv or STEPS)
+    BUILDER.begin(names)
     try:
-        for name in argv or STEPS:
+        for name in names:
             run_step(tally, name)
     finally:
         BUILDER.stop()

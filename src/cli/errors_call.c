@@ -9,10 +9,14 @@
 #include "base/array.h"
 
 #define NO_OBJECTS "the limit of the device is reached (max_qp, max_cq, ...: ibv_query_device)"
+#define NOT_HERE   "the device does not have this"
 #define IN_USE	   "objects that use it exist: destroy them first"
 
 static const struct adv_call_error errors[] = {
 	{"ibv_open_device", EMFILE, "the process has no descriptor left (ulimit -n)"},
+	{"ibv_query_device_ex", EINVAL,
+	 "comp_mask of the input is not 0; the header returns this itself, and leaves errno as it "
+	 "was"},
 	{"ibv_alloc_pd", ENOMEM, NO_OBJECTS},
 	{"ibv_dealloc_pd", EBUSY, IN_USE " (regions, windows, queue pairs, SRQs, AHs)"},
 	{"ibv_reg_mr", EINVAL,
@@ -22,6 +26,7 @@ static const struct adv_call_error errors[] = {
 	{"ibv_reg_mr", ENOMEM, NO_OBJECTS},
 	{"ibv_dereg_mr", EBUSY, "a memory window is bound to it: unbind or free the window first"},
 	{"ibv_reg_dmabuf_mr", EOPNOTSUPP, "memory of a DMA-BUF has no address in this process"},
+	{"ibv_alloc_null_mr", EOPNOTSUPP, NOT_HERE ": register memory that nobody reads"},
 	{"ibv_create_comp_channel", EMFILE, "the process has no descriptor left (ulimit -n)"},
 	{"ibv_create_cq", EINVAL,
 	 "cqe or comp_vector is out of range, or the channel is of "
@@ -33,7 +38,14 @@ static const struct adv_call_error errors[] = {
 	 "a CQ, PD or SRQ is missing or of another context, or a member of "
 	 "cap is above the limits of ibv_query_device"},
 	{"ibv_create_qp", ENOMEM, NO_OBJECTS},
-	{"ibv_create_qp", EOPNOTSUPP, "qp_type is not RC, UC, UD, XRC_SEND or XRC_RECV"},
+	{"ibv_create_qp", EOPNOTSUPP,
+	 "qp_type is not RC, UC, UD, XRC_SEND or XRC_RECV, or create_flags has more than "
+	 "BLOCK_SELF_MCAST_LB"},
+	{"ibv_create_wq", EOPNOTSUPP, NOT_HERE ": use ibv_create_qp"},
+	{"ibv_create_flow", EOPNOTSUPP, NOT_HERE},
+	{"ibv_create_counters", EOPNOTSUPP, NOT_HERE},
+	{"ibv_modify_qp_rate_limit", EOPNOTSUPP, NOT_HERE ": adverb run --cc limits rates"},
+	{"ibv_post_srq_ops", EOPNOTSUPP, NOT_HERE " (tag matching)"},
 	{"ibv_modify_qp", EINVAL,
 	 "the transition does not exist, attr_mask lacks or has too much, "
 	 "or an attribute is out of range; path_mtu must not exceed "

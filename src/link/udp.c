@@ -26,7 +26,8 @@ static bool set_on(int fd, int level, int name)
 }
 
 /*
- * Sets the options of the receiving socket. The destination address and the ECN bits are required.
+ * Sets the options of the receiving socket. The destination address and the ECN bits are required;
+ * without its hop limit, a packet has hop limit 0.
  * A kernel without UDP_GRO delivers single packets, which is slower but correct.
  */
 static bool prepare_receive(struct udp_link *l, int fd)
@@ -38,13 +39,15 @@ static bool prepare_receive(struct udp_link *l, int fd)
 	if (adv_sys_getsockname(fd, &a, &len) < 0)
 		return false;
 	set_on(fd, IPPROTO_UDP, UDP_GRO);
+	set_on(fd, IPPROTO_IP, IP_RECVTTL); /* also for IPv4 packets of a dual-stack socket */
 	if (a.sa.sa_family == AF_INET) {
 		l->receive_port = ntohs(a.in.sin_port);
 		return set_on(fd, IPPROTO_IP, IP_PKTINFO) && set_on(fd, IPPROTO_IP, IP_RECVTOS);
 	}
 	if (a.sa.sa_family == AF_INET6) {
 		l->receive_port = ntohs(a.in6.sin6_port);
-		set_on(fd, IPPROTO_IP, IP_RECVTOS); /* IPv4 packets of a dual-stack socket */
+		set_on(fd, IPPROTO_IP, IP_RECVTOS);
+		set_on(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT);
 		return set_on(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO) &&
 		       set_on(fd, IPPROTO_IPV6, IPV6_RECVTCLASS);
 	}

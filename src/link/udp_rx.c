@@ -89,8 +89,17 @@ static bool read_source(struct adv_rx_meta *meta, const struct msghdr *m)
 	return false;
 }
 
-/* Reads the control data. A dual-stack socket reports the type of service of IPv4 at the level of
- * IPv4, and everything else at the level of IPv6. */
+/* Reads an item of control data that is an int. False: the item is another one. */
+static bool read_int(const struct cmsghdr *c, int level, int type, int *value)
+{
+	if (c->cmsg_level != level || c->cmsg_type != type || c->cmsg_len < CMSG_LEN(sizeof(int)))
+		return false;
+	memcpy(value, CMSG_DATA(c), sizeof(int));
+	return true;
+}
+
+/* Reads the control data. A dual-stack socket reports the type of service and time to live of IPv4
+ * at the level of IPv4, and everything else at the level of IPv6. */
 static bool read_control(struct datagram *d, struct adv_rx_meta *meta, struct msghdr *m)
 {
 	bool have_destination = false;
@@ -108,15 +117,14 @@ static bool read_control(struct datagram *d, struct adv_rx_meta *meta, struct ms
 			have_destination = true;
 		} else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS && n >= 1) {
 			meta->tclass = *(const uint8_t *)p;
-		} else if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO &&
-			   n >= sizeof(int)) {
-			memcpy(&value, p, sizeof(value));
+		} else if (read_int(c, IPPROTO_IP, IP_TTL, &value) ||
+			   read_int(c, IPPROTO_IPV6, IPV6_HOPLIMIT, &value)) {
+			meta->hop_limit = (uint8_t)value;
+		} else if (read_int(c, IPPROTO_UDP, UDP_GRO, &value)) {
 			if (value <= 0)
 				return false;
 			d->segment_len = (uint32_t)value;
-		} else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS &&
-			   n >= sizeof(int)) {
-			memcpy(&value, p, sizeof(value));
+		} else if (read_int(c, IPPROTO_IPV6, IPV6_TCLASS, &value)) {
 			meta->tclass = (uint8_t)value;
 		} else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO &&
 			   n >= sizeof(struct in_pktinfo)) {

@@ -112,6 +112,13 @@ static void deliver_packet(struct adv_engine *e, struct adv_qp *qp, uint64_t now
 		adv_responder_rx(qp, now, in);
 }
 
+/* True if the QP itself has sent the datagram. QPs of other machines may have the same number. */
+static bool is_own_packet(const struct adv_qp *qp, const struct adv_incoming *in)
+{
+	return qp->qpn == in->h->deth.src_qpn && adv_address_is_here(qp->engine, &in->meta->sgid);
+}
+
+/* Delivers a datagram to all members of its group, as Linux rxe also to its sender. */
 static void deliver_multicast(struct adv_engine *e, uint64_t now, const struct adv_incoming *in)
 {
 	struct adv_mcast_group *g = adv_mcast_find(e, &in->meta->dgid);
@@ -121,11 +128,10 @@ static void deliver_multicast(struct adv_engine *e, uint64_t now, const struct a
 		return;
 	}
 	for (uint32_t i = 0; i < g->count; i++) {
-		const struct adv_qp *qp = g->member[i];
+		struct adv_qp *qp = g->member[i];
 
-		/* The sender does not receive its own packet (IBTA 10.5.2). */
-		if (qp->qpn != in->h->deth.src_qpn)
-			deliver_packet(e, g->member[i], now, in);
+		if (!qp->block_self_multicast || !is_own_packet(qp, in))
+			deliver_packet(e, qp, now, in);
 	}
 }
 

@@ -201,6 +201,7 @@ struct adv_qp_config {
 	struct adv_xrcd *xrcd;
 	struct ibv_qp_cap cap;
 	bool sq_sig_all;
+	bool block_self_multicast; /* receives no copy of what it sends to its own groups */
 	void *user;
 };
 

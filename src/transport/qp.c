@@ -187,6 +187,7 @@ struct adv_qp *adv_qp_create(struct adv_engine *e, struct adv_qp_config *config)
 	qp->srq = config->srq;
 	qp->user = config->user;
 	qp->sq_sig_all = config->sq_sig_all;
+	qp->block_self_multicast = config->block_self_multicast;
 	size_queues(qp, &config->cap);
 	qp->attr.cap = config->cap;
 	qp->state = IBV_QPS_RESET;

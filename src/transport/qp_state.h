@@ -215,6 +215,7 @@ struct adv_qp {
 	uint8_t service;   /* enum adv_service */
 	bool reliable;	   /* RC and XRC */
 	bool sq_sig_all;
+	bool block_self_multicast; /* as of adv_qp_config */
 	enum ibv_qp_type type;
 	enum ibv_qp_state state;
 	struct adv_path path;	 /* RC, UC: from RTR on */

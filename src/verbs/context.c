@@ -2,6 +2,7 @@
 /* Opens and closes the device for a context. */
 #include <stdlib.h>
 
+#include "verbs/absent.h"
 #include "verbs/kind.h"
 #include "verbs/objects.h"
 
@@ -11,10 +12,10 @@ static const struct adv_device_callbacks callbacks = {
 	.port = adv_ibv_async_port,
 };
 
-/* Fills in the table of operations. If an operation stays NULL, the headers' inline function for it
- * fails with EOPNOTSUPP. */
+/* Fills in the table of operations. */
 static void fill_operations(struct verbs_context *v)
 {
+	adv_ibv_absent_fill(v);
 	v->query_port = adv_ibv_query_port;
 	v->query_device_ex = adv_ibv_query_device_ex;
 	v->query_rt_values = adv_ibv_query_rt_values;

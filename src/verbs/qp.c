@@ -74,6 +74,8 @@ static int create_engine_qp(struct adv_ibv_qp *qp, const struct ibv_qp_init_attr
 		.xrcd = qp->xrcd ? qp->xrcd->xrcd : NULL,
 		.cap = attr->cap,
 		.sq_sig_all = attr->sq_sig_all != 0,
+		.block_self_multicast = attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
+					attr->create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB,
 		.user = qp,
 	};
 	struct adv_engine *e;
@@ -204,18 +206,16 @@ struct ibv_qp *adv_ibv_create_qp_ex(struct ibv_context *context, struct ibv_qp_i
 {
 	const uint32_t supported = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
 				   IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	const uint32_t flags =
+		attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS ? attr->create_flags : 0;
 
-	if (attr->comp_mask & ~supported ||
-	    (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags))
+	if (attr->comp_mask & ~supported || flags & ~(uint32_t)IBV_QP_CREATE_BLOCK_SELF_MCAST_LB)
 		return adv_ibv_refuse_object(
 			adv_reason(EOPNOTSUPP,
-				   "comp_mask 0x%x or create_flags 0x%x: possible are "
-				   "0x%x and no flag",
-				   attr->comp_mask,
-				   attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS
-					   ? attr->create_flags
-					   : 0,
-				   supported),
+				   "comp_mask 0x%x or create_flags 0x%x: possible are 0x%x and "
+				   "IBV_QP_CREATE_BLOCK_SELF_MCAST_LB (0x%x)",
+				   attr->comp_mask, flags, supported,
+				   IBV_QP_CREATE_BLOCK_SELF_MCAST_LB),
 			"ibv_create_qp_ex(%s)", adv_qp_type_name(attr->qp_type));
 	return create_qp(context, attr);
 }

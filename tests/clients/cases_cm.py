@@ -4,6 +4,7 @@
 import re
 
 import cases_netns
+import harness
 import reports
 from harness import CHECKED, SERVER, Failure, case, need_tool
 
@@ -205,6 +206,18 @@ def register_netns(family):
             demand(sender, r"^test complete$", 1)
             text = receiver.expect(0, 30)
             demand(text, r"^data transfers complete$", 1)
+
+
+@case("cm", "ipv6-multicast-on-loopback")
+def ipv6_multicast_on_loopback(lab):
+    """Works with the route that README.md gives; the datagrams are dropped without the word "local" in it."""
+    [route] = re.findall(r"`(ip -6 route add [^`]*ff00::/8[^`]*)`", (harness.HERE.parent.parent / "README.md").read_text())
+    lab.system(route)
+    base = ["-m", "ff12::77", "-b", "::1", "-C", "20"]
+    receiver = lab.start(["mckey", *base], prefix=LINES)
+    lab.wait_until(lambda: "joined dgid" in receiver.output(), 30, "mckey has joined")
+    demand(lab.run(["mckey", "-s", *base]), r"^test complete$", 1)
+    demand(receiver.expect(0, 30), r"^data transfers complete$", 1)
 
 
 @case("cm-netns", "cmtime")

@@ -251,6 +251,33 @@ static void ecn(const char *listen, const char *from, const char *to)
 	close_link(b);
 }
 
+static void hop_limit(const char *listen, const char *from, const char *to)
+{
+	struct adv_link *a = open_sender(from), *b = open_link(listen);
+	struct store *store = fresh_store();
+	struct adv_path path;
+
+	path_between(&path, from, to, 0xc001);
+	for (unsigned i = 0; i < 4; i++) {
+		path.hop_limit = (uint8_t)(33 + i / 2);
+		path.link_memo = 0;
+		add_packet(&batch, &path, 1, i, 256);
+		send_batch(a);
+		receive_all(b, store, i + 1);
+		assert_int_equal(store->packet[i].meta.hop_limit, 33 + i / 2);
+	}
+	close_link(a);
+	close_link(b);
+}
+
+static void test_hop_limit(void **state)
+{
+	hop_limit("127.0.0.2", "127.0.0.1", "127.0.0.2");
+	hop_limit("fd00::2", "::1", "fd00::2");
+	hop_limit("::", "127.0.0.1", "127.0.0.2");
+	hop_limit("::", "::1", "fd00::2");
+}
+
 static void test_ecn(void **state)
 {
 	ecn("127.0.0.2", "127.0.0.1", "127.0.0.2");
@@ -611,6 +638,7 @@ int main(void)
 		cmocka_unit_test(test_known_sender),
 		cmocka_unit_test(test_port_taken),
 		cmocka_unit_test(test_ecn),
+		cmocka_unit_test(test_hop_limit),
 		cmocka_unit_test(test_flipped_bits),
 		cmocka_unit_test(test_identification_from_own_address),
 		cmocka_unit_test(test_identification_from_elsewhere),

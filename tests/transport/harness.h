@@ -183,6 +183,7 @@ struct options {
 	uint32_t qkey;
 	uint16_t pkey_index;
 	bool sig_all;
+	bool block_self_multicast;
 	bool ipv4;
 	struct ibv_qp_cap cap;
 	unsigned cqe;

@@ -60,6 +60,7 @@ struct end *end_open(struct node *node, const struct options *o, struct adv_srq 
 				  .xrcd = o->xrcd ? o->xrcd : node->xrcd,
 				  .cap = o->cap,
 				  .sq_sig_all = o->sig_all,
+				  .block_self_multicast = o->block_self_multicast,
 				  .user = end};
 
 	assert_non_null(end);

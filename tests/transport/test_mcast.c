@@ -7,15 +7,21 @@
 static const struct adv_gid group6 = {{0xff, 0x0e, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2}};
 static const struct adv_gid group4 = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 239, 1, 2, 3}};
 
+static struct end *ud_open_with(struct node *node, const struct options *o)
+{
+	struct end *end = end_open(node, o, NULL);
+
+	assert_int_equal(end_to_init(end, o), 0);
+	assert_int_equal(end_to_rtr(end, o, NULL, 0), 0);
+	assert_int_equal(end_to_rts(end, o, 0), 0);
+	return end;
+}
+
 static struct end *ud_open(struct node *node)
 {
 	struct options o = options_default(IBV_QPT_UD);
-	struct end *end = end_open(node, &o, NULL);
 
-	assert_int_equal(end_to_init(end, &o), 0);
-	assert_int_equal(end_to_rtr(end, &o, NULL, 0), 0);
-	assert_int_equal(end_to_rts(end, &o, 0), 0);
-	return end;
+	return ud_open_with(node, &o);
 }
 
 static void make_ah(struct node *node, struct adv_ah *ah, const struct adv_gid *to, bool ipv4)
@@ -115,6 +121,47 @@ static void test_each_member_gets_a_copy(void **state)
 	net_close(net);
 }
 
+static uint32_t named_qpn;
+
+static void name_sender(struct net *net, struct wire *w)
+{
+	w->data[17] = (uint8_t)(named_qpn >> 16);
+	w->data[18] = (uint8_t)(named_qpn >> 8);
+	w->data[19] = (uint8_t)named_qpn;
+}
+
+/* A member that sends gets a copy, as with Linux rxe, unless its QP blocks that. It also gets what
+ * a QP of another machine sends that has the same number. */
+static void test_the_sender_is_a_member(void **state)
+{
+	for (unsigned block = 0; block < 2; block++) {
+		struct net *net = net_open(2, 1);
+		struct region *from[2],
+			*to = region_open(&net->node[0], 2048, IBV_ACCESS_LOCAL_WRITE);
+		struct options o = options_default(IBV_QPT_UD);
+		struct end *member, *other = ud_open(&net->node[1]);
+		struct adv_ah ah[2];
+
+		o.block_self_multicast = block;
+		member = ud_open_with(&net->node[0], &o);
+		assert_int_equal(adv_qp_attach_mcast(member->qp, &group6), 0);
+		for (unsigned i = 0; i < 2; i++) {
+			end_recv(member, i, to, 0, 2048);
+			from[i] = region_open(&net->node[i], 64, 0);
+			make_ah(&net->node[i], &ah[i], &group6, false);
+		}
+		send_to_group(member, &ah[0], 2, from[0], 64);
+		net_run(net, MS);
+		assert_int_equal(member->recv_count, !block);
+		net->hook = name_sender;
+		named_qpn = adv_qp_num(member->qp);
+		send_to_group(other, &ah[1], 3, from[1], 64);
+		net_run(net, MS);
+		assert_int_equal(member->recv_count, 2 - block);
+		net_abandon(net);
+	}
+}
+
 /* A packet is dropped if its group has no member, or if it has the group's address without the
  * multicast QPN, or the QPN without the address. */
 static void test_not_for_us(void **state)
@@ -161,8 +208,6 @@ static void test_full_group(void **state)
 	net_close(net);
 }
 
-static uint32_t named_qpn;
-
 static void name_one_qp(struct net *net, struct wire *w)
 {
 	w->data[5] = (uint8_t)(named_qpn >> 16);
@@ -204,6 +249,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_attach_and_detach),
 		cmocka_unit_test(test_each_member_gets_a_copy),
+		cmocka_unit_test(test_the_sender_is_a_member),
 		cmocka_unit_test(test_not_for_us),
 		cmocka_unit_test(test_full_group),
 		cmocka_unit_test(test_group_and_one_qp),

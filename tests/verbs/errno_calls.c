@@ -431,6 +431,88 @@ static long start_poll(void)
 	return ibv_start_poll(cq_ex, &attr);
 }
 
+static long alloc_td(void)
+{
+	struct ibv_td_init_attr attr = {.comp_mask = 1};
+
+	return (long)ibv_alloc_td(p.a.ctx, &attr);
+}
+
+static long alloc_parent_domain(void)
+{
+	struct ibv_parent_domain_init_attr attr = {0};
+
+	return (long)ibv_alloc_parent_domain(p.a.ctx, &attr);
+}
+
+static long alloc_dm(void)
+{
+	struct ibv_alloc_dm_attr attr = {0};
+
+	return (long)ibv_alloc_dm(p.a.ctx, &attr);
+}
+
+static long advise_mr(void)
+{
+	return ibv_advise_mr(p.a.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 1u << 31, NULL, 0);
+}
+
+/* ---- what does not exist here: headers without the operation leave errno unchanged ---- */
+
+static long create_flow(void)
+{
+	struct ibv_flow_attr attr = {0};
+
+	return (long)ibv_create_flow(ud.a.qp, &attr);
+}
+
+static long create_flow_action_esp(void)
+{
+	struct ibv_flow_action_esp_attr attr = {0};
+
+	return (long)ibv_create_flow_action_esp(p.a.ctx, &attr);
+}
+
+static long create_counters(void)
+{
+	struct ibv_counters_init_attr attr = {0};
+
+	return (long)ibv_create_counters(p.a.ctx, &attr);
+}
+
+static long alloc_null_mr(void)
+{
+	return (long)ibv_alloc_null_mr(p.a.pd);
+}
+
+static long create_wq(void)
+{
+	struct ibv_wq_init_attr attr = {.wq_type = IBV_WQT_RQ};
+
+	return (long)ibv_create_wq(p.a.ctx, &attr);
+}
+
+static long create_rwq_ind_table(void)
+{
+	struct ibv_rwq_ind_table_init_attr attr = {0};
+
+	return (long)ibv_create_rwq_ind_table(p.a.ctx, &attr);
+}
+
+static long modify_qp_rate_limit(void)
+{
+	struct ibv_qp_rate_limit_attr attr = {.rate_limit = 1000};
+
+	return ibv_modify_qp_rate_limit(p.a.qp, &attr);
+}
+
+static long post_srq_ops(void)
+{
+	struct ibv_ops_wr wr = {.opcode = IBV_WR_TAG_SYNC}, *bad;
+
+	return ibv_post_srq_ops(p.b.srq, &wr, &bad);
+}
+
 const struct failing failing_calls[] = {
 	{"_ibv_query_gid_ex", query_gid_ex, EINVAL, ERROR, HERE},
 	{"_ibv_query_gid_table", query_gid_table, EINVAL, NEGATIVE, HERE},
@@ -495,6 +577,18 @@ const struct failing failing_calls[] = {
 	{"post_srq_recv", post_srq_recv, EINVAL, ERROR, HERE},
 	{"wr_complete", wr_complete, EINVAL, ERROR, HERE},
 	{"start_poll", start_poll, EINVAL, ERROR, HERE},
+	{"alloc_td", alloc_td, EOPNOTSUPP, OBJECT, HERE},
+	{"alloc_parent_domain", alloc_parent_domain, EINVAL, OBJECT, HERE},
+	{"alloc_dm", alloc_dm, EINVAL, OBJECT, HERE},
+	{"advise_mr", advise_mr, EINVAL, ERROR, HERE},
+	{"create_flow", create_flow, EOPNOTSUPP, OBJECT, HERE},
+	{"create_flow_action_esp", create_flow_action_esp, EOPNOTSUPP, OBJECT, HERE},
+	{"create_counters", create_counters, EOPNOTSUPP, OBJECT, HERE},
+	{"alloc_null_mr", alloc_null_mr, EOPNOTSUPP, OBJECT, HERE},
+	{"create_wq", create_wq, EOPNOTSUPP, OBJECT, HERE},
+	{"create_rwq_ind_table", create_rwq_ind_table, EOPNOTSUPP, OBJECT, HERE},
+	{"modify_qp_rate_limit", modify_qp_rate_limit, EOPNOTSUPP, ERROR, HERE},
+	{"post_srq_ops", post_srq_ops, EOPNOTSUPP, ERROR, HERE},
 };
 
 const unsigned failing_count = COUNT(failing_calls);

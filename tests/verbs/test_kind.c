@@ -57,6 +57,9 @@ static void refuses_types(void **state)
 	struct ibv_cq *cq = ibv_create_cq(ctx, 16, NULL, NULL, 0);
 	struct ibv_xrcd_init_attr xrcd = {
 		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1};
+	struct ibv_srq_init_attr srq_init = {.attr = {.max_wr = 1, .max_sge = 1}};
+	struct ibv_srq *srq = ibv_create_srq(pd, &srq_init);
+	uint32_t srq_number;
 	struct ibv_ah_attr ah = {.is_global = 1, .port_num = 1};
 	struct ibv_qp *qp;
 	union ibv_gid group = {.raw = {0xff, 0x12}};
@@ -72,6 +75,10 @@ static void refuses_types(void **state)
 	errno = 0;
 	assert_null(ibv_open_xrcd(ctx, &xrcd));
 	assert_int_equal(errno, EOPNOTSUPP);
+	errno = 0;
+	assert_int_equal(ibv_get_srq_num(srq, &srq_number), EOPNOTSUPP);
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
 	qp = create(pd, cq, IBV_QPT_RC);
 	assert_non_null(qp);
 	assert_int_not_equal(ibv_attach_mcast(qp, &group, 0), 0);

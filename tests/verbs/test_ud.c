@@ -76,6 +76,7 @@ static void there_and_back(const struct options *o)
 
 	assert_int_equal(ibv_init_ah_from_wc(p.b.ctx, 1, &wc, (struct ibv_grh *)p.b.buf, &attr), 0);
 	assert_int_equal(attr.is_global, 1);
+	assert_int_not_equal(attr.grh.hop_limit, 0);
 	assert_int_equal(attr.grh.sgid_index, p.b.gid_index);
 	assert_memory_equal(&attr.grh.dgid, &p.a.gid, 16);
 	back = ibv_create_ah_from_wc(p.b.pd, &wc, (struct ibv_grh *)p.b.buf, 1);
@@ -219,6 +220,55 @@ static void multicast_reaches_members(void **state)
 	pair_close(&p);
 }
 
+/* Replaces the QP of side a by one with flags, in RTS. */
+static void create_with_flags(struct pair *p, const struct options *o, uint32_t flags)
+{
+	struct ibv_qp_init_attr_ex init = {.qp_type = IBV_QPT_UD,
+					   .send_cq = p->a.send_cq,
+					   .recv_cq = p->a.recv_cq,
+					   .cap = p->a.init.cap,
+					   .pd = p->a.pd,
+					   .comp_mask = IBV_QP_INIT_ATTR_PD |
+							IBV_QP_INIT_ATTR_CREATE_FLAGS,
+					   .create_flags = flags};
+
+	assert_int_equal(ibv_destroy_qp(p->a.qp), 0);
+	p->a.qp = ibv_create_qp_ex(p->a.ctx, &init);
+	assert_non_null(p->a.qp);
+	assert_int_equal(to_init(&p->a, o), 0);
+	assert_int_equal(to_rtr(&p->a, &p->b, o), 0);
+	assert_int_equal(to_rts(&p->a, o), 0);
+}
+
+/* Linux rxe gives a member that sends a copy; the flag blocks it, as with cards. */
+static void a_member_that_sends_gets_a_copy(void **state)
+{
+	const struct options o = {.type = IBV_QPT_UD, .unconnected = true};
+
+	for (int block = 0; block < 2; block++) {
+		struct ibv_ah_attr av;
+		struct ibv_ah *ah;
+		struct pair p;
+
+		pair_open(&p, &o);
+		create_with_flags(&p, &o, block ? IBV_QP_CREATE_BLOCK_SELF_MCAST_LB : 0);
+		av = av_to(&p.a, &p.b);
+		av.grh.dgid = group;
+		ah = ibv_create_ah(p.a.pd, &av);
+		assert_int_equal(ibv_attach_mcast(p.a.qp, &group, 0), 0);
+		assert_int_equal(post_recv(&p.a, 1, 0, 1024), 0);
+		assert_int_equal(send_ud(&p.a, ah, 0xffffff, QKEY, 2, 8), 0);
+		expect_wc(p.a.send_cq, 2, IBV_WC_SUCCESS);
+		if (block)
+			expect_none(p.a.recv_cq);
+		else
+			expect_wc(p.a.recv_cq, 1, IBV_WC_SUCCESS);
+		assert_int_equal(ibv_detach_mcast(p.a.qp, &group, 0), 0);
+		assert_int_equal(ibv_destroy_ah(ah), 0);
+		pair_close(&p);
+	}
+}
+
 static void only_ud_joins_groups(void **state)
 {
 	struct pair p;
@@ -267,6 +317,7 @@ int main(void)
 		cmocka_unit_test(wrong_qkey_is_not_received),
 		cmocka_unit_test(ud_by_wr_calls),
 		cmocka_unit_test(multicast_reaches_members),
+		cmocka_unit_test(a_member_that_sends_gets_a_copy),
 		cmocka_unit_test(only_ud_joins_groups),
 		cmocka_unit_test(srq_serves_its_queue_pairs),
 	};

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 static atomic_int level_now = -1;
 
 static atomic_bool for_journal;
+static _Atomic(const char *) server; /* the name of a server; NULL: it is none */
 
 static const char *const level_names[] = {"none", "error", "warn", "info", "debug"};
 
@@ -66,9 +68,28 @@ void adv_log_set_level(enum adv_log_level level)
 /* Priorities of syslog(3), by level. */
 static const int journal_priority[] = {5, 3, 4, 6, 7};
 
+/* True if standard error is a stream of systemd's journal: JOURNAL_STREAM is "DEVICE:INODE". */
+static bool writes_to_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long device, inode;
+	struct stat st;
+
+	return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
+	       fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
+}
+
 void adv_log_for_journal(void)
 {
-	atomic_store(&for_journal, true);
+	atomic_store(&for_journal, writes_to_journal());
+}
+
+void adv_log_for_server(const char *name)
+{
+	if (!adv_log_enabled(ADV_LOG_INFO))
+		adv_log_set_level(ADV_LOG_INFO);
+	adv_log_for_journal();
+	atomic_store(&server, name);
 }
 
 /* Writes to the file `path`, or to standard error if path is NULL. */
@@ -87,29 +108,30 @@ static void write_line(const char *path, const char *line, size_t len)
 }
 
 /* Writes the text before the message: in a file also the time and the thread, as several processes
- * may share the file. Returns the length. */
+ * may share the file; of a server likewise. Returns the length. */
 static int write_prefix(char *line, size_t size, enum adv_log_level level, bool to_file)
 {
+	const char *name = atomic_load(&server);
 	struct timespec now;
 	struct tm local;
 	size_t n;
 
 	if (!to_file && atomic_load(&for_journal))
 		return snprintf(line, size, "<%d>", journal_priority[level]);
-	if (!to_file)
+	if (!to_file && !name)
 		return snprintf(line, size, "adverb[%d] %s: ", (int)getpid(), level_names[level]);
 	clock_gettime(CLOCK_REALTIME, &now);
 	localtime_r(&now.tv_sec, &local);
 	n = strftime(line, size, "%F %T", &local);
-	return (int)n + snprintf(line + n, size - n,
-				 ".%06ld adverb[%d/%ld] %s: ", now.tv_nsec / 1000, (int)getpid(),
-				 syscall(SYS_gettid), level_names[level]);
+	return (int)n + snprintf(line + n, size - n, ".%06ld %s[%d/%ld] %s: ", now.tv_nsec / 1000,
+				 name ? name : "adverb", (int)getpid(), syscall(SYS_gettid),
+				 level_names[level]);
 }
 
 void adv_log(enum adv_log_level level, const char *fmt, ...)
 {
 	const char *path;
-	char line[512];
+	char line[1024];
 	int saved = errno;
 	va_list ap;
 	int n, m;

@@ -24,9 +24,15 @@ bool adv_log_enabled(enum adv_log_level level);
  * start. */
 void adv_log_set_level(enum adv_log_level level);
 
-/* Makes lines for standard error as sd-daemon(3) describes: "<3>" (the journal's priority) in place
- * of the name and the level, which the journal adds. adverbd calls it at start. */
+/* If standard error is a stream of systemd's journal, makes lines for it as sd-daemon(3) describes:
+ * "<3>" (the journal's priority) in place of the name and the level, which the journal adds.
+ * adverbd calls it at start. */
 void adv_log_for_journal(void);
+
+/* The log of a server: the level is info, unless the environment asks for more; lines on standard error
+ * begin as those in a file, "date time name[pid/thread] level: ...", or are for the journal. `name`
+ * must stay valid. The server calls it at start. */
+void adv_log_for_server(const char *name);
 
 /* Writes one line "adverb[pid] level: ...", in a file "date time adverb[pid/thread] level: ...".
  * fmt: as for printf(3), without a newline. Keeps errno. */

@@ -223,17 +223,6 @@ static void go_to_background(struct options *o)
 	adv_detach_standard();
 }
 
-/* True if standard error is a stream of systemd's journal: JOURNAL_STREAM is "DEVICE:INODE". */
-static bool writes_to_journal(void)
-{
-	const char *stream = getenv("JOURNAL_STREAM");
-	unsigned long long device, inode;
-	struct stat st;
-
-	return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
-	       fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
-}
-
 /* Prepares a daemon in the foreground. Its session may be a shell's, so the daemon must not change
  * the weight of the session's autogroup. */
 static void stay_in_foreground(void)
@@ -242,8 +231,7 @@ static void stay_in_foreground(void)
 	adv_priority_ask(false);
 	if (!getenv("ADVERB_LOG"))
 		adv_log_set_level(ADV_LOG_INFO);
-	if (writes_to_journal())
-		adv_log_for_journal();
+	adv_log_for_journal();
 }
 
 /* Returns the largest number of sockets to carry. The limit leaves descriptors in flight for other

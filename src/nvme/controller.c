@@ -210,7 +210,7 @@ void adv_nvme_controller_keep_alive(struct adv_nvme_controller *c, uint64_t now)
 	c->keep_alive_end = c->kato ? now + c->kato * ADV_NVME_MS : UINT64_MAX;
 }
 
-void adv_nvme_controller_expire(struct adv_nvme_controller *c)
+void adv_nvme_controller_stop(struct adv_nvme_controller *c)
 {
 	c->keep_alive_end = UINT64_MAX;
 	c->csts |= ADV_NVME_CSTS_FATAL;

@@ -59,6 +59,7 @@ struct adv_nvme_port {
 struct adv_nvme_target {
 	struct adv_nvme_target_config config;
 	struct adv_list subsystems;
+	struct adv_list leaving; /* subsystems that are removed and still in use */
 	struct adv_nvme_subsystem *discovery;
 	struct adv_list ports;	 /* struct adv_nvme_port */
 	struct adv_list removed; /* namespaces that are removed and still in use */

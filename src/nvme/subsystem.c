@@ -28,12 +28,17 @@ int adv_nvme_subsystem_create(struct adv_nvme_target *target, const char *nqn, c
 	return 0;
 }
 
-void adv_nvme_subsystem_destroy(struct adv_nvme_subsystem *subsystem)
+static void free_hosts(struct adv_list *hosts)
 {
-	adv_list_for_each_safe(struct adv_nvme_host, h, &subsystem->hosts, link) {
+	adv_list_for_each_safe(struct adv_nvme_host, h, hosts, link) {
 		adv_list_del(&h->link);
 		free(h);
 	}
+}
+
+void adv_nvme_subsystem_destroy(struct adv_nvme_subsystem *subsystem)
+{
+	free_hosts(&subsystem->hosts);
 	for (uint32_t i = 1; i <= ADV_NVME_NSID_MAX; i++)
 		free(subsystem->namespaces[i]);
 	adv_list_del(&subsystem->link);
@@ -86,19 +91,28 @@ void adv_nvme_target_discovery_changed(struct adv_nvme_target *target)
 		adv_nvme_controller_discovery_changed(c);
 }
 
-int adv_nvme_subsystem_allow(struct adv_nvme_subsystem *subsystem, const char *host_nqn)
+/* Appends a host. EINVAL, ENOMEM. */
+static int add_host(struct adv_list *hosts, const char *nqn)
 {
 	struct adv_nvme_host *h;
 
-	if (!adv_nvme_nqn_valid(host_nqn))
+	if (!adv_nvme_nqn_valid(nqn))
 		return EINVAL;
 	h = calloc(1, sizeof(*h));
 	if (!h)
 		return ENOMEM;
-	strncpy(h->nqn, host_nqn, ADV_NVME_NQN_MAX);
-	adv_list_add_tail(&subsystem->hosts, &h->link);
-	adv_nvme_target_discovery_changed(subsystem->target);
+	strncpy(h->nqn, nqn, ADV_NVME_NQN_MAX);
+	adv_list_add_tail(hosts, &h->link);
 	return 0;
+}
+
+int adv_nvme_subsystem_allow(struct adv_nvme_subsystem *subsystem, const char *host_nqn)
+{
+	int err = add_host(&subsystem->hosts, host_nqn);
+
+	if (err == 0)
+		adv_nvme_target_discovery_changed(subsystem->target);
+	return err;
 }
 
 bool adv_nvme_subsystem_allows(const struct adv_nvme_subsystem *subsystem, const char *host_nqn)
@@ -110,6 +124,42 @@ bool adv_nvme_subsystem_allows(const struct adv_nvme_subsystem *subsystem, const
 			return true;
 	}
 	return false;
+}
+
+static bool has_these_hosts(const struct adv_nvme_subsystem *s, char *const *nqns, size_t count)
+{
+	size_t i = 0;
+
+	adv_list_for_each(struct adv_nvme_host, h, &s->hosts, link) {
+		if (i == count || strcmp(h->nqn, nqns[i++]) != 0)
+			return false;
+	}
+	return i == count;
+}
+
+int adv_nvme_subsystem_set_hosts(struct adv_nvme_subsystem *subsystem, char *const *host_nqns,
+				 size_t count)
+{
+	struct adv_list hosts;
+	int err = 0;
+
+	if (has_these_hosts(subsystem, host_nqns, count))
+		return 0;
+	adv_list_init(&hosts);
+	for (size_t i = 0; i < count && !err; i++)
+		err = add_host(&hosts, host_nqns[i]);
+	if (err) {
+		free_hosts(&hosts);
+		return err;
+	}
+	free_hosts(&subsystem->hosts);
+	adv_list_move_tail(&subsystem->hosts, &hosts);
+	adv_list_for_each(struct adv_nvme_controller, c, &subsystem->controllers, link) {
+		if (!adv_nvme_subsystem_allows(subsystem, c->host_nqn))
+			adv_nvme_controller_stop(c);
+	}
+	adv_nvme_target_discovery_changed(subsystem->target);
+	return 0;
 }
 
 static void notify_namespace(struct adv_nvme_subsystem *s, uint32_t nsid)
@@ -127,6 +177,11 @@ static uint32_t lowest_free_nsid(const struct adv_nvme_subsystem *s)
 	return 0;
 }
 
+static bool is_size(uint64_t blocks, uint8_t block_shift)
+{
+	return blocks > 0 && blocks <= (uint64_t)INT64_MAX >> block_shift;
+}
+
 int adv_nvme_subsystem_add_namespace(struct adv_nvme_subsystem *subsystem, uint64_t now,
 				     const struct adv_nvme_namespace_config *config, uint32_t *nsid)
 {
@@ -136,8 +191,7 @@ int adv_nvme_subsystem_add_namespace(struct adv_nvme_subsystem *subsystem, uint6
 	if (id == 0)
 		return ENOSPC;
 	if (id > ADV_NVME_NSID_MAX || config->block_shift < BLOCK_SHIFT_MIN ||
-	    config->block_shift > BLOCK_SHIFT_MAX || config->blocks == 0 ||
-	    config->blocks > (uint64_t)INT64_MAX >> config->block_shift)
+	    config->block_shift > BLOCK_SHIFT_MAX || !is_size(config->blocks, config->block_shift))
 		return EINVAL;
 	if (subsystem->namespaces[id])
 		return EEXIST;
@@ -162,6 +216,33 @@ int adv_nvme_subsystem_add_namespace(struct adv_nvme_subsystem *subsystem, uint6
 	return 0;
 }
 
+int adv_nvme_subsystem_grow_namespace(struct adv_nvme_subsystem *subsystem, uint32_t nsid,
+				      uint64_t blocks)
+{
+	struct adv_nvme_namespace *ns = adv_nvme_namespace_find(subsystem, nsid);
+
+	if (!ns)
+		return ENOENT;
+	if (ns->blocks == blocks)
+		return EALREADY;
+	if (ns->blocks > blocks || !is_size(blocks, ns->block_shift))
+		return EINVAL;
+	ns->blocks = blocks;
+	notify_namespace(subsystem, nsid);
+	return 0;
+}
+
+static void remove_namespace(struct adv_nvme_namespace *ns)
+{
+	struct adv_nvme_subsystem *subsystem = ns->subsystem;
+
+	subsystem->namespaces[ns->nsid] = NULL;
+	subsystem->namespace_count--;
+	ns->removed = true;
+	adv_list_add_tail(&subsystem->target->removed, &ns->link);
+	notify_namespace(subsystem, ns->nsid);
+}
+
 int adv_nvme_subsystem_remove_namespace(struct adv_nvme_subsystem *subsystem, uint64_t now,
 					uint32_t nsid)
 {
@@ -169,12 +250,39 @@ int adv_nvme_subsystem_remove_namespace(struct adv_nvme_subsystem *subsystem, ui
 
 	if (!ns)
 		return ENOENT;
-	subsystem->namespaces[nsid] = NULL;
-	subsystem->namespace_count--;
-	ns->removed = true;
-	adv_list_add_tail(&subsystem->target->removed, &ns->link);
-	notify_namespace(subsystem, nsid);
+	remove_namespace(ns);
 	return 0;
+}
+
+void adv_nvme_target_remove_subsystem(struct adv_nvme_subsystem *subsystem)
+{
+	for (uint32_t i = 1; i <= ADV_NVME_NSID_MAX; i++) {
+		if (subsystem->namespaces[i])
+			remove_namespace(subsystem->namespaces[i]);
+	}
+	adv_list_for_each(struct adv_nvme_controller, c, &subsystem->controllers, link)
+		adv_nvme_controller_stop(c);
+	adv_list_del(&subsystem->link);
+	adv_list_add_tail(&subsystem->target->leaving, &subsystem->link);
+	adv_nvme_target_discovery_changed(subsystem->target);
+}
+
+static bool has_namespaces(const struct adv_nvme_subsystem *subsystem)
+{
+	adv_list_for_each(struct adv_nvme_namespace, ns, &subsystem->target->removed, link) {
+		if (ns->subsystem == subsystem)
+			return true;
+	}
+	return false;
+}
+
+/* Frees the removed subsystems that no controller and no command uses. */
+static void free_subsystems(struct adv_nvme_target *target)
+{
+	adv_list_for_each_safe(struct adv_nvme_subsystem, s, &target->leaving, link) {
+		if (adv_list_empty(&s->controllers) && !has_namespaces(s))
+			adv_nvme_subsystem_destroy(s);
+	}
 }
 
 void *adv_nvme_target_next_released(struct adv_nvme_target *target)
@@ -188,5 +296,6 @@ void *adv_nvme_target_next_released(struct adv_nvme_target *target)
 		free(ns);
 		return backend;
 	}
+	free_subsystems(target);
 	return NULL;
 }

@@ -82,8 +82,16 @@ struct adv_nvme_subsystem *adv_nvme_target_find_subsystem(struct adv_nvme_target
 struct adv_nvme_subsystem *adv_nvme_target_subsystem(struct adv_nvme_target *target, unsigned n);
 const char *adv_nvme_subsystem_nqn(const struct adv_nvme_subsystem *subsystem);
 
+/* Removes a subsystem with its namespaces: its hosts are disconnected. The memory is freed by
+ * adv_nvme_target_next_released(), when nothing uses it. */
+void adv_nvme_target_remove_subsystem(struct adv_nvme_subsystem *subsystem);
+
 /* Allows a host. A subsystem without allowed hosts allows all. EINVAL, ENOMEM. */
 int adv_nvme_subsystem_allow(struct adv_nvme_subsystem *subsystem, const char *host_nqn);
+/* Allows these hosts and no other ones, which are disconnected; none: all. EINVAL, ENOMEM: nothing
+ * has changed. */
+int adv_nvme_subsystem_set_hosts(struct adv_nvme_subsystem *subsystem, char *const *host_nqns,
+				 size_t count);
 
 struct adv_nvme_namespace_config {
 	uint32_t nsid; /* 1 to 1,024; 0: the lowest free one */
@@ -104,6 +112,10 @@ int adv_nvme_subsystem_add_namespace(struct adv_nvme_subsystem *subsystem, uint6
  * backend stays in use until adv_nvme_target_next_released() returns it. ENOENT. */
 int adv_nvme_subsystem_remove_namespace(struct adv_nvme_subsystem *subsystem, uint64_t now,
 					uint32_t nsid);
+/* Gives a namespace more blocks, and notifies the hosts. ENOENT. EALREADY: it has so many. EINVAL:
+ * it has more, or the size is out of range. */
+int adv_nvme_subsystem_grow_namespace(struct adv_nvme_subsystem *subsystem, uint32_t nsid,
+				      uint64_t blocks);
 /* Returns the backend of a removed namespace that no command uses any more; NULL: none. */
 void *adv_nvme_target_next_released(struct adv_nvme_target *target);
 
@@ -114,6 +126,7 @@ int adv_nvme_target_add_port(struct adv_nvme_target *target, uint8_t adrfam, con
 /* Adds a discovery service elsewhere to the discovery log. EINVAL, ENOMEM. */
 int adv_nvme_target_add_referral(struct adv_nvme_target *target, uint8_t adrfam, const char *traddr,
 				 const char *trsvcid);
+void adv_nvme_target_remove_referrals(struct adv_nvme_target *target);
 
 /* --- actions --- */
 

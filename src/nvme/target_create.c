@@ -38,6 +38,7 @@ struct adv_nvme_target *adv_nvme_target_create(const struct adv_nvme_target_conf
 	if (!target->config.connect_ms)
 		target->config.connect_ms = DEFAULT_CONNECT_MS;
 	adv_list_init(&target->subsystems);
+	adv_list_init(&target->leaving);
 	adv_list_init(&target->ports);
 	adv_list_init(&target->queues);
 	adv_list_init(&target->unconnected);
@@ -53,6 +54,8 @@ struct adv_nvme_target *adv_nvme_target_create(const struct adv_nvme_target_conf
 void adv_nvme_target_destroy(struct adv_nvme_target *target)
 {
 	adv_list_for_each_safe(struct adv_nvme_subsystem, s, &target->subsystems, link)
+		adv_nvme_subsystem_destroy(s);
+	adv_list_for_each_safe(struct adv_nvme_subsystem, s, &target->leaving, link)
 		adv_nvme_subsystem_destroy(s);
 	adv_list_for_each_safe(struct adv_nvme_port, p, &target->ports, link) {
 		adv_list_del(&p->link);
@@ -109,7 +112,7 @@ void adv_nvme_target_expire(struct adv_nvme_target *target, uint64_t now)
 	adv_list_for_each(struct adv_nvme_subsystem, s, &target->subsystems, link) {
 		adv_list_for_each(struct adv_nvme_controller, c, &s->controllers, link) {
 			if (c->keep_alive_end <= now)
-				adv_nvme_controller_expire(c);
+				adv_nvme_controller_stop(c);
 		}
 	}
 }
@@ -150,6 +153,17 @@ int adv_nvme_target_add_referral(struct adv_nvme_target *target, uint8_t adrfam,
 				 const char *trsvcid)
 {
 	return add_port(target, true, adrfam, traddr, trsvcid);
+}
+
+void adv_nvme_target_remove_referrals(struct adv_nvme_target *target)
+{
+	adv_list_for_each_safe(struct adv_nvme_port, p, &target->ports, link) {
+		if (!p->referral)
+			continue;
+		adv_list_del(&p->link);
+		free(p);
+	}
+	adv_nvme_target_discovery_changed(target);
 }
 
 void adv_nvme_target_count(const struct adv_nvme_target *target,

@@ -89,25 +89,36 @@ static int open_direct(int fd, bool read_only)
 	return direct;
 }
 
+/* Reads the size of a file. 0 or errno. */
+static int read_size(const struct adv_nvme_backend *b, uint64_t *size)
+{
+	struct stat st;
+
+	if (b->block_device)
+		return ioctl(b->fd, BLKGETSIZE64, size) == 0 ? 0 : errno;
+	if (fstat(b->fd, &st) != 0)
+		return errno;
+	*size = (uint64_t)st.st_size;
+	return 0;
+}
+
 static bool open_file(struct adv_nvme_backend *b, const struct adv_nvme_backend_config *config,
 		      char *why)
 {
 	const char *path = config->path;
 	struct stat st;
+	int err;
 
 	/* O_NONBLOCK: a FIFO does not block here. With io_uring the flag has an effect on files. */
 	b->fd = open(path, (config->read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK);
 	if (b->fd < 0 || fstat(b->fd, &st) != 0 || fcntl(b->fd, F_SETFL, 0) != 0)
 		return fail(why, "cannot open '%s': %s", path, strerror(errno));
-	if (S_ISBLK(st.st_mode)) {
-		b->block_device = true;
-		if (ioctl(b->fd, BLKGETSIZE64, &b->size) != 0)
-			return fail(why, "cannot read the size of '%s': %s", path, strerror(errno));
-	} else if (S_ISREG(st.st_mode)) {
-		b->size = (uint64_t)st.st_size;
-	} else {
+	b->block_device = S_ISBLK(st.st_mode);
+	if (!b->block_device && !S_ISREG(st.st_mode))
 		return fail(why, "'%s' is neither a regular file nor a block device", path);
-	}
+	err = read_size(b, &b->size);
+	if (err)
+		return fail(why, "cannot read the size of '%s': %s", path, strerror(err));
 	if (b->size < LEAST)
 		return fail(why, "'%s' has less than 4 KiB; truncate -s SIZE makes it larger",
 			    path);
@@ -154,6 +165,13 @@ void adv_nvme_backend_close(struct adv_nvme_backend *b)
 
 uint64_t adv_nvme_backend_size(const struct adv_nvme_backend *b)
 {
+	return b->size;
+}
+
+uint64_t adv_nvme_backend_refresh(struct adv_nvme_backend *b)
+{
+	if (b->fd >= 0)
+		(void)read_size(b, &b->size);
 	return b->size;
 }
 

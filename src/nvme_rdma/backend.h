@@ -30,6 +30,8 @@ struct adv_nvme_backend *adv_nvme_backend_open(const struct adv_nvme_backend_con
 					       char why[ADV_NVME_BACKEND_WHY]);
 void adv_nvme_backend_close(struct adv_nvme_backend *b);
 uint64_t adv_nvme_backend_size(const struct adv_nvme_backend *b);
+/* Reads the size of a file or block device again, and returns it. */
+uint64_t adv_nvme_backend_refresh(struct adv_nvme_backend *b);
 /* True if deallocated ranges use no space. */
 bool adv_nvme_backend_thin(const struct adv_nvme_backend *b);
 /* True if aligned data does not pass through the page cache. */

@@ -170,7 +170,7 @@ static void execute(struct adv_nvme_subsystems *s, const char *verb,
 	uint32_t nsid = 0;
 
 	if (strcmp(verb, "add") == 0 && n->path)
-		nsid = adv_nvme_subsystems_add(s, settings->nqn, n, why);
+		nsid = adv_nvme_subsystems_add(s, settings->nqn, n, false, why);
 	else if (strcmp(verb, "remove") == 0 && n->nsid && !n->path)
 		nsid = adv_nvme_subsystems_remove(s, settings->nqn, n->nsid, why) ? n->nsid : 0;
 	else

@@ -63,8 +63,7 @@ static bool make_subsystem(const struct adv_nvme_serve_options *o, struct adv_nv
 	return ok;
 }
 
-/* Makes the configuration. False: prints the reason. */
-static bool configure(const struct adv_nvme_serve_options *o, struct adv_nvme_config *config)
+static bool make_config(const struct adv_nvme_serve_options *o, struct adv_nvme_config *config)
 {
 	char why[ADV_NVME_CONFIG_WHY];
 
@@ -100,15 +99,20 @@ static bool configure(const struct adv_nvme_serve_options *o, struct adv_nvme_co
 	return false;
 }
 
+/* Makes the configuration of the options, and of their file as it is now. */
+static bool load(const void *arg, struct adv_nvme_config *config)
+{
+	memset(config, 0, sizeof(*config));
+	if (make_config(arg, config))
+		return true;
+	adv_nvme_config_free(config);
+	return false;
+}
+
 int adv_nvme_serve_main(int argc, char **argv)
 {
 	static struct adv_nvme_serve_options o;
-	struct adv_nvme_config config = {0};
-	int status = EXIT_FAILURE;
 
 	argp_parse(&adv_nvme_serve_argp, argc, argv, 0, NULL, &o);
-	if (configure(&o, &config))
-		status = adv_nvme_serve(&config);
-	adv_nvme_config_free(&config);
-	return status;
+	return adv_nvme_serve(load, &o);
 }

@@ -14,9 +14,11 @@
 
 #include "base/clock.h"
 #include "base/list.h"
+#include "base/log.h"
 #include "nvme_rdma/address.h"
 #include "nvme_rdma/control.h"
 #include "nvme_rdma/options.h"
+#include "nvme_rdma/reload.h"
 #include "nvme_rdma/subsystems.h"
 #include "nvme_rdma/worker.h"
 
@@ -29,7 +31,9 @@ struct listener {
 };
 
 struct server {
-	const struct adv_nvme_config *config;
+	adv_nvme_load_fn *load;
+	const void *load_arg;
+	struct adv_nvme_config config;
 	struct adv_nvme_shared shared;
 	struct adv_nvme_subsystems subsystems;
 	struct adv_nvme_control control;
@@ -41,6 +45,12 @@ struct server {
 	int signals;
 };
 
+static void wake_workers(struct server *s)
+{
+	for (unsigned i = 0; i < s->shared.worker_count; i++)
+		adv_nvme_worker_wake(s->shared.workers[i]);
+}
+
 /* --- configuration --- */
 
 static bool make_target(struct server *s)
@@ -50,7 +60,7 @@ static bool make_target(struct server *s)
 
 	s->shared.target = adv_nvme_target_create(&config);
 	if (s->shared.target &&
-	    adv_nvme_subsystems_create(&s->subsystems, &s->shared, s->config, why))
+	    adv_nvme_subsystems_create(&s->subsystems, &s->shared, &s->config, why))
 		return true;
 	fprintf(stderr, "%s\n", why);
 	return false;
@@ -61,9 +71,9 @@ static uint8_t family_of(const struct adv_nvme_address *a)
 	return a->sa.ss_family == AF_INET6 ? ADV_NVME_IPV6 : ADV_NVME_IPV4;
 }
 
-static bool add_referrals(struct server *s)
+static bool add_referrals(struct server *s, const struct adv_nvme_config *config)
 {
-	const struct adv_nvme_texts *referrals = &s->config->referrals;
+	const struct adv_nvme_texts *referrals = &config->referrals;
 	struct adv_nvme_address a;
 
 	for (size_t i = 0; i < referrals->count; i++) {
@@ -73,6 +83,53 @@ static bool add_referrals(struct server *s)
 			return false;
 	}
 	return true;
+}
+
+static bool same_texts(const struct adv_nvme_texts *a, const struct adv_nvme_texts *b)
+{
+	for (size_t i = 0; i < a->count && i < b->count; i++) {
+		if (strcmp(a->at[i], b->at[i]) != 0)
+			return false;
+	}
+	return a->count == b->count;
+}
+
+/* Names what a new configuration changes in vain. */
+static void warn_of_restart(const struct adv_nvme_config *old, const struct adv_nvme_config *new)
+{
+	const char *const before = old->control ? old->control : "";
+	const char *const after = new->control ? new->control : "";
+
+	if (!same_texts(&old->listen, &new->listen) || old->workers != new->workers ||
+	    old->buffer_bytes != new->buffer_bytes || strcmp(before, after) != 0)
+		adv_warn("changes of listen, workers, buffers and control need a new start");
+}
+
+/* Loads the configuration again, and changes the target to it. */
+static void reload(struct server *s)
+{
+	struct adv_nvme_config config;
+
+	if (!s->load(s->load_arg, &config)) {
+		adv_error("the configuration is not read again: it stays as it was");
+		return;
+	}
+	warn_of_restart(&s->config, &config);
+	pthread_mutex_lock(&s->shared.lock);
+	s->shared.address_share = config.address_share;
+	pthread_mutex_unlock(&s->shared.lock);
+	adv_nvme_reload(&s->subsystems, &config);
+	if (!same_texts(&s->config.referrals, &config.referrals)) {
+		pthread_mutex_lock(&s->shared.lock);
+		adv_nvme_target_remove_referrals(s->shared.target);
+		if (!add_referrals(s, &config))
+			adv_error("not all referrals could be added");
+		pthread_mutex_unlock(&s->shared.lock);
+	}
+	adv_nvme_config_free(&s->config);
+	s->config = config;
+	wake_workers(s);
+	adv_info("the configuration has been read again");
 }
 
 /* --- listening --- */
@@ -112,8 +169,8 @@ static bool start_listening(struct server *s)
 		fprintf(stderr, "no RDMA device: %s\n", strerror(errno));
 		return false;
 	}
-	for (size_t i = 0; i < s->config->listen.count; i++) {
-		if (!listen_at(s, s->config->listen.at[i]))
+	for (size_t i = 0; i < s->config.listen.count; i++) {
+		if (!listen_at(s, s->config.listen.at[i]))
 			return false;
 	}
 	return true;
@@ -127,13 +184,13 @@ static bool start_workers(struct server *s, struct ibv_context *verbs)
 {
 	s->verbs = verbs;
 	if (!s->shared.workers)
-		s->shared.workers = calloc(s->config->workers, sizeof(struct adv_nvme_worker *));
+		s->shared.workers = calloc(s->config.workers, sizeof(struct adv_nvme_worker *));
 	if (!s->shared.pd)
 		s->shared.pd = ibv_alloc_pd(verbs);
 	if (!s->shared.workers || !s->shared.pd)
 		return false;
 	adv_nvme_subsystems_register(&s->subsystems);
-	for (unsigned i = 0; i < s->config->workers; i++) {
+	for (unsigned i = 0; i < s->config.workers; i++) {
 		struct adv_nvme_worker *w = adv_nvme_worker_create(&s->shared, verbs, i);
 
 		if (!w)
@@ -228,12 +285,6 @@ static void handle_events(struct server *s)
 		handle_event(s, event);
 }
 
-static void wake_workers(struct server *s)
-{
-	for (unsigned i = 0; i < s->shared.worker_count; i++)
-		adv_nvme_worker_wake(s->shared.workers[i]);
-}
-
 /* Runs expired timers. Returns the ms until the next one; -1: none. */
 static int run_timers(struct server *s)
 {
@@ -251,11 +302,24 @@ static int run_timers(struct server *s)
 /* Without a control socket the target runs, but its namespaces cannot be changed. */
 static void open_control(struct server *s)
 {
-	const char *name = s->config->control ? s->config->control : s->port;
+	const char *name = s->config.control ? s->config.control : s->port;
 	char why[ADV_NVME_BACKEND_WHY];
 
 	if (!adv_nvme_control_open(&s->control, name, &s->subsystems, why))
 		fprintf(stderr, "no control socket '%s': %s\n", name, why);
+}
+
+/* Handles the signals that have arrived. True: one of them ends the server. */
+static bool handle_signals(struct server *s)
+{
+	struct signalfd_siginfo info;
+
+	while (read(s->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo != SIGHUP)
+			return true;
+		reload(s);
+	}
+	return false;
 }
 
 static void run(struct server *s)
@@ -269,7 +333,7 @@ static void run(struct server *s)
 
 		if (poll(fds, count, timeout) < 0 && errno != EINTR)
 			return;
-		if (fds[1].revents)
+		if (fds[1].revents && handle_signals(s))
 			return;
 		handle_events(s);
 		if (adv_nvme_control_run(&s->control))
@@ -346,34 +410,51 @@ static void init_lock(pthread_mutex_t *lock)
 	pthread_mutexattr_destroy(&attr);
 }
 
-int adv_nvme_serve(const struct adv_nvme_config *config)
+/* Takes the signals, before the first thread: all of them leave the signals to the descriptor. */
+static bool take_signals(struct server *s)
 {
-	struct server s = {
-		.config = config, .signals = -1, .control.listener = -1, .subsystems.log = stdout};
 	sigset_t signals;
-	int status = EXIT_FAILURE;
 
-	init_lock(&s.shared.lock);
-	adv_list_init(&s.listeners);
-	s.shared.buffer_bytes = config->buffer_bytes;
-	adv_list_init(&s.shared.holders);
-	s.shared.address_share = config->address_share;
 	/* A write beyond RLIMIT_FSIZE is an error of the request. */
 	signal(SIGXFSZ, SIG_IGN);
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
-	/* Before the first thread: all of them leave the signals to the descriptor. */
+	sigaddset(&signals, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
-	s.signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (s.signals >= 0 && make_target(&s) && add_referrals(&s) && start_listening(&s)) {
+	s->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	return s->signals >= 0;
+}
+
+int adv_nvme_serve(adv_nvme_load_fn *load, const void *arg)
+{
+	struct server s = {.load = load,
+			   .load_arg = arg,
+			   .signals = -1,
+			   .control.listener = -1,
+			   .subsystems.log = stdout};
+	int status = EXIT_FAILURE;
+
+	if (!load(arg, &s.config))
+		return EXIT_FAILURE;
+	adv_log_for_server("adverb-nvme");
+	init_lock(&s.shared.lock);
+	adv_list_init(&s.listeners);
+	s.shared.buffer_bytes = s.config.buffer_bytes;
+	adv_list_init(&s.shared.holders);
+	s.shared.address_share = s.config.address_share;
+	if (take_signals(&s) && make_target(&s) && add_referrals(&s, &s.config) &&
+	    start_listening(&s)) {
 		open_control(&s);
-		for (size_t i = 0; i < config->subsystem_count; i++)
-			printf("subsystem %s\n", config->subsystems[i].nqn);
+		for (size_t i = 0; i < s.config.subsystem_count; i++)
+			printf("subsystem %s\n", s.config.subsystems[i].nqn);
 		fflush(stdout);
+		/* From here on, changes go to the log. */
+		s.subsystems.log = NULL;
 		run(&s);
 		status = EXIT_SUCCESS;
 	}
 	clean_up(&s);
+	adv_nvme_config_free(&s.config);
 	return status;
 }

@@ -5,8 +5,12 @@
 
 #include "nvme_rdma/config.h"
 
-/* Runs the server until SIGINT or SIGTERM, with a configuration in which all is given; without a
- * name the control socket has that of the first port. Returns the exit status; prints reasons. */
-int adv_nvme_serve(const struct adv_nvme_config *config);
+/* Makes a configuration in which all is given; without a name the control socket has that of the
+ * first port. False: prints the reason, and *config is empty. */
+typedef bool adv_nvme_load_fn(const void *arg, struct adv_nvme_config *config);
+
+/* Runs the server until SIGINT or SIGTERM. SIGHUP has it load the configuration again. Returns the
+ * exit status; prints reasons. */
+int adv_nvme_serve(adv_nvme_load_fn *load, const void *arg);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The subsystems of a server with their backends: made of a configuration, and changed while the
- * server runs. One thread uses them; the shared lock is held during calls to the target.
+ * server runs (reload.h too). One thread uses them; the shared lock is held during calls to the
+ * target.
  */
 #ifndef ADV_NVME_RDMA_SUBSYSTEMS_H
 #define ADV_NVME_RDMA_SUBSYSTEMS_H
@@ -12,11 +13,21 @@
 #include "nvme_rdma/config.h"
 #include "nvme_rdma/worker.h"
 
+/* An open backend, and the namespace that it belongs to. */
+struct adv_nvme_disk {
+	struct adv_nvme_backend *backend;
+	char nqn[ADV_NVME_NQN_LEN];
+	struct adv_nvme_namespace_settings settings; /* with a path of its own, and the nsid */
+	bool removed;				     /* the namespace is; commands finish */
+	bool configured;			     /* not by a request to the control socket */
+	bool wanted;				     /* of reload.c */
+};
+
 struct adv_nvme_subsystems {
 	struct adv_nvme_shared *shared;
-	struct adv_nvme_backend **backends; /* all that are open */
+	struct adv_nvme_disk *disks;
 	size_t count;
-	FILE *log; /* gets a line for each added namespace; NULL: none */
+	FILE *log; /* gets a line for each added namespace; NULL: the log has it */
 };
 
 /* Makes what the configuration names, in the target, False: `why`. */
@@ -30,10 +41,15 @@ void adv_nvme_subsystems_destroy(struct adv_nvme_subsystems *s);
  * execution. */
 void adv_nvme_subsystems_register(struct adv_nvme_subsystems *s);
 
-/* Opens a backend and adds a namespace. Returns its nsid; 0: `why`. */
+/* Makes a subsystem with its namespaces. False: `why`; what was made before the error stays. */
+bool adv_nvme_subsystems_create_one(struct adv_nvme_subsystems *s,
+				    const struct adv_nvme_subsystem_settings *settings,
+				    char why[ADV_NVME_BACKEND_WHY]);
+/* Opens a backend and adds a namespace. `configured`: as of its disk. Returns its nsid; 0: `why`.
+ */
 uint32_t adv_nvme_subsystems_add(struct adv_nvme_subsystems *s, const char *nqn,
 				 const struct adv_nvme_namespace_settings *settings,
-				 char why[ADV_NVME_BACKEND_WHY]);
+				 bool configured, char why[ADV_NVME_BACKEND_WHY]);
 /* Removes a namespace. Its backend closes when no command uses it. False: `why`. */
 bool adv_nvme_subsystems_remove(struct adv_nvme_subsystems *s, const char *nqn, uint32_t nsid,
 				char why[ADV_NVME_BACKEND_WHY]);

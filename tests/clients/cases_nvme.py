@@ -5,6 +5,7 @@ one that is built with a sanitizer. The group nvme-long is not in the ordinary c
 import json
 import os
 import random
+import signal
 
 from cases_tap import Trace, check_icrc
 from harness import Failure, case
@@ -193,6 +194,84 @@ def broken(lab):
     """Hosts break the protocol while their connections are accepted."""
     target = serve(lab, "-n", "ram:16MiB")
     lab.run([lab.client("nvme_attacker"), "break", "127.0.0.1", "4420", "4000"])
+    lab.run(host(lab, "verify"))
+    end(target)
+
+
+def reload(lab, target, path, text, wanted):
+    """Has a target read its file again; it then writes `wanted`."""
+    path.write_text(text)
+    before = len(target.output())
+    target.popen.send_signal(signal.SIGHUP)
+    lab.wait_until(lambda: wanted in target.output()[before:] or not target.running(), 30, wanted)
+    if not target.running():
+        raise Failure(target.describe())
+    return target.output()[before:]
+
+
+def namespaces(lab, *options):
+    return {(r["subnqn"].split(":")[1], r["nsid"]): r["nsze"] * r["block_size"]
+            for r in json.loads(lab.run(host(lab, "list", "-o", "json", *options)))}
+
+
+@case("nvme", "reload")
+def reloaded(lab):
+    """SIGHUP: subsystems, namespaces, allowed hosts and sizes become those of the file, while a host works on
+    one that stays; a wrong file changes nothing; what needs a new start is named."""
+    disk, path = lab.dir / "disk", lab.dir / "target.ini"
+    lab.system(f"truncate -s 1M '{disk}'")
+    start = "[target]\nlisten = 127.0.0.1\n"
+    kept = f"[subsystem {NQN}]\n[namespace]\npath = ram:16MiB\n"
+    one = "[subsystem nqn.2026-01.test:one]\n"
+    text = start + kept + "[namespace]\npath = ram:1MiB\n" + one + f"[namespace]\npath = {disk}\n"
+    path.write_text(text)
+    target = lab.start_server([program(lab), "serve", "-c", path], "subsystem nqn.2026-01.test:one")
+    lab.run([program(lab), "add", "-s", NQN, "-N", "9", "ram:1MiB"])
+    busy = lab.start(host(lab, "bench", "-T", "3", "--rwmixwrite", "50"))
+    waiting = lab.start(host(lab, "bench", "-T", "60", "-n", "nqn.2026-01.test:one"))
+    # Of the second namespace the number changes. Added ones stay.
+    lab.system(f"truncate -s 2M '{disk}'")
+    grown = reload(lab, target, path, start + kept + "[namespace]\npath = ram:1MiB\nnsid = 7\n" + one +
+                   f"[namespace]\npath = {disk}\n[subsystem nqn.2026-01.test:two]\nallow-host = nqn.2026-01.test:f\n"
+                   "[namespace]\npath = ram:1MiB\n", "the configuration has been read again")
+    if "namespace 1 of nqn.2026-01.test:one has grown" not in grown:
+        raise Failure(grown)
+    wanted = {("disk", 1): 16 << 20, ("disk", 7): 1 << 20, ("disk", 9): 1 << 20, ("one", 1): 2 << 20}
+    if namespaces(lab) != wanted:
+        raise Failure(f"{namespaces(lab)}, not {wanted}")
+    wanted["two", 1] = 1 << 20
+    if namespaces(lab, "-q", "nqn.2026-01.test:f") != wanted:
+        raise Failure("the new subsystem is missing")
+    # The host of a subsystem that disappears is disconnected.
+    reload(lab, target, path, start + kept, "the configuration has been read again")
+    waiting.wait(30)
+    if "the connection is lost" not in waiting.output():
+        raise Failure(waiting.describe())
+    if namespaces(lab) != {("disk", 1): 16 << 20, ("disk", 9): 1 << 20}:
+        raise Failure(f"{namespaces(lab)}")
+    said = reload(lab, target, path, start + "workers = 3\n[subsytem x]\n", "is not read again")
+    if "line 4" not in said or len(namespaces(lab)) != 2:
+        raise Failure(said)
+    said = reload(lab, target, path, start + "workers = 3\n" + kept, "the configuration has been read again")
+    if "workers" not in said:
+        raise Failure(said)
+    busy.expect(0, 30)
+    end(target)
+
+
+@case("nvme", "grow")
+def grow(lab):
+    """SIGHUP without a file: a namespace gets the size that its file has now. A shorter file changes nothing."""
+    disk = lab.dir / "disk"
+    lab.system(f"truncate -s 1M '{disk}'")
+    target = serve(lab, "-n", disk)
+    for size, shown in (("2M", 2 << 20), ("1M", 2 << 20), ("3M", 3 << 20)):
+        lab.system(f"truncate -s {size} '{disk}'")
+        before = len(target.output())
+        target.popen.send_signal(signal.SIGHUP)
+        lab.wait_until(lambda: "read again" in target.output()[before:] or not target.running(), 30, "it is read again")
+        if namespaces(lab) != {("disk", 1): shown}:
+            raise Failure(f"{namespaces(lab)}, not {shown}")
     lab.run(host(lab, "verify"))
     end(target)
 

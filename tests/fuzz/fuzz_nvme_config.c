@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The input is a configuration, and requests to the control socket of a target, which are separated
- * by a byte 0xff. Backends are not opened: the links are wrapped. Checks that a configuration keeps
- * its limits, and that as many backends are open as the target has namespaces.
+ * by a byte 0xff. A part that begins with "reload" is a new configuration. Backends are not opened:
+ * the links are wrapped. Checks that a configuration keeps its limits, and that as many backends
+ * are open as the target has namespaces.
  */
 #include <string.h>
 
 #include "fuzz.h"
 #include "nvme_rdma/control.h"
+#include "nvme_rdma/reload.h"
 
 #define NQN "nqn.2026-01.test:disk"
 
@@ -15,6 +17,7 @@ struct adv_nvme_backend *__wrap_adv_nvme_backend_open(const struct adv_nvme_back
 						      char why[ADV_NVME_BACKEND_WHY]);
 void __wrap_adv_nvme_backend_close(struct adv_nvme_backend *b);
 uint64_t __wrap_adv_nvme_backend_size(const struct adv_nvme_backend *b);
+uint64_t __wrap_adv_nvme_backend_refresh(struct adv_nvme_backend *b);
 bool __wrap_adv_nvme_backend_direct(const struct adv_nvme_backend *b);
 bool __wrap_adv_nvme_backend_thin(const struct adv_nvme_backend *b);
 void __wrap_adv_nvme_backend_uuid(const struct adv_nvme_backend *b,
@@ -49,6 +52,15 @@ void __wrap_adv_nvme_backend_close(struct adv_nvme_backend *b)
 uint64_t __wrap_adv_nvme_backend_size(const struct adv_nvme_backend *b)
 {
 	return *(const uint64_t *)b;
+}
+
+/* A file of an odd number of pages has grown. */
+uint64_t __wrap_adv_nvme_backend_refresh(struct adv_nvme_backend *b)
+{
+	uint64_t *size = (uint64_t *)b;
+
+	*size += *size / 4096 % 2 ? 4096 : 0;
+	return *size;
 }
 
 bool __wrap_adv_nvme_backend_direct(const struct adv_nvme_backend *b)
@@ -109,10 +121,27 @@ static void make_target(struct adv_nvme_subsystems *s, struct adv_nvme_shared *s
 			   0);
 }
 
+static void handle(struct adv_nvme_subsystems *s, const char *text, size_t size)
+{
+	static const char verb[] = "reload\n";
+	char reply[ADV_NVME_CONTROL_REPLY], why[ADV_NVME_CONFIG_WHY];
+	struct adv_nvme_config config;
+
+	if (size < strlen(verb) || memcmp(text, verb, strlen(verb)) != 0) {
+		adv_nvme_control_handle(s, text, size, reply);
+		FUZZ_CHECK(memchr(reply, 0, sizeof(reply)) != NULL && reply[0]);
+		return;
+	}
+	if (!adv_nvme_config_parse(text + strlen(verb), size - strlen(verb), &config, why))
+		return;
+	if (adv_nvme_config_complete(&config, why))
+		adv_nvme_reload(s, &config);
+	adv_nvme_config_free(&config);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct adv_nvme_shared shared = {.lock = PTHREAD_MUTEX_INITIALIZER};
-	char reply[ADV_NVME_CONTROL_REPLY];
 	struct adv_nvme_subsystems s = {0};
 	struct adv_nvme_target_counts counts;
 	const uint8_t *end = size ? memchr(data, 0xff, size) : NULL;
@@ -122,9 +151,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size -= (size_t)(end + 1 - data);
 		data = end + 1;
 		end = size ? memchr(data, 0xff, size) : NULL;
-		adv_nvme_control_handle(&s, (const char *)data, end ? (size_t)(end - data) : size,
-					reply);
-		FUZZ_CHECK(memchr(reply, 0, sizeof(reply)) != NULL && reply[0]);
+		handle(&s, (const char *)data, end ? (size_t)(end - data) : size);
 	}
 	adv_nvme_target_count(shared.target, &counts);
 	FUZZ_CHECK(counts.namespaces == open_backends && s.count == open_backends);

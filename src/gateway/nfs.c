@@ -21,14 +21,22 @@ static void device_gone(void *user, struct adv_device *d)
 	adv_gateway_buffers_destroy(d->user);
 }
 
+static void reverse_device_gone(void *user, struct adv_device *d)
+{
+	adv_gateway_reverse_close_device(user, d);
+	device_gone(user, d);
+}
+
 static void request(void *user, struct adv_device *d, struct rdma_cm_id *id,
 		    const struct rdma_conn_param *param)
 {
 	adv_gateway_session_accept(user, d, id, param);
 }
 
-static const struct adv_connections_ops forward_ops = {device, device_gone, request};
-static const struct adv_connections_ops reverse_ops = {device, device_gone, NULL};
+static const struct adv_connections_ops forward_ops = {
+	device, device_gone, request, adv_gateway_changed, ADV_GATEWAY_PATIENCE_MS};
+static const struct adv_connections_ops reverse_ops = {
+	device, reverse_device_gone, NULL, adv_gateway_changed, ADV_GATEWAY_PATIENCE_MS};
 
 static const struct adv_gateway_service forward = {"NFS", &forward_ops, NULL,
 						   adv_gateway_close_all};

@@ -276,6 +276,17 @@ void adv_gateway_reverse_accept(struct adv_gateway *g, struct adv_connections *c
 	connect_server(s);
 }
 
+void adv_gateway_reverse_close_device(struct adv_gateway *g, const struct adv_device *d)
+{
+	adv_list_for_each_safe(struct adv_reverse_session, s, &g->sessions, link) {
+		if (s->device != d)
+			continue;
+		fprintf(stderr, "%s: the device of the connection to %s is gone\n", s->peer,
+			s->gateway->server_name);
+		close_client(s);
+	}
+}
+
 void adv_gateway_reverse_close_all(struct adv_gateway *g)
 {
 	adv_list_for_each_safe(struct adv_reverse_session, s, &g->sessions, link)

@@ -14,47 +14,83 @@
 enum { END_POLL_MS = 10 };
 
 /* A gateway with its end by a signal. */
-struct command {
+struct adv_gateway_command {
 	struct adv_gateway *gateway;
 	const struct adv_gateway_service *service;
 	struct adv_connections *connections;
 	struct adv_acceptor *acceptor; /* clients use TCP */
+	const struct adv_nvme_address *at;
 	struct adv_watch signals;
 	struct adv_timer end; /* looks whether all sessions have ended */
+	int status;
 };
 
 static void accepted(void *user, int fd)
 {
-	struct command *c = user;
+	struct adv_gateway_command *c = user;
 
 	c->service->accepted(c->gateway, c->connections, fd);
 }
 
 static void look_for_end(struct adv_timer *t)
 {
-	struct command *c = adv_container_of(t, struct command, end);
+	struct adv_gateway_command *c = adv_container_of(t, struct adv_gateway_command, end);
 
+	/* Clients may have connected since the last look. */
+	c->service->close_all(c->gateway);
 	if (adv_list_empty(&c->gateway->sessions))
 		adv_loop_stop(c->gateway->loop);
 	else
 		adv_loop_start_timer(c->gateway->loop, t, END_POLL_MS);
 }
 
+static void begin_end(struct adv_gateway_command *c)
+{
+	if (c->acceptor)
+		adv_acceptor_destroy(c->acceptor);
+	c->acceptor = NULL;
+	adv_loop_start_timer(c->gateway->loop, &c->end, 0);
+}
+
 static void signalled(struct adv_watch *w, uint32_t events)
 {
-	struct command *c = adv_container_of(w, struct command, signals);
+	struct adv_gateway_command *c = adv_container_of(w, struct adv_gateway_command, signals);
 	struct signalfd_siginfo info;
 
 	if (read(w->fd, &info, sizeof(info)) != sizeof(info))
 		return;
-	if (c->acceptor)
-		adv_acceptor_destroy(c->acceptor);
-	c->acceptor = NULL;
-	c->service->close_all(c->gateway);
-	adv_loop_start_timer(c->gateway->loop, &c->end, 0);
+	begin_end(c);
 }
 
-static bool watch_signals(struct command *c)
+void adv_gateway_changed(void *user, enum adv_connections_change change, int err)
+{
+	struct adv_gateway_command *c = ((struct adv_gateway *)user)->command;
+
+	switch (change) {
+	case ADV_CONNECTIONS_LOST:
+		fprintf(stderr, "the RDMA connections have ended: adverbd has ended, or the device "
+				"is gone\n");
+		break;
+	case ADV_CONNECTIONS_AGAIN:
+		if (c->acceptor)
+			fprintf(stderr, "RDMA connections can be made again\n");
+		else
+			fprintf(stderr, "listening again at %s port %s\n", c->at->host,
+				c->at->port);
+		break;
+	case ADV_CONNECTIONS_FAILED:
+		if (c->acceptor)
+			fprintf(stderr, "no RDMA device: %s; the gateway ends\n", strerror(err));
+		else
+			fprintf(stderr, "cannot listen again at %s port %s: %s; the gateway ends\n",
+				c->at->host, c->at->port, strerror(err));
+		c->status = EXIT_FAILURE;
+		begin_end(c);
+		break;
+	}
+}
+
+static bool watch_signals(struct adv_gateway_command *c)
 {
 	sigset_t signals;
 
@@ -68,7 +104,7 @@ static bool watch_signals(struct command *c)
 	return c->signals.fd >= 0 && adv_loop_watch(c->gateway->loop, &c->signals, EPOLLIN) == 0;
 }
 
-static bool listen_at(struct command *c, const struct sockaddr *at)
+static bool listen_at(struct adv_gateway_command *c, const struct sockaddr *at)
 {
 	c->connections = adv_connections_create(c->gateway->loop, c->service->ops, c->gateway);
 	if (!c->connections)
@@ -80,21 +116,21 @@ static bool listen_at(struct command *c, const struct sockaddr *at)
 }
 
 /* Listens and forwards until a signal. */
-static int serve(struct command *c, const struct adv_nvme_address *at)
+static void serve(struct adv_gateway_command *c)
 {
-	int status = EXIT_FAILURE;
+	const struct adv_nvme_address *at = c->at;
 
 	if (!watch_signals(c)) {
 		fprintf(stderr, "cannot wait for signals: %s\n", strerror(errno));
-		return EXIT_FAILURE;
+		return;
 	}
 	if (listen_at(c, (const struct sockaddr *)&at->sa)) {
 		printf("%s over %s at %s port %s, for the server %s\n", c->service->name,
 		       c->service->accepted ? "TCP" : "RDMA", at->host, at->port,
 		       c->gateway->server_name);
 		fflush(stdout);
+		c->status = EXIT_SUCCESS;
 		adv_loop_run(c->gateway->loop);
-		status = EXIT_SUCCESS;
 	} else {
 		fprintf(stderr, "cannot listen at %s port %s: %s\n", at->host, at->port,
 			strerror(errno));
@@ -103,25 +139,28 @@ static int serve(struct command *c, const struct adv_nvme_address *at)
 		adv_acceptor_destroy(c->acceptor);
 	if (c->connections)
 		adv_connections_destroy(c->connections);
-	return status;
 }
 
 int adv_gateway_serve(struct adv_gateway *g, const struct adv_gateway_service *service,
 		      const struct adv_nvme_address *at, const struct adv_nvme_address *to)
 {
-	struct command c = {.gateway = g, .service = service, .signals.fd = -1};
-	int status = EXIT_FAILURE;
+	struct adv_gateway_command c = {.gateway = g,
+					.service = service,
+					.at = at,
+					.signals.fd = -1,
+					.status = EXIT_FAILURE};
 
+	g->command = &c;
 	g->server = to->sa;
 	snprintf(g->server_name, sizeof(g->server_name), "%s port %s", to->host, to->port);
 	adv_list_init(&g->sessions);
 	adv_list_init(&g->message_turns);
 	g->loop = adv_loop_create();
 	if (g->loop) {
-		status = serve(&c, at);
+		serve(&c);
 		adv_loop_destroy(g->loop);
 	}
 	if (c.signals.fd >= 0)
 		close(c.signals.fd);
-	return status;
+	return c.status;
 }

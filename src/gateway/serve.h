@@ -6,6 +6,8 @@
 #include "gateway/session.h"
 #include "nvme_rdma/address.h"
 
+enum { ADV_GATEWAY_PATIENCE_MS = 30000 }; /* of its connections */
+
 struct adv_gateway_service {
 	const char *name; /* for messages */
 	const struct adv_connections_ops *ops;
@@ -19,5 +21,9 @@ struct adv_gateway_service {
  * are set. Returns the exit status. */
 int adv_gateway_serve(struct adv_gateway *g, const struct adv_gateway_service *service,
 		      const struct adv_nvme_address *at, const struct adv_nvme_address *to);
+
+/* `changed` of a gateway's connections: reports it. If connections cannot be made again, the
+ * gateway ends. user: the gateway. */
+void adv_gateway_changed(void *user, enum adv_connections_change change, int err);
 
 #endif

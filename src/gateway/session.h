@@ -19,9 +19,12 @@ enum {
 	ADV_GATEWAY_BUFFER_MAX = ADV_GATEWAY_MESSAGE_MAX + ADV_GATEWAY_HEADER_ROOM,
 };
 
+struct adv_gateway_command;
+
 /* What all sessions share. */
 struct adv_gateway {
 	struct adv_loop *loop;
+	struct adv_gateway_command *command; /* that runs it (serve.c) */
 	struct sockaddr_storage server;
 	char server_name[80]; /* for messages */
 	size_t buffer_bytes;  /* of calls, and again of replies, on each device */

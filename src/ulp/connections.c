@@ -6,29 +6,41 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "ulp/endpoint_internal.h"
 
 enum {
 	BACKLOG = 128,
 	AT_ONCE = 16, /* events, before the loop handles other things */
 	PRIVATE_MAX = 256,
+	RETRY_MS = 100,
 };
 
 struct adv_connections {
 	struct adv_loop *loop;
 	const struct adv_connections_ops *ops;
 	void *user;
-	struct rdma_event_channel *channel;
-	struct rdma_cm_id *id; /* NULL: does not listen */
+	struct rdma_event_channel *channel; /* NULL: there is none now */
+	bool hung_up;			    /* no event of the channel will follow */
 	struct adv_watch watch;
+	bool listens; /* at `at` */
+	struct sockaddr_storage at;
+	struct rdma_cm_id *id; /* NULL: does not listen now */
 	struct adv_list devices;
+	struct adv_task renew;	/* the channel, and listening */
+	struct adv_timer retry; /* likewise */
+	uint64_t lost_since;	/* ms; 0: all is well */
 };
 
 /* --- devices --- */
 
 static void device_ready(struct adv_watch *w, uint32_t events)
 {
-	adv_device_events(adv_container_of(w, struct adv_device, watch));
+	struct adv_device *d = adv_container_of(w, struct adv_device, watch);
+
+	adv_device_events(d);
+	if (events & (EPOLLERR | EPOLLHUP)) /* the device is gone: no event will follow */
+		adv_loop_unwatch(d->loop, w);
 }
 
 static void free_device(struct adv_device *d)
@@ -38,6 +50,16 @@ static void free_device(struct adv_device *d)
 	if (d->pd)
 		ibv_dealloc_pd(d->pd);
 	free(d);
+}
+
+static void drop_devices(struct adv_connections *c)
+{
+	adv_list_for_each_safe(struct adv_device, d, &c->devices, link) {
+		adv_list_del(&d->link);
+		adv_loop_unwatch(c->loop, &d->watch);
+		c->ops->device_gone(c->user, d);
+		free_device(d);
+	}
 }
 
 /* Returns the device of an id, and makes it first if it is new. NULL: errno. */
@@ -52,6 +74,7 @@ static struct adv_device *device_of(struct adv_connections *c, struct ibv_contex
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return NULL;
+	d->loop = c->loop;
 	d->verbs = verbs;
 	d->watch.ready = device_ready;
 	d->pd = ibv_alloc_pd(verbs);
@@ -67,6 +90,108 @@ static struct adv_device *device_of(struct adv_connections *c, struct ibv_contex
 	}
 	free_device(d);
 	return NULL;
+}
+
+/* --- losses --- */
+
+/* Continues soon: after the ends of the endpoints that have been told so far. */
+static void renew_soon(struct adv_connections *c)
+{
+	adv_task_cancel(&c->renew);
+	adv_loop_defer(c->loop, &c->renew);
+	if (c->lost_since)
+		return;
+	c->lost_since = adv_clock_ms();
+	c->ops->changed(c->user, ADV_CONNECTIONS_LOST, 0);
+}
+
+/* The connection manager has ended. Each id of the channel has got its DEVICE_REMOVAL. */
+static void hang_up(struct adv_connections *c)
+{
+	adv_loop_unwatch(c->loop, &c->watch);
+	c->hung_up = true;
+	renew_soon(c);
+}
+
+/* The device of the address is gone. */
+static void stop_listening(struct adv_connections *c)
+{
+	rdma_destroy_id(c->id);
+	c->id = NULL;
+	renew_soon(c);
+}
+
+static bool open_channel(struct adv_connections *c)
+{
+	int err;
+
+	c->channel = rdma_create_event_channel();
+	if (c->channel && fcntl(c->channel->fd, F_SETFL, O_NONBLOCK) == 0) {
+		c->watch.fd = c->channel->fd;
+		if (adv_loop_watch(c->loop, &c->watch, EPOLLIN) == 0)
+			return true;
+	}
+	err = errno;
+	if (c->channel)
+		rdma_destroy_event_channel(c->channel);
+	c->channel = NULL;
+	errno = err;
+	return false;
+}
+
+static bool start_listening(struct adv_connections *c)
+{
+	int err;
+
+	if (rdma_create_id(c->channel, &c->id, NULL, RDMA_PS_TCP) != 0) {
+		c->id = NULL;
+		return false;
+	}
+	if (rdma_bind_addr(c->id, (struct sockaddr *)&c->at) == 0 &&
+	    rdma_listen(c->id, BACKLOG) == 0)
+		return true;
+	err = errno;
+	rdma_destroy_id(c->id);
+	c->id = NULL;
+	errno = err;
+	return false;
+}
+
+/* Frees what belongs to a channel that has hung up. Its endpoints have ended. */
+static void drop_channel(struct adv_connections *c)
+{
+	drop_devices(c);
+	if (c->id)
+		rdma_destroy_id(c->id);
+	c->id = NULL;
+	rdma_destroy_event_channel(c->channel);
+	c->channel = NULL;
+	c->hung_up = false;
+}
+
+static void renew(struct adv_connections *c)
+{
+	adv_timer_cancel(&c->retry);
+	if (c->hung_up)
+		drop_channel(c);
+	if ((c->channel || open_channel(c)) && (!c->listens || c->id || start_listening(c))) {
+		c->lost_since = 0;
+		c->ops->changed(c->user, ADV_CONNECTIONS_AGAIN, 0);
+	} else if (adv_clock_ms() - c->lost_since < c->ops->patience_ms) {
+		adv_loop_start_timer(c->loop, &c->retry, RETRY_MS);
+	} else {
+		c->ops->changed(c->user, ADV_CONNECTIONS_FAILED, errno);
+	}
+}
+
+static void run_renew(struct adv_task *t)
+{
+	renew(adv_container_of(t, struct adv_connections, renew));
+}
+
+static void retry_renew(struct adv_timer *t)
+{
+	renew(adv_container_of(t, struct adv_connections, retry));
 }
 
 /* --- events --- */
@@ -106,6 +231,8 @@ static void handle_event(struct adv_connections *c, struct rdma_cm_event *event)
 	rdma_ack_cm_event(event);
 	if (type == RDMA_CM_EVENT_CONNECT_REQUEST)
 		handle_request(c, id, &param);
+	else if (id == c->id && type == RDMA_CM_EVENT_DEVICE_REMOVAL)
+		stop_listening(c);
 	else if (!id->context || id == c->id)
 		return;
 	else if (type == RDMA_CM_EVENT_ADDR_RESOLVED)
@@ -120,8 +247,15 @@ static void channel_ready(struct adv_watch *w, uint32_t events)
 	struct rdma_cm_event *event;
 
 	/* The loop calls this again as long as there are events. */
-	for (unsigned i = 0; i < AT_ONCE && rdma_get_cm_event(c->channel, &event) == 0; i++)
-		handle_event(c, event);
+	for (unsigned i = 0; i < AT_ONCE; i++) {
+		if (rdma_get_cm_event(c->channel, &event) == 0) {
+			handle_event(c, event);
+			continue;
+		}
+		if (errno != EAGAIN && errno != EINTR)
+			hang_up(c);
+		return;
+	}
 }
 
 /* --- create and destroy --- */
@@ -139,15 +273,11 @@ struct adv_connections *adv_connections_create(struct adv_loop *loop,
 	c->user = user;
 	adv_list_init(&c->devices);
 	c->watch.ready = channel_ready;
-	c->channel = rdma_create_event_channel();
-	if (c->channel && fcntl(c->channel->fd, F_SETFL, O_NONBLOCK) == 0) {
-		c->watch.fd = c->channel->fd;
-		if (adv_loop_watch(loop, &c->watch, EPOLLIN) == 0)
-			return c;
-	}
+	adv_task_init(&c->renew, run_renew);
+	adv_timer_init(&c->retry, retry_renew);
+	if (open_channel(c))
+		return c;
 	err = errno;
-	if (c->channel)
-		rdma_destroy_event_channel(c->channel);
 	free(c);
 	errno = err;
 	return NULL;
@@ -155,20 +285,11 @@ struct adv_connections *adv_connections_create(struct adv_loop *loop,
 
 int adv_connections_listen(struct adv_connections *c, const struct sockaddr *at)
 {
-	int err;
-
-	if (rdma_create_id(c->channel, &c->id, NULL, RDMA_PS_TCP) != 0) {
-		c->id = NULL;
-		return -1;
-	}
-	if (rdma_bind_addr(c->id, (struct sockaddr *)(uintptr_t)at) == 0 &&
-	    rdma_listen(c->id, BACKLOG) == 0)
-		return 0;
-	err = errno;
-	rdma_destroy_id(c->id);
-	c->id = NULL;
-	errno = err;
-	return -1;
+	memcpy(&c->at, at,
+	       at->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+					 : sizeof(struct sockaddr_in));
+	c->listens = start_listening(c);
+	return c->listens ? 0 : -1;
 }
 
 bool adv_connections_connect(struct adv_connections *c, const struct sockaddr *to,
@@ -177,6 +298,10 @@ bool adv_connections_connect(struct adv_connections *c, const struct sockaddr *t
 	struct rdma_cm_id *id;
 	int err;
 
+	if (!c->channel || c->hung_up) {
+		errno = ENODEV;
+		return false;
+	}
 	if (rdma_create_id(c->channel, &id, NULL, RDMA_PS_TCP) != 0)
 		return false;
 	*out = adv_endpoint_create(c->loop, id, config);
@@ -192,15 +317,14 @@ bool adv_connections_connect(struct adv_connections *c, const struct sockaddr *t
 
 void adv_connections_destroy(struct adv_connections *c)
 {
-	adv_loop_unwatch(c->loop, &c->watch);
+	adv_task_cancel(&c->renew);
+	adv_timer_cancel(&c->retry);
+	if (c->channel)
+		adv_loop_unwatch(c->loop, &c->watch);
 	if (c->id)
 		rdma_destroy_id(c->id);
-	adv_list_for_each_safe(struct adv_device, d, &c->devices, link) {
-		adv_list_del(&d->link);
-		adv_loop_unwatch(c->loop, &d->watch);
-		c->ops->device_gone(c->user, d);
-		free_device(d);
-	}
-	rdma_destroy_event_channel(c->channel);
+	drop_devices(c);
+	if (c->channel)
+		rdma_destroy_event_channel(c->channel);
 	free(c);
 }

@@ -18,6 +18,7 @@ struct adv_endpoint_config;
 /* An RDMA device with at least one connection so far. */
 struct adv_device {
 	struct adv_list link;
+	struct adv_loop *loop;
 	struct ibv_context *verbs;
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
@@ -25,23 +26,38 @@ struct adv_device {
 	void *user; /* set by `device` of the connections' operations */
 };
 
+enum adv_connections_change {
+	/* The connection manager has ended, or the device of the address that is listened at is
+	 * gone. Connections have ended with it. It is tried to continue. */
+	ADV_CONNECTIONS_LOST,
+	ADV_CONNECTIONS_AGAIN, /* connections can be made and accepted again */
+	/* That has failed for the time of `patience_ms`, and is not tried any more. */
+	ADV_CONNECTIONS_FAILED,
+};
+
 struct adv_connections_ops {
 	/* Makes what the user has for each device. False: its connections are refused, or end. */
 	bool (*device)(void *user, struct adv_device *d);
+	/* The device is gone, or all of them are destroyed. No endpoint uses it any more, and no
+	 * new one can: the user ends what still does. */
 	void (*device_gone)(void *user, struct adv_device *d);
 	/* A peer requests a connection. The user calls adv_endpoint_accept(), or the request is
 	 * rejected. `param` is valid during the call. NULL if the user does not listen. */
 	void (*request)(void *user, struct adv_device *d, struct rdma_cm_id *id,
 			const struct rdma_conn_param *param);
+	/* err: why, if it has failed. */
+	void (*changed)(void *user, enum adv_connections_change change, int err);
+	unsigned patience_ms;
 };
 
 /* NULL: errno. */
 struct adv_connections *adv_connections_create(struct adv_loop *l,
 					       const struct adv_connections_ops *ops, void *user);
-/* Listens at an address. 0, or -1 and errno. Call it once at most. */
+/* Listens at an address. 0, or -1 and errno. Call it once at most. After its device is gone, or the
+ * connection manager has ended, it is listened at again. */
 int adv_connections_listen(struct adv_connections *c, const struct sockaddr *at);
 /* Begins to connect to an address: `connected` or `closed` is called later. `config->private_data`
- * is valid until then. False: errno. */
+ * is valid until then. False: errno; ENODEV: there is no connection manager now. */
 bool adv_connections_connect(struct adv_connections *c, const struct sockaddr *to,
 			     const struct adv_endpoint_config *config, struct adv_endpoint **out);
 /* Call it after the end of all endpoints. */

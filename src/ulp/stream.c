@@ -279,7 +279,10 @@ static void ready(struct adv_watch *w, uint32_t events)
 			return;
 		}
 		s->connected = true;
+		/* The user may close the stream. The loop calls this again: it can be written to.
+		 */
 		s->ops->connected(s->user);
+		return;
 	}
 	err = flush(s);
 	if (!err && s->paused && (events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP)))

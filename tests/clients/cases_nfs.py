@@ -5,11 +5,13 @@ hostile ones. ADVERB_GATEWAY names another program, such as one that is built wi
 import contextlib
 import os
 import pathlib
+import re
+import signal
 import socket
 import struct
 import time
 
-from harness import Failure, Skip, case
+from harness import Failure, Skip, case, daemons, name_and_state, process_name
 
 PORT, SERVER_PORT, REVERSE_PORT = 20049, 12049, 12050
 HERE = pathlib.Path(__file__).resolve().parent
@@ -223,11 +225,73 @@ def idle(lab):
     for running in (True, False):
         if not running:
             server.kill()
-        before = processor_ticks(gateway)
-        time.sleep(0.4)
-        used = processor_ticks(gateway) - before
-        print(f"measured: {used} ticks")
-        if used > 3:
-            raise Failure(f"an idle gateway used {used * 10} ms of 400 ms, server running: {running}")
+        expect_idle(gateway)
     end(gateway)
     silent.expect(0, 60)
+
+
+@case("nfs", "end-while-connecting")
+def end_while_connecting(lab):
+    """A client connects while the gateway is about to end. It does not keep the gateway from its end."""
+    start_server(lab)
+    gateway = start_gateway(lab)
+    gateway.popen.send_signal(signal.SIGSTOP)
+    lab.wait_until(lambda: name_and_state(gateway.pid)[1] == "T", 30, "the gateway is stopped")
+    gateway.popen.terminate()
+    silent = lab.start(attacker(lab, "silent"))
+    # Ids: one that listens, one of the client, and that of its request.
+    lab.wait_until(lambda: " 3 ids" in lab.run([lab.adverb, "status"], adverb=False), 30, "the client connects")
+    gateway.popen.send_signal(signal.SIGCONT)
+    gateway.expect(0, 5)
+    silent.wait(60)
+
+
+def kill_daemon(lab, gateways, names):
+    """Kills the processes of adverbd that have these names. Returns when each gateway has said that it goes on."""
+    def said(gateway):
+        return len(re.findall("^(listening again at 127|RDMA connections can be made again)", gateway.output(), re.M))
+    victims = [pid for pid in daemons() if process_name(pid) in names]
+    if len(victims) != len(names):
+        raise Failure(f"{len(victims)} processes of {names}")
+    before = {gateway: said(gateway) for gateway in gateways}
+    for pid in victims:
+        os.kill(pid, signal.SIGKILL)
+    for gateway, count in before.items():
+        lab.wait_until(lambda g=gateway, n=count: said(g) > n or not g.running(), 30, "the gateway goes on")
+
+
+def expect_idle(gateway):
+    before = processor_ticks(gateway)
+    time.sleep(0.4)
+    used = processor_ticks(gateway) - before
+    print(f"measured: {used} ticks")
+    if used > 3:
+        raise Failure(f"an idle gateway used {used * 10} ms of 400 ms:\n{gateway.describe()}")
+
+
+def survive_daemon(lab, port, gateways, use):
+    """The daemon's worker dies, and then worker and keeper. Each time the gateways have a client, and use() has to
+    succeed afterwards."""
+    for names in (("adverbd",), ("adverbd", "adverbd-keeper")):
+        count = gateways[0].output().count("connected\n")
+        with socket.create_connection(("127.0.0.1", port), timeout=60):
+            lab.wait_until(lambda n=count: gateways[0].output().count("connected\n") > n, 30, "they are connected")
+            kill_daemon(lab, gateways, names)
+        use()
+        for gateway in gateways:
+            expect_idle(gateway)
+
+
+@case("nfs", "daemon-killed", seconds=180)
+def daemon_killed(lab):
+    """The daemon dies: the gateways listen again, and serve clients in both directions."""
+    start_server(lab)
+    gateway = start_gateway(lab)
+    other = start_reverse(lab)
+
+    def use():
+        lab.run(client(lab, "-n", "20"))
+        start_tcp_client(lab, 40).expect(0, 60)
+    survive_daemon(lab, REVERSE_PORT, (gateway, other), use)
+    end(other)
+    end(gateway)

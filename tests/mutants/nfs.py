@@ -5,6 +5,7 @@ RPCRDMA = "src/rpcrdma/"
 BINDING = "src/nfs/binding.c"
 STREAM = "src/ulp/stream.c"
 ENDPOINT = "src/ulp/endpoint.c"
+CONNECTIONS = "src/ulp/connections.c"
 TURN = "src/ulp/turn.c"
 GATEWAY = "src/gateway/"
 
@@ -82,8 +83,14 @@ NFS = [
      "		if (ibv_req_notify_cq(e->cq, 0) != 0)\n", "		if (false)\n"),
     ("acceptor-greedy", "peers that connect without end keep the loop from all others", "src/ulp/acceptor.c",
      "i < AT_ONCE;", "true;"),
-    ("connections-greedy", "events of connections keep the loop from all others", "src/ulp/connections.c",
-     "i < AT_ONCE && ", ""),
+    ("connections-greedy", "events of connections keep the loop from all others", CONNECTIONS,
+     "i < AT_ONCE;", "true;"),
+    ("connections-hung-up", "the end of the connection manager is ignored", CONNECTIONS,
+     "		if (errno != EAGAIN && errno != EINTR)\n			hang_up(c);\n", ""),
+    ("connections-impatient", "an address that cannot be listened at is tried for ever", CONNECTIONS,
+     "adv_clock_ms() - c->lost_since < c->ops->patience_ms", "true"),
+    ("stream-connected", "a stream is used after `connected` has closed it", STREAM,
+     "		s->ops->connected(s->user);\n		return;\n", "		s->ops->connected(s->user);\n"),
     ("turn-overtake", "a session that needs little memory overtakes those that wait", TURN,
      "return adv_list_empty(queue) || t->has_come;", "return true;"),
     ("turn-again", "a session that wants more memory after its turn does not wait for it", TURN,

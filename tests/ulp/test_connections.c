@@ -17,11 +17,23 @@ enum { ROUNDS = 20, ENOUGH = 1000000 };
 
 static struct rdma_event_channel channel;
 static struct ibv_comp_channel completions;
-static struct rdma_cm_id id;
+static struct rdma_cm_id id, requested;
 static struct rdma_cm_event event = {.id = &id, .event = RDMA_CM_EVENT_DISCONNECTED};
 static int ready; /* the other end of the channel's pipe */
 static unsigned events, rounds;
 static struct adv_loop *loop;
+
+/* A connection manager that ends, and what becomes of the connections. */
+static struct world {
+	struct adv_connections *c;
+	unsigned requests; /* events */
+	unsigned removals; /* of the listening id, after them */
+	bool gone;	   /* and then the channel hangs up */
+	int listen_error;
+	unsigned listens, channels, ids; /* that exist */
+	unsigned devices_gone, lost, again, failed;
+	int error;
+} w;
 
 /* --- librdmacm and libibverbs --- */
 
@@ -33,6 +45,7 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 	assert_int_equal(write(fds[1], "", 1), 1);
 	channel.fd = fds[0];
 	ready = fds[1];
+	w.channels++;
 	return &channel;
 }
 
@@ -40,12 +53,28 @@ void rdma_destroy_event_channel(struct rdma_event_channel *c)
 {
 	close(c->fd);
 	close(ready);
+	w.channels--;
+	w.gone = false;
 }
 
 int rdma_get_cm_event(struct rdma_event_channel *c, struct rdma_cm_event **out)
 {
 	if (++events == ENOUGH)
 		fail_msg("the loop does nothing else");
+	event.id = &id;
+	if (w.requests > 0) {
+		w.requests--;
+		event.id = &requested;
+		event.event = RDMA_CM_EVENT_CONNECT_REQUEST;
+	} else if (w.removals > 0) {
+		w.removals--;
+		event.event = RDMA_CM_EVENT_DEVICE_REMOVAL;
+	} else if (w.c) {
+		if (!w.gone)
+			assert_int_equal(read(channel.fd, &(char){0}, 1), 1);
+		errno = w.gone ? ENODEV : EAGAIN;
+		return -1;
+	}
 	*out = &event;
 	return 0;
 }
@@ -62,23 +91,30 @@ int rdma_reject(struct rdma_cm_id *refused, const void *data, uint8_t length)
 
 int rdma_destroy_id(struct rdma_cm_id *gone)
 {
+	if (w.c && gone == &id)
+		w.ids--;
 	return 0;
 }
 
 int rdma_create_id(struct rdma_event_channel *c, struct rdma_cm_id **out, void *context,
 		   enum rdma_port_space ps)
 {
-	return -1;
+	assert_false(w.gone);
+	w.ids++;
+	*out = &id;
+	return 0;
 }
 
 int rdma_bind_addr(struct rdma_cm_id *at, struct sockaddr *address)
 {
-	return -1;
+	errno = w.listen_error;
+	return w.listen_error ? -1 : 0;
 }
 
 int rdma_listen(struct rdma_cm_id *at, int backlog)
 {
-	return -1;
+	w.listens++;
+	return 0;
 }
 
 int rdma_resolve_addr(struct rdma_cm_id *from, struct sockaddr *source, struct sockaddr *to, int ms)
@@ -147,7 +183,7 @@ static void count_round(struct adv_task *t)
 /* Peers that begin and end connections without end do not keep the loop from others. */
 static void test_flood(void **state)
 {
-	static const struct adv_connections_ops ops = {NULL, NULL, NULL};
+	static const struct adv_connections_ops ops = {NULL, NULL, NULL, NULL, 0};
 	struct adv_connections *c;
 	struct adv_task round;
 
@@ -184,7 +220,8 @@ static void fail_request(void *user, struct adv_device *d, struct rdma_cm_id *of
 /* Returns what is printed about requests whose accept fails with an error. */
 static char *said_of(int error)
 {
-	static const struct adv_connections_ops ops = {use_device, leave_device, fail_request};
+	static const struct adv_connections_ops ops = {use_device, leave_device, fail_request, NULL,
+						       0};
 	FILE *file = tmpfile();
 	int before = dup(STDERR_FILENO);
 	struct adv_connections *c;
@@ -216,11 +253,104 @@ static void test_refusals(void **state)
 	assert_null(strstr(said_of(ECONNABORTED), "refused"));
 }
 
+static void leave_counted_device(void *user, struct adv_device *d)
+{
+	w.devices_gone++;
+}
+
+static void ignore_request(void *user, struct adv_device *d, struct rdma_cm_id *of,
+			   const struct rdma_conn_param *param)
+{
+}
+
+static void count_change(void *user, enum adv_connections_change change, int err)
+{
+	w.lost += change == ADV_CONNECTIONS_LOST;
+	w.again += change == ADV_CONNECTIONS_AGAIN;
+	w.failed += change == ADV_CONNECTIONS_FAILED;
+	w.error = err;
+	if (change != ADV_CONNECTIONS_LOST)
+		adv_loop_stop(loop);
+}
+
+static void stop(struct adv_timer *t)
+{
+	adv_loop_stop(loop);
+}
+
+/* Listens, has a device, and runs until something has changed, or for a second. */
+static void lose(bool gone, int listen_error)
+{
+	static const struct adv_connections_ops ops = {
+		use_device, leave_counted_device, ignore_request, count_change, .patience_ms = 250};
+	struct sockaddr_in at = {.sin_family = AF_INET};
+	struct adv_timer guard;
+
+	memset(&w, 0, sizeof(w));
+	events = 0;
+	loop = adv_loop_create();
+	w.c = adv_connections_create(loop, &ops, NULL);
+	assert_non_null(w.c);
+	assert_int_equal(adv_connections_listen(w.c, (struct sockaddr *)&at), 0);
+	w.gone = gone;
+	w.requests = w.removals = 1;
+	w.listen_error = listen_error;
+	adv_timer_init(&guard, stop);
+	adv_loop_start_timer(loop, &guard, 1000);
+	adv_loop_run(loop);
+	adv_timer_cancel(&guard);
+}
+
+static void end_world(void)
+{
+	adv_connections_destroy(w.c);
+	adv_loop_destroy(loop);
+	assert_int_equal(w.channels, 0);
+	assert_int_equal(w.ids, 0);
+	w.c = NULL;
+}
+
+/* The device of the address goes away and comes back: the channel stays. */
+static void test_device_removed(void **state)
+{
+	lose(false, 0);
+	assert_int_equal(w.lost, 1);
+	assert_int_equal(w.again, 1);
+	assert_int_equal(w.listens, 2);
+	assert_int_equal(w.channels, 1);
+	end_world();
+}
+
+/* The connection manager ends: there is a new channel, and the devices of the old one are gone. */
+static void test_manager_ended(void **state)
+{
+	lose(true, 0);
+	assert_int_equal(w.lost, 1);
+	assert_int_equal(w.again, 1);
+	assert_int_equal(w.listens, 2);
+	assert_int_equal(w.channels, 1);
+	assert_int_equal(w.devices_gone, 1);
+	assert_true(events < 10);
+	end_world();
+}
+
+/* The address cannot be listened at again, such as because another program has it. */
+static void test_address_taken(void **state)
+{
+	lose(true, EADDRINUSE);
+	assert_int_equal(w.again, 0);
+	assert_int_equal(w.failed, 1);
+	assert_int_equal(w.error, EADDRINUSE);
+	assert_true(events < 100);
+	end_world();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_flood),
-		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_flood),	       cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_device_removed), cmocka_unit_test(test_manager_ended),
+		cmocka_unit_test(test_address_taken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

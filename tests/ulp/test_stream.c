@@ -110,6 +110,22 @@ static int set_up_smb(void **state)
 	return set_up_as(&smb_ops);
 }
 
+static void close_at_once(void *user)
+{
+	w.connected++;
+	adv_stream_close(w.stream);
+	w.stream = NULL;
+	adv_loop_stop(w.loop);
+}
+
+static int set_up_closing(void **state)
+{
+	static const struct adv_stream_ops closing_ops = {close_at_once, buffer, record,
+							  dropped,	 lost,	 ADV_STREAM_RPC};
+
+	return set_up_as(&closing_ops);
+}
+
 static int tear_down(void **state)
 {
 	if (w.stream)
@@ -210,6 +226,25 @@ static void test_send(void **state)
 			    "ijkl",
 			    20);
 	assert_int_equal(w.unsent, 0);
+}
+
+/* `connected` closes the stream, to which records wait to be sent, and which has some to receive.
+ */
+static void test_closed_when_connected(void **state)
+{
+	static const uint8_t in[] = {0x80, 0, 0, 1, 'x'};
+	char a[] = "abcd";
+	struct iovec part = {a, 4};
+	struct adv_stream_out out = {.parts = &part, .count = 1, .done = done};
+
+	w.wanted = 9;
+	adv_list_init(&out.link);
+	adv_stream_send(w.stream, &out, 4);
+	peer_writes(in, sizeof(in));
+	adv_loop_run(w.loop);
+	assert_int_equal(w.connected, 1);
+	assert_int_equal(w.unsent, 1);
+	assert_int_equal(w.records, 0);
 }
 
 static void test_close_reports_the_rest(void **state)
@@ -485,6 +520,8 @@ int main(void)
 		TEST(test_closed_by_peer),
 		TEST(test_send),
 		TEST(test_close_reports_the_rest),
+		cmocka_unit_test_setup_teardown(test_closed_when_connected, set_up_closing,
+						tear_down),
 		TEST(test_no_memory),
 		TEST(test_reset_without_memory),
 		TEST(test_end_without_memory),

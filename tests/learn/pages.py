@@ -15,6 +15,7 @@ REST = "..."  # any number of lines
 # Longer numbers are process ids, PSNs and keys, except for these.
 CONSTANT = {"1000", "2000", "4791", "7471", "2026", "4096", "65536"}
 NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")
+PAUSE = re.compile(r"(sleep|wait)\b")
 # The same input gives the same output, byte for byte.
 EXACT = re.compile(r"adverb (sim|plan|frame) ")
 
@@ -78,6 +79,13 @@ class Block:
 
 def blocks(text):
     return [Block(match) for match in BLOCK.finditer(text)]
+
+
+def unpaused(block):
+    """Returns the commands that follow one in the background at once, so that they fail if the block is pasted."""
+    steps = block.steps
+    return [after.command for before, after in zip(steps, steps[1:])
+            if before.command.endswith(" &") and not PAUSE.match(after.command)]
 
 
 def replaced(text, changed):

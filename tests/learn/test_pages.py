@@ -64,6 +64,10 @@ class Pages(unittest.TestCase):
         self.assertFalse(self.same(block, 0, "20018 frames"))
         self.assertFalse(self.same(block, 1, "MTU 1024"))
 
+    def test_pasted(self):
+        text = "```console\n$ a &\n$ sleep 1; b\n$ c &\n$ wait\n$ d &\n$ e\n```\n"
+        self.assertEqual(pages.unpaused(pages.blocks(text)[0]), ["e"])
+
     def test_update(self):
         self.second.steps[0].output = ["new"]
         text = pages.replaced(PAGE, [self.first, self.second])

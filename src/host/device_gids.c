@@ -94,20 +94,3 @@ void adv_device_pkeys(struct adv_device *d, struct adv_pkey_table *copy)
 	*copy = d->gids.pkeys;
 	pthread_mutex_unlock(&d->gids_lock);
 }
-
-int adv_device_probe(struct adv_gid_table *copy)
-{
-	char why[256] = "";
-	struct adv_control *c = adv_control_connect(true, why, sizeof(why));
-	int err = 0;
-
-	if (!c) {
-		err = errno;
-		adv_error("no device: %s", why);
-		return err;
-	}
-	if (!adv_gid_table_read(adv_control_gids(c), copy))
-		err = EAGAIN;
-	adv_control_close(c);
-	return err;
-}

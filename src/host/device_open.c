@@ -11,6 +11,7 @@
 #include "host/device_port.h"
 #include "host/device_raw.h"
 #include "host/device_streams.h"
+#include "host/forks.h"
 #include "host/identity.h"
 #include "host/iwarp_options.h"
 #include "host/pages.h"
@@ -250,6 +251,7 @@ struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks,
 	char why[ADV_CC_TEXT] = "";
 	int err = ENOMEM;
 
+	adv_device_shared_delay_forks();
 	if (u) {
 		u->user = user;
 		d = adv_device_shared_join(callbacks, u);
@@ -258,6 +260,7 @@ struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks,
 		d = open_new(callbacks, u, NULL, why, sizeof(why));
 		err = errno;
 	}
+	adv_forks_allow();
 	if (d) {
 		struct adv_gid_table gids;
 
@@ -275,8 +278,11 @@ struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks,
 bool adv_device_open_shard(struct adv_device *first)
 {
 	char why[ADV_CC_TEXT] = "";
-	struct adv_device *d = open_new(&first->callbacks, NULL, first, why, sizeof(why));
+	struct adv_device *d;
 
+	adv_device_shared_delay_forks();
+	d = open_new(&first->callbacks, NULL, first, why, sizeof(why));
+	adv_forks_allow();
 	if (d)
 		adv_info("slot %u: a shard for one more thread, slot %u", first->slot.number,
 			 d->slot.number);
@@ -285,12 +291,11 @@ bool adv_device_open_shard(struct adv_device *first)
 	return d != NULL;
 }
 
-void adv_device_close(struct adv_device *d, void *user)
+/* Stops the threads of the device and its shards, and frees it. */
+static void end_device(struct adv_device *d)
 {
 	struct adv_device *shard;
 
-	if (adv_device_is_foreign(d) || !adv_device_shared_leave(d, user))
-		return;
 	for (unsigned i = 0; (shard = adv_device_shard(d, i)); i++) {
 		adv_lock_take(&shard->lock);
 		adv_device_send_acks(shard);
@@ -299,4 +304,33 @@ void adv_device_close(struct adv_device *d, void *user)
 	}
 	for (unsigned i = atomic_load(&d->shards.ready); i-- > 0;)
 		free_device(d->shards.shard[i]);
+}
+
+void adv_device_close(struct adv_device *d, void *user)
+{
+	if (adv_device_is_foreign(d))
+		return;
+	adv_device_shared_delay_forks();
+	if (adv_device_shared_leave(d, user))
+		end_device(d);
+	adv_forks_allow();
+}
+
+int adv_device_probe(struct adv_gid_table *copy)
+{
+	char why[256] = "";
+	struct adv_control *c;
+	int err = 0;
+
+	adv_device_shared_delay_forks();
+	c = adv_control_connect(true, why, sizeof(why));
+	if (!c) {
+		err = errno;
+		adv_error("no device: %s", why);
+	} else if (!adv_gid_table_read(adv_control_gids(c), copy)) {
+		err = EAGAIN;
+	}
+	adv_control_close(c);
+	adv_forks_allow();
+	return err;
 }

@@ -12,6 +12,7 @@
 #include "base/sys.h"
 #include "host/device_port.h"
 #include "host/device_streams.h"
+#include "host/forks.h"
 #include "link/raw.h"
 #include "link/shm.h"
 
@@ -23,12 +24,14 @@ static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 static void before_fork(void)
 {
+	adv_forks_before();
 	pthread_mutex_lock(&all_lock);
 }
 
 static void after_fork_in_parent(void)
 {
 	pthread_mutex_unlock(&all_lock);
+	adv_forks_after_in_parent();
 }
 
 /*
@@ -55,11 +58,18 @@ static void after_fork_in_child(void)
 	}
 	adv_list_init(&all_devices);
 	pthread_mutex_unlock(&all_lock);
+	adv_forks_after_in_child();
 }
 
 static void register_fork_handlers(void)
 {
 	pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+void adv_device_shared_delay_forks(void)
+{
+	pthread_once(&fork_once, register_fork_handlers);
+	adv_forks_delay();
 }
 
 /* ---- exit ---- */
@@ -166,7 +176,6 @@ bool adv_device_shared_has_room(void)
 
 void adv_device_shared_add(struct adv_device *d)
 {
-	pthread_once(&fork_once, register_fork_handlers);
 	pthread_mutex_lock(&all_lock);
 	d->opens = 1;
 	adv_list_add(&all_devices, &d->node);

@@ -13,6 +13,8 @@ struct adv_device *adv_device_shared_join(const struct adv_device_callbacks *cal
 					  struct device_user *u);
 /* True if the process has fewer than ADV_DEVICES_APART devices and shards. */
 bool adv_device_shared_has_room(void);
+/* Delays forks, until adv_forks_allow(): the list has no device that is being opened or closed. */
+void adv_device_shared_delay_forks(void);
 /* Adds a new device, which already has its first user, or a new shard to the list. */
 void adv_device_shared_add(struct adv_device *d);
 /* Removes a user from the device. If it was the last user, removes the device and its shards from

@@ -83,15 +83,16 @@ static void set_wants_room(struct device_stream *s, bool wants)
 	(void)watch(s, EPOLL_CTL_MOD);
 }
 
-/* Ends the connection and frees the stream. */
+/* Ends the connection and frees the stream. The stream leaves the list first: a child of a fork()
+ * by another thread closes what is in the list, and the number may soon be another descriptor's. */
 static void close_stream(struct device_stream *s)
 {
 	(void)watch(s, EPOLL_CTL_DEL);
 	(void)adv_sys_shutdown(s->fd, SHUT_WR);
+	adv_list_del(&s->node);
 	adv_sys_close(s->fd);
 	s->qp->connection = NULL;
 	adv_rdmap_stream_destroy(s->rdmap);
-	adv_list_del(&s->node);
 	s->streams->count--;
 	free(s);
 }

@@ -352,8 +352,8 @@ void adv_tap_detach(struct adv_tap *t, int life)
 		if (t->capture[i].life != life)
 			continue;
 		munmap(w->memory, adv_tap_memory_len(w->size));
-		adv_sys_close(life);
 		t->capture[i] = t->capture[--t->count];
+		adv_sys_close(life); /* now no child of fork() closes it, see adv_tap_abandon() */
 		return;
 	}
 }

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "host/control.h"
+#include "host/forks.h"
 #include "rdmacm/device.h"
 
 #define ANSWER_WAIT_MS                                                                             \
@@ -22,6 +23,7 @@ static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
  * The channels' sockets belong to the application and stay open. */
 static void after_fork_in_child(void)
 {
+	adv_forks_after_in_child();
 	pthread_mutex_init(&current_lock, NULL);
 	adv_rdma_device_after_fork();
 	if (!current)
@@ -35,7 +37,22 @@ static void after_fork_in_child(void)
 
 static void register_fork_handler(void)
 {
-	pthread_atfork(NULL, NULL, after_fork_in_child);
+	pthread_atfork(adv_forks_before, adv_forks_after_in_parent, after_fork_in_child);
+}
+
+/* Locks `current` and the references. Forks wait, as only the socket of `current` is known to the
+ * handler above. */
+static void lock_current(void)
+{
+	pthread_once(&fork_once, register_fork_handler);
+	adv_forks_delay();
+	pthread_mutex_lock(&current_lock);
+}
+
+static void unlock_current(void)
+{
+	pthread_mutex_unlock(&current_lock);
+	adv_forks_allow();
 }
 
 /* Opens a socket to the daemon's connection manager. -1 and errno. */
@@ -112,8 +129,7 @@ struct adv_rdma_connection *adv_rdma_connection_get(void)
 	struct adv_rdma_connection *c;
 	bool dead = false;
 
-	pthread_once(&fork_once, register_fork_handler);
-	pthread_mutex_lock(&current_lock);
+	lock_current();
 	if (current) {
 		adv_rdma_lock(current);
 		if (has_ended(current))
@@ -122,23 +138,24 @@ struct adv_rdma_connection *adv_rdma_connection_get(void)
 		adv_rdma_unlock(current);
 	}
 	if (dead) {
-		drop_reference(current);
-		current = NULL;
+		c = current;
+		current = NULL; /* first: a child of a fork() closes the socket of `current` */
+		drop_reference(c);
 	}
 	if (!current)
 		current = connection_new();
 	c = current;
 	if (c)
 		c->refs++;
-	pthread_mutex_unlock(&current_lock);
+	unlock_current();
 	return c;
 }
 
 void adv_rdma_connection_put(struct adv_rdma_connection *c)
 {
-	pthread_mutex_lock(&current_lock);
+	lock_current();
 	drop_reference(c);
-	pthread_mutex_unlock(&current_lock);
+	unlock_current();
 }
 
 void adv_rdma_lock(struct adv_rdma_connection *c)

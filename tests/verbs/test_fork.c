@@ -4,6 +4,7 @@
  * does not disturb the parent's traffic. The child can open its own device, run another program, or
  * call exit().
  */
+#include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -189,6 +190,71 @@ static void registered_memory_is_the_parents(void **state)
 	close(told[1]);
 }
 
+/* Returns how many sockets, epoll sets and timers this process has open. */
+static unsigned count_private(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	unsigned count = 0;
+	struct dirent *e;
+	char target[64];
+
+	while (folder && (e = readdir(folder))) {
+		ssize_t n = readlinkat(dirfd(folder), e->d_name, target, sizeof(target) - 1);
+
+		target[n < 0 ? 0 : n] = 0;
+		count += strncmp(target, "socket:", 7) == 0 || strstr(target, "[eventpoll]") ||
+			 strstr(target, "[timerfd]");
+	}
+	if (folder)
+		closedir(folder);
+	return count;
+}
+
+static void *open_and_close(void *arg)
+{
+	while (!atomic_load(&done)) {
+		struct ibv_device **list = ibv_get_device_list(NULL);
+		struct ibv_context *context = list ? ibv_open_device(list[0]) : NULL;
+
+		if (!context || ibv_close_device(context))
+			abort();
+		ibv_free_device_list(list);
+	}
+	return NULL;
+}
+
+/* Returns the number of count_private() in a new child. */
+static int private_of_child(void)
+{
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (child == 0)
+		_exit((int)count_private());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+/* Tests that a child has no copies of the descriptors of a device that another thread was opening
+ * or closing: they would keep its slot and ports as long as the child runs. */
+static void child_keeps_nothing_of_opening_devices(void **state)
+{
+	int before = private_of_child();
+	pthread_t thread;
+
+#ifdef __SANITIZE_THREAD__
+	skip(); /* as above */
+#endif
+	atomic_store(&done, false);
+	assert_int_equal(pthread_create(&thread, NULL, open_and_close, NULL), 0);
+	for (int i = 0; i < 5 * CHILDREN; i++)
+		assert_int_equal(private_of_child(), before);
+	atomic_store(&done, true);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
 static void fork_init_is_not_needed(void **state)
 {
 	assert_int_equal(ibv_fork_init(), 0);
@@ -201,6 +267,7 @@ int main(void)
 		cmocka_unit_test(fork_init_is_not_needed),
 		cmocka_unit_test(registered_memory_is_the_parents),
 		cmocka_unit_test(child_touches_nothing),
+		cmocka_unit_test(child_keeps_nothing_of_opening_devices),
 		cmocka_unit_test(child_runs_a_program),
 		cmocka_unit_test(child_ends_by_exit),
 		cmocka_unit_test(child_opens_its_own_device),

@@ -11,6 +11,7 @@
 #include "base/log.h"
 
 _Static_assert(ADV_GID_TABLE_ENTRIES <= ADV_UDP_ADDRESSES, "the link takes a whole table");
+_Static_assert(ADV_GID_TABLE_ENTRIES <= ADV_MAX_GIDS, "and so does the engine");
 
 void adv_device_check_pkeys(const struct adv_device *d)
 {
@@ -37,7 +38,7 @@ int adv_device_load_gids(struct adv_device *d)
 	struct adv_gid_table t;
 	int err;
 
-	if (!adv_gid_table_read(adv_control_gids(d->control), &t))
+	if (!adv_gid_table_read(adv_control_gids(d->control), &t) || !t.pkeys.count)
 		return EAGAIN;
 	if (d->v1)
 		adv_roce_change_table(&t, adv_roce());
@@ -48,13 +49,11 @@ int adv_device_load_gids(struct adv_device *d)
 		addresses[i].gid = t.entry[i].gid;
 		addresses[i].ifindex = t.entry[i].ifindex;
 	}
-	err = adv_engine_set_pkeys(d->engine, &t.pkeys);
-	if (!err)
-		err = adv_engine_set_gids(d->engine, gids, t.count);
-	if (!err)
-		err = adv_udp_set_addresses(d->udp, addresses, t.count);
+	err = adv_engine_set_gids(d->engine, gids, t.count);
 	if (err)
-		return err;
+		return err; /* everything has the old table; from here on nothing fails */
+	(void)adv_engine_set_pkeys(d->engine, &t.pkeys);
+	(void)adv_udp_set_addresses(d->udp, addresses, t.count);
 	if (d->raw)
 		adv_raw_set_table(d->raw, &t);
 	adv_engine_set_line_rate(d->engine, adv_device_line_rate(d, &t));

@@ -2,11 +2,11 @@
 #include "nvme_rdma/admission.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 
 /* Parts of all receives that are in use before connections have to give way: the rest is for new
  * ones, as the end of a connection takes time. */
@@ -119,10 +119,9 @@ static void report(struct adv_nvme_shared *s, const struct adv_nvme_connection *
 	if (now < s->quiet_end)
 		return;
 	s->quiet_end = now + QUIET_NS;
-	fprintf(stderr,
-		"%s: refused: its address holds %u of %" PRIu64 " receives, and may hold %u %% "
-		"(--address-share)\n",
-		c->peer, h->receives, capacity, s->address_share);
+	adv_warn("%s: refused: its address holds %u of %" PRIu64
+		 " receives, and may hold %u %% (--address-share)",
+		 c->peer, h->receives, capacity, s->address_share);
 }
 
 bool adv_nvme_admission_enter(struct adv_nvme_connection *c)

@@ -315,6 +315,7 @@ static void sleep_until(struct adv_nvme_association *a, uint64_t end)
 	struct pollfd fds[2];
 	uint64_t now = adv_clock_ns(), wake = adv_nvme_host_deadline(&a->host);
 	struct ibv_cq *cq;
+	const char *why;
 	void *context;
 
 	if (wake > end)
@@ -328,8 +329,9 @@ static void sleep_until(struct adv_nvme_association *a, uint64_t end)
 	while (ibv_get_cq_event(a->device.channel, &cq, &context) == 0)
 		a->unacknowledged++;
 	for (unsigned i = 0; i < a->connection_count; i++) {
-		if (adv_nvme_host_connection_ended(a->connections[i]))
-			lose(a, "the target has disconnected");
+		why = adv_nvme_host_connection_ended(a->connections[i]);
+		if (why)
+			lose(a, why);
 	}
 }
 

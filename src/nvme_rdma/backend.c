@@ -153,7 +153,7 @@ struct adv_nvme_backend *adv_nvme_backend_open(const struct adv_nvme_backend_con
 
 void adv_nvme_backend_close(struct adv_nvme_backend *b)
 {
-	adv_nvme_ram_deregister(b);
+	adv_nvme_backend_deregister(b);
 	if (b->memory)
 		munmap(b->memory, b->size);
 	if (b->fd >= 0)

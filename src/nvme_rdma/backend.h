@@ -46,6 +46,8 @@ void adv_nvme_backend_uuid(const struct adv_nvme_backend *b, uint8_t uuid[ADV_NV
  * A registration for writing takes the memory at once, also that which nobody uses. So the backend
  * registers an extent for writing when an engine has written so many bytes to it as it is long. */
 void adv_nvme_backend_register(struct adv_nvme_backend *b, struct ibv_pd *pd);
+/* Ends all registrations. No request is in execution. */
+void adv_nvme_backend_deregister(struct adv_nvme_backend *b);
 /* Returns the memory of a range within the backend, and its key, if a device may read it there.
  * NULL: it may not. Any thread. */
 uint8_t *adv_nvme_backend_memory(const struct adv_nvme_backend *b, uint64_t offset, uint32_t *lkey);

@@ -29,7 +29,5 @@ struct adv_nvme_backend {
 
 /* Executes a request to memory. Several threads may do so at once. */
 uint16_t adv_nvme_ram_execute(const struct adv_nvme_backend *b, const struct adv_nvme_io *io);
-/* Ends all registrations of the memory. */
-void adv_nvme_ram_deregister(struct adv_nvme_backend *b);
 
 #endif

@@ -27,7 +27,7 @@ void adv_nvme_backend_register(struct adv_nvme_backend *b, struct ibv_pd *pd)
 		b->extents = calloc(extent_count(b), sizeof(b->extents[0]));
 }
 
-void adv_nvme_ram_deregister(struct adv_nvme_backend *b)
+void adv_nvme_backend_deregister(struct adv_nvme_backend *b)
 {
 	for (size_t i = 0; b->extents && i < extent_count(b); i++) {
 		struct ibv_mr *mr = atomic_load(&b->extents[i].mr);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define DEVICE_REMOVED "the RDMA device was removed"
 enum { RESOLVE_MS = 2000, CONNECT_MS = 10000, READS = 16, RETRIES = 7, CQ_MIN = 4096 };
 
 /* --- the device --- */
@@ -70,6 +71,8 @@ static void describe(const struct rdma_cm_event *event, char why[256])
 	    status != 0)
 		snprintf(why, 256, "the target refuses the connection: %s",
 			 adv_nvme_cm_status_name(status));
+	else if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
+		snprintf(why, 256, DEVICE_REMOVED);
 	else if (event->event == RDMA_CM_EVENT_REJECTED)
 		snprintf(why, 256, "the connection is refused: does a target listen there?");
 	else
@@ -84,8 +87,12 @@ static struct rdma_cm_event *wait_event(struct adv_nvme_host_connection *c,
 	struct pollfd fd = {.fd = c->channel->fd, .events = POLLIN};
 	struct rdma_cm_event *event;
 
-	if (poll(&fd, 1, CONNECT_MS) <= 0 || rdma_get_cm_event(c->channel, &event) != 0) {
+	if (poll(&fd, 1, CONNECT_MS) <= 0) {
 		snprintf(why, 256, "no answer within %d s", CONNECT_MS / 1000);
+		return NULL;
+	}
+	if (rdma_get_cm_event(c->channel, &event) != 0) {
+		snprintf(why, 256, DEVICE_REMOVED);
 		return NULL;
 	}
 	if (event->event == wanted)
@@ -251,17 +258,20 @@ void adv_nvme_host_connection_close(struct adv_nvme_host_connection *c)
 	free(c);
 }
 
-bool adv_nvme_host_connection_ended(struct adv_nvme_host_connection *c)
+const char *adv_nvme_host_connection_ended(struct adv_nvme_host_connection *c)
 {
+	const char *why = NULL;
 	struct rdma_cm_event *event;
-	bool ended = false;
 
 	while (rdma_get_cm_event(c->channel, &event) == 0) {
-		ended |= event->event == RDMA_CM_EVENT_DISCONNECTED ||
-			 event->event == RDMA_CM_EVENT_DEVICE_REMOVAL;
+		if (event->event == RDMA_CM_EVENT_DISCONNECTED)
+			why = "the target has disconnected";
+		else if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
+			why = DEVICE_REMOVED;
 		rdma_ack_cm_event(event);
 	}
-	return ended;
+	/* A channel that fails has no events any more. */
+	return errno == EAGAIN || errno == EINTR ? why : DEVICE_REMOVED;
 }
 
 /* --- capsules --- */

@@ -80,8 +80,8 @@ int adv_nvme_host_connection_flush(struct adv_nvme_host_connection *c);
 /* A SEND has completed. count: the number in its wr_id. So many work requests, its own and those
  * before it that do not complete, have left the send queue: flush again. */
 void adv_nvme_host_connection_sent(struct adv_nvme_host_connection *c, unsigned count);
-/* True if the peer has disconnected. */
-bool adv_nvme_host_connection_ended(struct adv_nvme_host_connection *c);
+/* Returns why the connection has ended; NULL: it has not. */
+const char *adv_nvme_host_connection_ended(struct adv_nvme_host_connection *c);
 void adv_nvme_host_device_free(struct adv_nvme_host_device *device);
 
 #endif

@@ -2,7 +2,6 @@
 #include "nvme_rdma/server.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
 #include <signal.h>
@@ -17,17 +16,26 @@
 #include "base/log.h"
 #include "nvme_rdma/address.h"
 #include "nvme_rdma/control.h"
+#include "nvme_rdma/listeners.h"
 #include "nvme_rdma/options.h"
 #include "nvme_rdma/reload.h"
 #include "nvme_rdma/subsystems.h"
 #include "nvme_rdma/worker.h"
 
-enum { BACKLOG = 1024, PRIVATE_MAX = 256, CLOSE_MS = 5000 };
+enum {
+	PRIVATE_MAX = 256,
+	CLOSE_MS = 5000,
+	DRAIN_MS = 30000,
+	DRAIN_LOOK_MS = 10,
+	REOPEN_MS = 60000
+};
 #define MS 1000000u
 
-struct listener {
-	struct adv_list link;
-	struct rdma_cm_id *id;
+/* What happens after the device is removed. */
+enum state {
+	SERVING,
+	DRAINING,  /* the connections end */
+	REOPENING, /* nothing of the device is left; the target listens as soon as it can */
 };
 
 struct server {
@@ -37,8 +45,10 @@ struct server {
 	struct adv_nvme_shared shared;
 	struct adv_nvme_subsystems subsystems;
 	struct adv_nvme_control control;
-	struct rdma_event_channel *channel;
-	struct adv_list listeners;
+	struct adv_nvme_listeners listeners;
+	enum state state;
+	bool removed;		   /* the device */
+	uint64_t give_up;	   /* when DRAINING or REOPENING has lasted too long */
 	char port[8];		   /* the first one */
 	struct ibv_context *verbs; /* the device of the workers */
 	unsigned next_worker;
@@ -105,6 +115,15 @@ static void warn_of_restart(const struct adv_nvme_config *old, const struct adv_
 		adv_warn("changes of listen, workers, buffers and control need a new start");
 }
 
+/* The addresses stay as long as the target runs, also if it listens on them again. */
+static void keep_listening(struct adv_nvme_config *old, struct adv_nvme_config *new)
+{
+	struct adv_nvme_texts listen = old->listen;
+
+	old->listen = new->listen;
+	new->listen = listen;
+}
+
 /* Loads the configuration again, and changes the target to it. */
 static void reload(struct server *s)
 {
@@ -126,54 +145,36 @@ static void reload(struct server *s)
 			adv_error("not all referrals could be added");
 		pthread_mutex_unlock(&s->shared.lock);
 	}
+	keep_listening(&s->config, &config);
 	adv_nvme_config_free(&s->config);
 	s->config = config;
 	wake_workers(s);
 	adv_info("the configuration has been read again");
 }
 
-/* --- listening --- */
-
-static bool listen_at(struct server *s, const char *text)
+/* Adds the addresses to the discovery log. */
+static bool add_ports(struct server *s)
 {
 	struct adv_nvme_address a;
-	struct listener *l;
 
-	if (!adv_nvme_address_parse(text, ADV_NVME_PORT, true, &a))
-		return false;
-	l = calloc(1, sizeof(*l));
-	if (!l || rdma_create_id(s->channel, &l->id, NULL, RDMA_PS_TCP) != 0) {
-		fprintf(stderr, "cannot make an RDMA endpoint: %s\n", strerror(errno));
-		free(l);
-		return false;
+	for (size_t i = 0; i < s->config.listen.count; i++) {
+		if (!adv_nvme_address_parse(s->config.listen.at[i], ADV_NVME_PORT, true, &a) ||
+		    adv_nvme_target_add_port(s->shared.target, family_of(&a), a.host, a.port) != 0)
+			return false;
+		if (!s->port[0])
+			strcpy(s->port, a.port);
 	}
-	adv_list_add_tail(&s->listeners, &l->link);
-	if (rdma_bind_addr(l->id, (struct sockaddr *)&a.sa) != 0 ||
-	    rdma_listen(l->id, BACKLOG) != 0) {
-		fprintf(stderr, "cannot listen at %s port %s: %s\n", a.host, a.port,
-			strerror(errno));
-		return false;
-	}
-	if (adv_nvme_target_add_port(s->shared.target, family_of(&a), a.host, a.port) != 0)
-		return false;
-	if (!s->port[0])
-		strcpy(s->port, a.port);
-	printf("listening at %s port %s\n", a.host, a.port);
 	return true;
 }
 
 static bool start_listening(struct server *s)
 {
-	s->channel = rdma_create_event_channel();
-	if (!s->channel || fcntl(s->channel->fd, F_SETFL, O_NONBLOCK) != 0) {
-		fprintf(stderr, "no RDMA device: %s\n", strerror(errno));
-		return false;
-	}
-	for (size_t i = 0; i < s->config.listen.count; i++) {
-		if (!listen_at(s, s->config.listen.at[i]))
-			return false;
-	}
-	return true;
+	char why[ADV_NVME_LISTEN_WHY];
+
+	if (adv_nvme_listeners_open(&s->listeners, &s->config.listen, why))
+		return true;
+	fprintf(stderr, "%s\n", why);
+	return false;
 }
 
 /* --- workers --- */
@@ -200,6 +201,35 @@ static bool start_workers(struct server *s, struct ibv_context *verbs)
 		pthread_mutex_unlock(&s->shared.lock);
 	}
 	return true;
+}
+
+/* Ends the workers, and all else that belongs to their device. There are no connections. */
+static void release_device(struct server *s)
+{
+	unsigned count = s->shared.worker_count;
+
+	pthread_mutex_lock(&s->shared.lock);
+	s->shared.worker_count = 0;
+	pthread_mutex_unlock(&s->shared.lock);
+	for (unsigned i = 0; i < count; i++)
+		adv_nvme_worker_destroy(s->shared.workers[i]);
+	adv_nvme_subsystems_deregister(&s->subsystems);
+	if (s->shared.pd)
+		ibv_dealloc_pd(s->shared.pd);
+	free(s->shared.workers);
+	s->shared.workers = NULL;
+	s->shared.pd = NULL;
+	s->verbs = NULL;
+}
+
+static unsigned count_queues(struct server *s)
+{
+	struct adv_nvme_target_counts counts;
+
+	pthread_mutex_lock(&s->shared.lock);
+	adv_nvme_target_count(s->shared.target, &counts);
+	pthread_mutex_unlock(&s->shared.lock);
+	return counts.queues;
 }
 
 /* The worker whose connections hold the fewest receives; of equal ones, in turn. */
@@ -234,12 +264,14 @@ static void refuse(struct rdma_cm_id *id)
 static void handle_request(struct server *s, struct rdma_cm_id *id,
 			   const struct rdma_conn_param *param)
 {
+	if (s->verbs && id->verbs != s->verbs && count_queues(s) == 0)
+		release_device(s);
 	if (s->verbs && id->verbs != s->verbs) {
-		fprintf(stderr, "a connection of a second RDMA device is refused\n");
+		adv_warn("a connection of a second RDMA device is refused");
 		refuse(id);
 		return;
 	}
-	if (!s->shared.worker_count && !start_workers(s, id->verbs)) {
+	if (s->state != SERVING || (!s->shared.worker_count && !start_workers(s, id->verbs))) {
 		refuse(id);
 		return;
 	}
@@ -263,11 +295,13 @@ static void handle_event(struct server *s, struct rdma_cm_event *event)
 		rdma_ack_cm_event(event);
 		handle_request(s, id, &param);
 		return;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		s->removed = true;
+		/* fallthrough */
 	case RDMA_CM_EVENT_DISCONNECTED:
 	case RDMA_CM_EVENT_CONNECT_ERROR:
 	case RDMA_CM_EVENT_UNREACHABLE:
 	case RDMA_CM_EVENT_REJECTED:
-	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		if (id->context)
 			adv_nvme_worker_disconnected(id->context);
 		break;
@@ -281,8 +315,13 @@ static void handle_events(struct server *s)
 {
 	struct rdma_cm_event *event;
 
-	while (rdma_get_cm_event(s->channel, &event) == 0)
+	if (!s->listeners.channel)
+		return;
+	while (rdma_get_cm_event(s->listeners.channel, &event) == 0)
 		handle_event(s, event);
+	/* A channel that fails has no events any more. */
+	if (errno != EAGAIN && errno != EINTR)
+		s->removed = true;
 }
 
 /* Runs expired timers. Returns the ms until the next one; -1: none. */
@@ -298,6 +337,55 @@ static int run_timers(struct server *s)
 	/* A new timer is not noticed while this thread sleeps: it sleeps for a second at most. */
 	return deadline - now < 1000ull * MS ? (int)((deadline - now) / MS) + 1 : 1000;
 }
+
+/* --- removal of the device --- */
+
+static void close_all(struct server *s)
+{
+	pthread_mutex_lock(&s->shared.lock);
+	adv_nvme_target_close_all(s->shared.target);
+	pthread_mutex_unlock(&s->shared.lock);
+	wake_workers(s);
+}
+
+static void enter(struct server *s, enum state state, unsigned ms)
+{
+	s->state = state;
+	s->give_up = adv_clock_ns() + (uint64_t)ms * MS;
+}
+
+/* After the device is removed, closes the connections, and listens again: the device comes back, or
+ * another one does. That of Adverb does when another adverbd runs. False: it does not; prints so.
+ */
+static bool recover(struct server *s)
+{
+	char why[ADV_NVME_LISTEN_WHY] = "connections do not close";
+
+	if (s->state == SERVING && !s->removed)
+		return true;
+	if (s->state == SERVING) {
+		adv_warn("the RDMA device was removed: its connections end");
+		close_all(s);
+		enter(s, DRAINING, DRAIN_MS);
+	}
+	if (s->state == DRAINING && count_queues(s) == 0) {
+		release_device(s);
+		adv_nvme_listeners_close(&s->listeners);
+		enter(s, REOPENING, REOPEN_MS);
+	}
+	if (s->state == REOPENING &&
+	    adv_nvme_listeners_open(&s->listeners, &s->config.listen, why)) {
+		s->removed = false;
+		s->state = SERVING;
+		return true;
+	}
+	if (adv_clock_ns() < s->give_up)
+		return true;
+	adv_error("the RDMA device was removed, and the target cannot go on: %s", why);
+	return false;
+}
+
+/* --- the loop --- */
 
 /* Without a control socket the target runs, but its namespaces cannot be changed. */
 static void open_control(struct server *s)
@@ -322,25 +410,37 @@ static bool handle_signals(struct server *s)
 	return false;
 }
 
-static void run(struct server *s)
+/* Waits for an event or `timeout` ms, and handles signals. False: one of them ends the server. */
+static bool wait_for_event(struct server *s, int timeout)
 {
-	struct pollfd fds[3 + ADV_NVME_CONTROL_CLIENTS] = {{.fd = s->channel->fd, .events = POLLIN},
-							   {.fd = s->signals, .events = POLLIN}};
-	int timeout = -1;
+	/* The channel of a removed device is always ready. */
+	struct pollfd fds[3 + ADV_NVME_CONTROL_CLIENTS] = {
+		{.fd = s->state == SERVING ? s->listeners.channel->fd : -1, .events = POLLIN},
+		{.fd = s->signals, .events = POLLIN}};
+	unsigned count = 2 + adv_nvme_control_fds(&s->control, fds + 2);
 
-	for (;;) {
-		unsigned count = 2 + adv_nvme_control_fds(&s->control, fds + 2);
+	if (s->state == DRAINING && timeout > DRAIN_LOOK_MS)
+		timeout = DRAIN_LOOK_MS;
+	if (poll(fds, count, timeout) < 0)
+		return errno == EINTR;
+	return !fds[1].revents || !handle_signals(s);
+}
 
-		if (poll(fds, count, timeout) < 0 && errno != EINTR)
-			return;
-		if (fds[1].revents && handle_signals(s))
-			return;
+/* Returns true when a signal ends the server. False: the device is gone. */
+static bool run(struct server *s)
+{
+	int timeout = 0;
+
+	while (wait_for_event(s, timeout)) {
 		handle_events(s);
+		if (!recover(s))
+			return false;
 		if (adv_nvme_control_run(&s->control))
 			fflush(stdout);
 		adv_nvme_subsystems_release(&s->subsystems);
 		timeout = run_timers(s);
 	}
+	return true;
 }
 
 /* --- the end --- */
@@ -349,51 +449,35 @@ static void run(struct server *s)
 static void close_connections(struct server *s)
 {
 	uint64_t end = adv_clock_ns() + (uint64_t)CLOSE_MS * MS;
-	struct adv_nvme_target_counts counts;
-	struct pollfd fd = {.fd = s->channel->fd, .events = POLLIN};
+	struct pollfd fd = {.fd = s->listeners.channel->fd, .events = POLLIN};
 
-	adv_list_for_each_safe(struct listener, l, &s->listeners, link) {
-		rdma_destroy_id(l->id);
-		adv_list_del(&l->link);
-		free(l);
-	}
-	pthread_mutex_lock(&s->shared.lock);
-	adv_nvme_target_close_all(s->shared.target);
-	pthread_mutex_unlock(&s->shared.lock);
-	wake_workers(s);
+	adv_nvme_listeners_stop(&s->listeners);
+	close_all(s);
 	do {
 		poll(&fd, 1, 10);
 		handle_events(s);
-		pthread_mutex_lock(&s->shared.lock);
-		adv_nvme_target_count(s->shared.target, &counts);
-		pthread_mutex_unlock(&s->shared.lock);
-	} while (counts.queues > 0 && adv_clock_ns() < end);
+	} while (count_queues(s) > 0 && adv_clock_ns() < end);
 }
 
 /* Frees everything, unless connections do not close: then the process ends with them. */
 static void clean_up(struct server *s)
 {
-	struct adv_nvme_target_counts counts = {0};
+	unsigned queues;
 
 	adv_nvme_control_close(&s->control);
-	if (s->channel)
+	if (s->listeners.channel)
 		close_connections(s);
-	if (s->shared.target)
-		adv_nvme_target_count(s->shared.target, &counts);
-	if (counts.queues > 0) {
-		fprintf(stderr, "%u queues did not close\n", counts.queues);
+	queues = s->shared.target ? count_queues(s) : 0;
+	if (queues > 0) {
+		fprintf(stderr, "%u queues did not close\n", queues);
 		return;
 	}
-	for (unsigned i = 0; i < s->shared.worker_count; i++)
-		adv_nvme_worker_destroy(s->shared.workers[i]);
-	free(s->shared.workers);
+	release_device(s);
 	if (s->shared.target)
 		adv_nvme_target_destroy(s->shared.target);
 	adv_nvme_subsystems_destroy(&s->subsystems);
-	if (s->shared.pd)
-		ibv_dealloc_pd(s->shared.pd);
-	if (s->channel)
-		rdma_destroy_event_channel(s->channel);
+	if (s->listeners.channel)
+		adv_nvme_listeners_close(&s->listeners);
 	pthread_mutex_destroy(&s->shared.lock);
 	close(s->signals);
 }
@@ -432,27 +516,27 @@ int adv_nvme_serve(adv_nvme_load_fn *load, const void *arg)
 			   .load_arg = arg,
 			   .signals = -1,
 			   .control.listener = -1,
-			   .subsystems.log = stdout};
+			   .subsystems.log = stdout,
+			   .listeners.log = stdout};
 	int status = EXIT_FAILURE;
 
 	if (!load(arg, &s.config))
 		return EXIT_FAILURE;
 	adv_log_for_server("adverb-nvme");
 	init_lock(&s.shared.lock);
-	adv_list_init(&s.listeners);
 	s.shared.buffer_bytes = s.config.buffer_bytes;
 	adv_list_init(&s.shared.holders);
 	s.shared.address_share = s.config.address_share;
-	if (take_signals(&s) && make_target(&s) && add_referrals(&s, &s.config) &&
+	if (take_signals(&s) && make_target(&s) && add_referrals(&s, &s.config) && add_ports(&s) &&
 	    start_listening(&s)) {
 		open_control(&s);
 		for (size_t i = 0; i < s.config.subsystem_count; i++)
 			printf("subsystem %s\n", s.config.subsystems[i].nqn);
 		fflush(stdout);
 		/* From here on, changes go to the log. */
-		s.subsystems.log = NULL;
-		run(&s);
-		status = EXIT_SUCCESS;
+		s.subsystems.log = s.listeners.log = NULL;
+		if (run(&s))
+			status = EXIT_SUCCESS;
 	}
 	clean_up(&s);
 	adv_nvme_config_free(&s.config);

@@ -52,6 +52,12 @@ static void free_disk(struct adv_nvme_disk *disk)
 	free(disk->settings.path);
 }
 
+void adv_nvme_subsystems_deregister(struct adv_nvme_subsystems *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		adv_nvme_backend_deregister(s->disks[i].backend);
+}
+
 static void close_backend(struct adv_nvme_subsystems *s, struct adv_nvme_backend *b)
 {
 	for (size_t i = 0; i < s->count; i++) {

@@ -41,6 +41,9 @@ void adv_nvme_subsystems_destroy(struct adv_nvme_subsystems *s);
  * execution. */
 void adv_nvme_subsystems_register(struct adv_nvme_subsystems *s);
 
+/* Ends the registrations of the backends. No command is in execution. */
+void adv_nvme_subsystems_deregister(struct adv_nvme_subsystems *s);
+
 /* Makes a subsystem with its namespaces. False: `why`; what was made before the error stays. */
 bool adv_nvme_subsystems_create_one(struct adv_nvme_subsystems *s,
 				    const struct adv_nvme_subsystem_settings *settings,

@@ -8,7 +8,7 @@ import random
 import signal
 
 from cases_tap import Trace, check_icrc
-from harness import Failure, case
+from harness import Failure, case, daemons, process_name
 
 NQN = "nqn.2026-01.org.adverb:disk"
 ADDRESSES = {"ipv4": ("127.0.0.1", "127.0.0.1"), "ipv6": ("::1", "[::1]")}
@@ -353,6 +353,49 @@ def reconnect(lab):
     if disk.read_bytes()[:4 << 20] != source.read_bytes():
         raise Failure("data is lost")
     end(target)
+
+
+def register_daemon_killed(name, victims):
+    @case("nvme", f"{name}-killed", seconds=180)
+    def run(lab):
+        """adverbd is killed in the middle of a copy, or a part of it. The target listens again and the host
+        reconnects, twice; the file is whole, and the target ends in order."""
+        disk, source, pipe = lab.dir / "disk", lab.dir / "source", lab.dir / "pipe"
+        source.write_bytes(os.urandom(3 << 20))
+        os.mkfifo(pipe)
+        lab.system(f"truncate -s 16M '{disk}'")
+        target = serve(lab, "-n", disk, "-n", "ram:16MiB")
+        # The memory of namespace 2 is registered with each device.
+        lab.run(host(lab, "verify", "-N", "2"))
+        writer = lab.start(host(lab, "write", "-i", "2", "--ctrl-loss-tmo", "60", pipe))
+        with open(pipe, "wb", buffering=0) as feed:
+            for part in range(3):
+                feed.write(source.read_bytes()[part << 20:(part + 1) << 20])
+                if part == 2:
+                    break
+                lab.system("kill -KILL " + " ".join(str(pid) for pid in daemons() if process_name(pid) in victims))
+                lab.wait_until(lambda lines=part + 2: target.output().count("listening at") == lines, 60,
+                               "the target listens again")
+                lab.run(host(lab, "verify", "-N", "2", "-i", "4", "-Q", "16"))
+        writer.expect(0, 60)
+        if disk.read_bytes()[:3 << 20] != source.read_bytes():
+            raise Failure("data is lost")
+        end(target)
+
+
+register_daemon_killed("daemon-worker", ("adverbd",))
+register_daemon_killed("daemon", ("adverbd", "adverbd-keeper"))
+
+
+@case("nvme-long", "no-daemon")
+def no_daemon(lab):
+    """A target that cannot listen again ends with a message."""
+    target = serve(lab, "-n", "ram:16MiB")
+    lab.system("ip link set lo down")
+    lab.system("kill -KILL " + " ".join(map(str, daemons())))
+    target.wait(90)
+    if target.popen.returncode != 1 or "the target cannot go on: " not in target.output():
+        raise Failure(target.describe())
 
 
 SEND_WITH_INVALIDATE = 0x17

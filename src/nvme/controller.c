@@ -7,6 +7,7 @@
 #include "nvme/outbox.h"
 #include "nvme/respond.h"
 #include "nvme/status.h"
+#include "nvme/reports.h"
 
 /* A discovery controller without a keep alive timeout ends when it has had no command for so long:
  * the activity timeout of NVMe over Fabrics 1.1. */
@@ -79,7 +80,7 @@ static void fail_io_queues(struct adv_nvme_controller *c)
 {
 	for (unsigned i = 1; i <= c->subsystem->target->config.io_queues; i++) {
 		if (c->queues[i])
-			adv_nvme_queue_fail(c->queues[i]);
+			adv_nvme_queue_fail(c->queues[i], NULL);
 	}
 }
 
@@ -96,12 +97,23 @@ void adv_nvme_controller_destroy(struct adv_nvme_controller *c)
 	free(c);
 }
 
+static const char *why_ended(const struct adv_nvme_controller *c)
+{
+	if (c->why)
+		return c->why;
+	if ((c->csts & ADV_NVME_CSTS_SHUTDOWN_MASK) == ADV_NVME_CSTS_SHUT_DOWN)
+		return "the host has shut down";
+	return "the connection has ended";
+}
+
 void adv_nvme_controller_remove_queue(struct adv_nvme_queue *queue)
 {
 	struct adv_nvme_controller *c = queue->controller;
 
 	if (!c)
 		return;
+	if (queue == c->admin)
+		adv_nvme_report_queue(queue, ADV_NVME_REPORT_DISCONNECTED, why_ended(c));
 	queue->controller = NULL;
 	if (queue == c->admin)
 		adv_nvme_controller_destroy(c);
@@ -210,13 +222,14 @@ void adv_nvme_controller_keep_alive(struct adv_nvme_controller *c, uint64_t now)
 	c->keep_alive_end = c->kato ? now + c->kato * ADV_NVME_MS : UINT64_MAX;
 }
 
-void adv_nvme_controller_stop(struct adv_nvme_controller *c)
+void adv_nvme_controller_stop(struct adv_nvme_controller *c, const char *why)
 {
+	c->why = why;
 	c->keep_alive_end = UINT64_MAX;
 	c->csts |= ADV_NVME_CSTS_FATAL;
 	fail_io_queues(c);
 	if (c->admin)
-		adv_nvme_queue_fail(c->admin);
+		adv_nvme_queue_fail(c->admin, NULL);
 }
 
 void adv_nvme_controller_namespace_changed(struct adv_nvme_controller *c, uint32_t nsid)

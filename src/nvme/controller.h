@@ -32,8 +32,9 @@ bool adv_nvme_controller_ready(const struct adv_nvme_controller *c);
  * a discovery controller then has one of 2 minutes, which each command restarts. */
 void adv_nvme_controller_set_kato(struct adv_nvme_controller *c, uint64_t now, uint32_t kato);
 void adv_nvme_controller_keep_alive(struct adv_nvme_controller *c, uint64_t now);
-/* Stops a controller: it fails, and its connections close. */
-void adv_nvme_controller_stop(struct adv_nvme_controller *c);
+/* Stops a controller: it fails, and its connections close. `why`, which stays valid, is for the
+ * report. */
+void adv_nvme_controller_stop(struct adv_nvme_controller *c, const char *why);
 
 /* Notes that a namespace has been added, removed or changed. */
 void adv_nvme_controller_namespace_changed(struct adv_nvme_controller *c, uint32_t nsid);

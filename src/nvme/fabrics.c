@@ -11,6 +11,7 @@
 #include "nvme/respond.h"
 #include "nvme/status.h"
 #include "nvme/subsystem.h"
+#include "nvme/reports.h"
 
 static uint16_t refuse(struct adv_nvme_request *request, bool data, unsigned offset)
 {
@@ -50,6 +51,7 @@ static uint16_t connect_admin(struct adv_nvme_request *request, uint64_t now,
 	request->queue->controller = c;
 	adv_nvme_controller_set_kato(c, now, connect.kato);
 	request->result = c->cntlid;
+	adv_nvme_report_queue(request->queue, ADV_NVME_REPORT_CONNECTED, NULL);
 	return ADV_NVME_SUCCESS;
 }
 

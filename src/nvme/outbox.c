@@ -2,6 +2,7 @@
 #include "nvme/outbox.h"
 
 #include "nvme/namespace.h"
+#include "nvme/reports.h"
 
 void adv_nvme_outbox_init(struct adv_nvme_outbox *outbox)
 {
@@ -28,10 +29,12 @@ static void queue_act(struct adv_nvme_queue *queue, enum adv_nvme_action action)
 	adv_list_add_tail(&queue->outbox->queues, &queue->link);
 }
 
-void adv_nvme_queue_fail(struct adv_nvme_queue *queue)
+void adv_nvme_queue_fail(struct adv_nvme_queue *queue, const char *why)
 {
 	if (queue->failing || queue->closed)
 		return;
+	if (why)
+		adv_nvme_report_queue(queue, ADV_NVME_REPORT_CLOSED, why);
 	queue->failing = true;
 	adv_list_del(&queue->unconnected);
 	queue_act(queue, ADV_NVME_ACTION_CLOSE);

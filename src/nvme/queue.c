@@ -10,6 +10,7 @@
 #include "nvme/outbox.h"
 #include "nvme/status.h"
 #include "nvme/state.h"
+#include "nvme/reports.h"
 
 /* Requests beyond the size of a queue, at least. */
 enum { SPARE_MIN = 32 };
@@ -42,8 +43,10 @@ enum adv_nvme_cm_status adv_nvme_queue_create(struct adv_nvme_target *target,
 	status = adv_nvme_cm_request_decode(config->private_data, config->private_data_len, &cm);
 	if (status == ADV_NVME_CM_OK)
 		status = check_sizes(target, &cm);
-	if (status != ADV_NVME_CM_OK)
+	if (status != ADV_NVME_CM_OK) {
+		adv_nvme_report_rejected(target, config, (uint16_t)status);
 		return status;
+	}
 	count = cm.hsqsize + 1u;
 	count += count > SPARE_MIN ? count : SPARE_MIN;
 	queue = calloc(1, sizeof(*queue) + count * sizeof(queue->requests[0]));
@@ -57,6 +60,10 @@ enum adv_nvme_cm_status adv_nvme_queue_create(struct adv_nvme_target *target,
 	queue->requests_count = (uint16_t)count;
 	queue->adrfam = config->adrfam;
 	strncpy(queue->local_address, config->local_address, ADV_NVME_TRADDR_LEN);
+	if (config->local_port)
+		strncpy(queue->port, config->local_port, ADV_NVME_PORT_LEN - 1);
+	if (config->peer)
+		strncpy(queue->peer, config->peer, ADV_NVME_PEER_LEN - 1);
 	adv_list_init(&queue->link);
 	adv_list_init(&queue->free);
 	adv_list_init(&queue->ended);
@@ -255,7 +262,8 @@ bool adv_nvme_queue_rx(struct adv_nvme_queue *queue, uint64_t now, uint8_t *caps
 		return false;
 	if (queue->unanswered >= queue->size || adv_list_empty(&queue->free) ||
 	    len < ADV_NVME_COMMAND_LEN || len > adv_nvme_target_capsule_len(queue->target)) {
-		adv_nvme_queue_fail(queue);
+		adv_nvme_queue_fail(queue, "the host has sent too many commands, or a capsule of a "
+					   "wrong length");
 		return false;
 	}
 	if (queue->id == 0 && queue->controller && queue->controller->subsystem->discovery)

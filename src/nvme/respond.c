@@ -4,6 +4,7 @@
 #include "nvme/error_log.h"
 #include "nvme/outbox.h"
 #include "nvme/status.h"
+#include "nvme/reports.h"
 
 static void add_to_smart(const struct adv_nvme_request *request)
 {
@@ -30,6 +31,8 @@ void adv_nvme_request_complete(struct adv_nvme_request *request, uint16_t status
 	}
 	if (status == ADV_NVME_SUCCESS && request->namespace)
 		add_to_smart(request);
+	if (status != ADV_NVME_SUCCESS)
+		adv_nvme_report_failure(request, status);
 	if (status != ADV_NVME_SUCCESS && queue->controller)
 		adv_nvme_error_log_add(queue->controller, request, status);
 	if (queue->flow_control)

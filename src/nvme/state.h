@@ -12,6 +12,7 @@
 #define ADV_NVME_ERRORS	     64u /* entries of the error log */
 #define ADV_NVME_KAS	     10u /* granularity of the keep alive timer, 100 ms */
 #define ADV_NVME_NOT_A_FIELD 0xffff
+#define ADV_NVME_REPORTS_MAX 64u
 #define ADV_NVME_MS	     1000000ull
 
 struct adv_nvme_namespace {
@@ -68,6 +69,9 @@ struct adv_nvme_target {
 	unsigned controllers;
 	struct adv_list queues;	     /* struct adv_nvme_queue */
 	struct adv_list unconnected; /* those without a Connect that are not closing, in order */
+	struct adv_nvme_report reports[ADV_NVME_REPORTS_MAX]; /* a ring, from report_first on */
+	unsigned report_first, report_count;
+	uint64_t reports_lost;
 };
 
 /* Asynchronous events of a controller. */
@@ -82,6 +86,7 @@ struct adv_nvme_controller {
 	uint32_t cc, csts;
 	uint32_t kato;		 /* ms; 0: no timer */
 	uint64_t keep_alive_end; /* UINT64_MAX: never */
+	const char *why;	 /* the target stops it; NULL: it does not */
 	uint16_t io_queues;	 /* as Set Features has granted */
 	struct adv_nvme_queue *admin;
 	struct adv_nvme_queue **queues; /* by qid, from 1 to io_queues of the target's config */
@@ -130,6 +135,8 @@ struct adv_nvme_queue {
 	uint64_t connect_end;
 	uint8_t adrfam;
 	char local_address[ADV_NVME_TRADDR_LEN + 1];
+	char port[ADV_NVME_PORT_LEN]; /* of the target, for reports */
+	char peer[ADV_NVME_PEER_LEN];
 	struct adv_nvme_controller *controller;
 	struct adv_nvme_request *fused_first; /* the first of two fused commands; NULL: none */
 	struct adv_list free;

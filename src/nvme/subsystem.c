@@ -156,7 +156,7 @@ int adv_nvme_subsystem_set_hosts(struct adv_nvme_subsystem *subsystem, char *con
 	adv_list_move_tail(&subsystem->hosts, &hosts);
 	adv_list_for_each(struct adv_nvme_controller, c, &subsystem->controllers, link) {
 		if (!adv_nvme_subsystem_allows(subsystem, c->host_nqn))
-			adv_nvme_controller_stop(c);
+			adv_nvme_controller_stop(c, "the host is no longer allowed");
 	}
 	adv_nvme_target_discovery_changed(subsystem->target);
 	return 0;
@@ -261,7 +261,7 @@ void adv_nvme_target_remove_subsystem(struct adv_nvme_subsystem *subsystem)
 			remove_namespace(subsystem->namespaces[i]);
 	}
 	adv_list_for_each(struct adv_nvme_controller, c, &subsystem->controllers, link)
-		adv_nvme_controller_stop(c);
+		adv_nvme_controller_stop(c, "the subsystem is removed");
 	adv_list_del(&subsystem->link);
 	adv_list_add_tail(&subsystem->target->leaving, &subsystem->link);
 	adv_nvme_target_discovery_changed(subsystem->target);

@@ -38,6 +38,7 @@
 #include "nvme/connect.h"
 #include "nvme/identify.h"
 #include "nvme/log_page.h"
+#include "nvme/report.h"
 
 struct adv_nvme_target;
 struct adv_nvme_subsystem;
@@ -127,6 +128,14 @@ int adv_nvme_target_add_port(struct adv_nvme_target *target, uint8_t adrfam, con
 int adv_nvme_target_add_referral(struct adv_nvme_target *target, uint8_t adrfam, const char *traddr,
 				 const char *trsvcid);
 void adv_nvme_target_remove_referrals(struct adv_nvme_target *target);
+
+/* --- reports, for a log --- */
+
+/* Takes the oldest report. False: there is none. */
+bool adv_nvme_target_next_report(struct adv_nvme_target *target, struct adv_nvme_report *report);
+bool adv_nvme_target_has_reports(const struct adv_nvme_target *target);
+/* Returns the number of reports that were left out since the last call. */
+uint64_t adv_nvme_target_lost_reports(struct adv_nvme_target *target);
 
 /* --- actions --- */
 
@@ -219,6 +228,8 @@ struct adv_nvme_queue_config {
 	void *user;
 	uint8_t adrfam;		   /* the host reaches the target */
 	const char *local_address; /* at this address */
+	const char *local_port;	   /* and port; NULL: not known */
+	const char *peer;	   /* the host's address, for reports; NULL: not known */
 	uint64_t now;
 };
 
@@ -241,8 +252,9 @@ uint16_t adv_nvme_queue_requests(const struct adv_nvme_queue *queue);
  * those before it; NULL: none. Queues that close are left out. */
 struct adv_nvme_queue *adv_nvme_target_unconnected(struct adv_nvme_target *target,
 						   const struct adv_nvme_queue *after);
-/* Has the binding close the connection: CLOSE follows. No capsule is accepted any more. */
-void adv_nvme_queue_fail(struct adv_nvme_queue *queue);
+/* Has the binding close the connection: CLOSE follows. No capsule is accepted any more. `why`,
+ * which stays valid, is for a report; NULL: none. */
+void adv_nvme_queue_fail(struct adv_nvme_queue *queue, const char *why);
 
 /* Handles a capsule, which is any bytes. It must stay unchanged until RESPOND or RELEASE. False:
  * the queue does not use it (it is closing, or the host has broken the protocol, and CLOSE

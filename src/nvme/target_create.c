@@ -108,11 +108,11 @@ void adv_nvme_target_expire(struct adv_nvme_target *target, uint64_t now)
 
 	while ((oldest = adv_nvme_target_unconnected(target, NULL)) != NULL &&
 	       oldest->connect_end <= now)
-		adv_nvme_queue_fail(oldest);
+		adv_nvme_queue_fail(oldest, "no Connect has come in time");
 	adv_list_for_each(struct adv_nvme_subsystem, s, &target->subsystems, link) {
 		adv_list_for_each(struct adv_nvme_controller, c, &s->controllers, link) {
 			if (c->keep_alive_end <= now)
-				adv_nvme_controller_stop(c);
+				adv_nvme_controller_stop(c, "no keep alive has come in time");
 		}
 	}
 }
@@ -121,7 +121,7 @@ void adv_nvme_target_expire(struct adv_nvme_target *target, uint64_t now)
 void adv_nvme_target_close_all(struct adv_nvme_target *target)
 {
 	adv_list_for_each(struct adv_nvme_queue, queue, &target->queues, all)
-		adv_nvme_queue_fail(queue);
+		adv_nvme_queue_fail(queue, NULL);
 }
 
 static int add_port(struct adv_nvme_target *target, bool referral, uint8_t adrfam,

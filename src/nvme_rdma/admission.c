@@ -97,7 +97,7 @@ static void make_room(struct adv_nvme_shared *s, const struct adv_nvme_holder *o
 			return;
 		c->leaving = true;
 		c->holder->leaving += c->credits;
-		adv_nvme_queue_fail(c->queue);
+		adv_nvme_queue_fail(c->queue, "no Connect has come, and others need its place");
 		adv_nvme_worker_wake(c->worker);
 	}
 }
@@ -119,9 +119,9 @@ static void report(struct adv_nvme_shared *s, const struct adv_nvme_connection *
 	if (now < s->quiet_end)
 		return;
 	s->quiet_end = now + QUIET_NS;
-	adv_warn("%s: refused: its address holds %u of %" PRIu64
+	adv_warn("port %s: host at %s refused: its address holds %u of %" PRIu64
 		 " receives, and may hold %u %% (--address-share)",
-		 c->peer, h->receives, capacity, s->address_share);
+		 c->port, c->peer, h->receives, capacity, s->address_share);
 }
 
 bool adv_nvme_admission_enter(struct adv_nvme_connection *c)

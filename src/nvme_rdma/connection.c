@@ -7,12 +7,13 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "nvme_rdma/admission.h"
 #include "nvme_rdma/worker_internal.h"
 
 enum { READS_MAX = 128, RETRIES = 7 };
 
-/* Writes the numeric address, and the port unless `port` is NULL. */
+/* Writes the numeric address, and the port. */
 static void name_address(const struct sockaddr *sa, char *host, size_t host_len, char *port,
 			 size_t port_len)
 {
@@ -121,11 +122,13 @@ static enum adv_nvme_cm_status make_queue(struct adv_nvme_connection *c,
 		.user = c,
 		.adrfam = local->sa_family == AF_INET6 ? ADV_NVME_IPV6 : ADV_NVME_IPV4,
 		.local_address = address,
+		.local_port = c->port,
+		.peer = c->peer,
 		.now = adv_clock_ns(),
 	};
 	enum adv_nvme_cm_status status;
 
-	name_address(local, address, sizeof(address), NULL, 0);
+	name_address(local, address, sizeof(address), c->port, sizeof(c->port));
 	status = adv_nvme_queue_create(w->shared->target, &config, &c->queue);
 	if (status != ADV_NVME_CM_OK)
 		return status;
@@ -157,7 +160,8 @@ static bool make_qp(struct adv_nvme_connection *c)
 	};
 
 	if (rdma_create_qp(c->id, w->pd, &init) != 0) {
-		fprintf(stderr, "%s: cannot create a queue pair: %s\n", c->peer, strerror(errno));
+		adv_error("port %s: host at %s: cannot create a queue pair: %s", c->port, c->peer,
+			  strerror(errno));
 		return false;
 	}
 	pthread_mutex_lock(&w->shared->lock);
@@ -199,7 +203,8 @@ static bool accept_connection(struct adv_nvme_connection *c, const struct rdma_c
 	param.initiator_depth = (uint8_t)(depth < READS_MAX ? depth : READS_MAX);
 	adv_nvme_cm_accept_encode(adv_nvme_queue_size(c->queue), data);
 	if (rdma_accept(c->id, &param) != 0) {
-		fprintf(stderr, "%s: cannot accept the connection: %s\n", c->peer, strerror(errno));
+		adv_error("port %s: host at %s: cannot accept the connection: %s", c->port, c->peer,
+			  strerror(errno));
 		return false;
 	}
 	learn_mtu(c);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/log.h"
 #include "nvme_rdma/worker_internal.h"
 
 void adv_nvme_worker_post_receives(struct adv_nvme_worker *w, struct adv_nvme_receive **receives,
@@ -29,8 +30,7 @@ void adv_nvme_worker_post_receives(struct adv_nvme_worker *w, struct adv_nvme_re
 	}
 	/* The queue has room for all receives of the worker. */
 	if (ibv_post_srq_recv(w->srq, wr, &bad) != 0)
-		fprintf(stderr, "worker %u: cannot post a receive: %s\n", w->index,
-			strerror(errno));
+		adv_error("worker %u: cannot post a receive: %s", w->index, strerror(errno));
 }
 
 void adv_nvme_worker_post_receive(struct adv_nvme_worker *w, struct adv_nvme_receive *receive)

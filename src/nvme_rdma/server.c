@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 #include "nvme_rdma/listeners.h"
 #include "nvme_rdma/options.h"
 #include "nvme_rdma/reload.h"
+#include "nvme_rdma/report_log.h"
 #include "nvme_rdma/subsystems.h"
 #include "nvme_rdma/worker.h"
 
@@ -53,6 +55,7 @@ struct server {
 	struct ibv_context *verbs; /* the device of the workers */
 	unsigned next_worker;
 	int signals;
+	struct adv_nvme_report_log log;
 };
 
 static void wake_workers(struct server *s)
@@ -394,7 +397,7 @@ static void open_control(struct server *s)
 	char why[ADV_NVME_BACKEND_WHY];
 
 	if (!adv_nvme_control_open(&s->control, name, &s->subsystems, why))
-		fprintf(stderr, "no control socket '%s': %s\n", name, why);
+		adv_warn("no control socket '%s': %s", name, why);
 }
 
 /* Handles the signals that have arrived. True: one of them ends the server. */
@@ -414,10 +417,11 @@ static bool handle_signals(struct server *s)
 static bool wait_for_event(struct server *s, int timeout)
 {
 	/* The channel of a removed device is always ready. */
-	struct pollfd fds[3 + ADV_NVME_CONTROL_CLIENTS] = {
+	struct pollfd fds[4 + ADV_NVME_CONTROL_CLIENTS] = {
 		{.fd = s->state == SERVING ? s->listeners.channel->fd : -1, .events = POLLIN},
-		{.fd = s->signals, .events = POLLIN}};
-	unsigned count = 2 + adv_nvme_control_fds(&s->control, fds + 2);
+		{.fd = s->signals, .events = POLLIN},
+		{.fd = s->shared.reports, .events = POLLIN}};
+	unsigned count = 3 + adv_nvme_control_fds(&s->control, fds + 3);
 
 	if (s->state == DRAINING && timeout > DRAIN_LOOK_MS)
 		timeout = DRAIN_LOOK_MS;
@@ -429,7 +433,7 @@ static bool wait_for_event(struct server *s, int timeout)
 /* Returns true when a signal ends the server. False: the device is gone. */
 static bool run(struct server *s)
 {
-	int timeout = 0;
+	int timeout = 0, pause;
 
 	while (wait_for_event(s, timeout)) {
 		handle_events(s);
@@ -439,6 +443,9 @@ static bool run(struct server *s)
 			fflush(stdout);
 		adv_nvme_subsystems_release(&s->subsystems);
 		timeout = run_timers(s);
+		pause = adv_nvme_report_log_run(&s->log);
+		if (pause < timeout)
+			timeout = pause;
 	}
 	return true;
 }
@@ -468,8 +475,10 @@ static void clean_up(struct server *s)
 	if (s->listeners.channel)
 		close_connections(s);
 	queues = s->shared.target ? count_queues(s) : 0;
+	if (s->shared.target)
+		adv_nvme_report_log_end(&s->log);
 	if (queues > 0) {
-		fprintf(stderr, "%u queues did not close\n", queues);
+		adv_error("%u queues did not close", queues);
 		return;
 	}
 	release_device(s);
@@ -480,6 +489,7 @@ static void clean_up(struct server *s)
 		adv_nvme_listeners_close(&s->listeners);
 	pthread_mutex_destroy(&s->shared.lock);
 	close(s->signals);
+	close(s->shared.reports);
 }
 
 /* The lock is held for less than a microsecond: a worker that waits for it polls before it sleeps.
@@ -494,8 +504,9 @@ static void init_lock(pthread_mutex_t *lock)
 	pthread_mutexattr_destroy(&attr);
 }
 
-/* Takes the signals, before the first thread: all of them leave the signals to the descriptor. */
-static bool take_signals(struct server *s)
+/* Makes the descriptors of the thread of events. It takes the signals, before the first thread: all
+ * of them leave the signals to their descriptor. */
+static bool make_descriptors(struct server *s)
 {
 	sigset_t signals;
 
@@ -507,7 +518,8 @@ static bool take_signals(struct server *s)
 	sigaddset(&signals, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
 	s->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	return s->signals >= 0;
+	s->shared.reports = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return s->signals >= 0 && s->shared.reports >= 0;
 }
 
 int adv_nvme_serve(adv_nvme_load_fn *load, const void *arg)
@@ -525,10 +537,11 @@ int adv_nvme_serve(adv_nvme_load_fn *load, const void *arg)
 	adv_log_for_server("adverb-nvme");
 	init_lock(&s.shared.lock);
 	s.shared.buffer_bytes = s.config.buffer_bytes;
+	s.log.shared = &s.shared;
 	adv_list_init(&s.shared.holders);
 	s.shared.address_share = s.config.address_share;
-	if (take_signals(&s) && make_target(&s) && add_referrals(&s, &s.config) && add_ports(&s) &&
-	    start_listening(&s)) {
+	if (make_descriptors(&s) && make_target(&s) && add_referrals(&s, &s.config) &&
+	    add_ports(&s) && start_listening(&s)) {
 		open_control(&s);
 		for (size_t i = 0; i < s.config.subsystem_count; i++)
 			printf("subsystem %s\n", s.config.subsystems[i].nqn);

@@ -16,8 +16,21 @@ void adv_nvme_worker_wake(struct adv_nvme_worker *w)
 		perror("eventfd");
 }
 
+/* Has the thread of events log the reports, once until it has taken them. */
+static void tell_of_reports(struct adv_nvme_shared *s)
+{
+	uint64_t one = 1;
+
+	if (s->told || !s->reports || !adv_nvme_target_has_reports(s->target))
+		return;
+	s->told = true;
+	if (write(s->reports, &one, sizeof(one)) < 0 && errno != EAGAIN)
+		perror("eventfd");
+}
+
 void adv_nvme_worker_wake_others(struct adv_nvme_worker *w)
 {
+	tell_of_reports(w->shared);
 	for (unsigned i = 0; i < w->shared->worker_count; i++) {
 		struct adv_nvme_worker *other = w->shared->workers[i];
 

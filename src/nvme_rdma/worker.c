@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "nvme_rdma/spin.h"
 #include "nvme_rdma/worker_internal.h"
 
@@ -184,7 +185,7 @@ struct adv_nvme_worker *adv_nvme_worker_create(struct adv_nvme_shared *shared,
 	}
 	if (!missing)
 		return w;
-	fprintf(stderr, "worker %u: cannot make its %s: %s\n", index, missing, strerror(errno));
+	adv_error("worker %u: cannot make its %s: %s", index, missing, strerror(errno));
 	if (w)
 		adv_nvme_worker_destroy(w);
 	return NULL;

@@ -23,6 +23,8 @@ struct adv_nvme_shared {
 	struct adv_nvme_target *target;
 	struct adv_nvme_worker **workers;
 	unsigned worker_count;
+	int reports;		 /* eventfd of the thread that logs reports; 0: none */
+	bool told;		 /* it is signalled */
 	struct ibv_pd *pd;	 /* of the device; made before the first worker */
 	size_t buffer_bytes;	 /* of each worker */
 	struct adv_list holders; /* struct adv_nvme_holder, of the addresses with connections */

@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "nvme/report.h"
 #include "nvme_rdma/backend.h"
 #include "nvme_rdma/buffers.h"
 #include "nvme_rdma/worker.h"
@@ -36,7 +37,8 @@ struct adv_nvme_connection {
 	bool leaving;			/* it had to give way to another one */
 	/* Bytes of data that arrive whole: those of a packet. 0: unknown. Under the shared lock. */
 	uint32_t mtu;
-	char peer[64]; /* for messages */
+	char peer[ADV_NVME_PEER_LEN]; /* for messages, as the next one */
+	char port[ADV_NVME_PORT_LEN]; /* of the target */
 	/* Held while the connection is made, and while the queue pair is disconnected or destroyed:
 	 * a host can send before rdma_accept() returns, so the worker may end the connection while
 	 * the thread of events makes or disconnects it. Taken before the shared lock. */
@@ -139,7 +141,8 @@ void adv_nvme_worker_post_runs(struct adv_nvme_worker *w, struct adv_nvme_reques
  * `bad` on. Returns the index of its request. */
 unsigned adv_nvme_worker_post_failed(struct adv_nvme_worker *w, struct adv_nvme_request **requests,
 				     unsigned count, const struct ibv_send_wr *bad, int err);
-/* Wakes the other workers that have actions. The caller holds the shared lock. */
+/* Wakes the other workers that have actions, and the thread that logs reports. The caller holds the
+ * shared lock. */
 void adv_nvme_worker_wake_others(struct adv_nvme_worker *w);
 
 /* Has the peer see the end, unless the queue pair is destroyed. Any thread. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "nvme_rdma/worker_internal.h"
 
 void adv_nvme_worker_disconnect(struct adv_nvme_worker *w, struct adv_nvme_queue *queue)
@@ -22,7 +23,8 @@ unsigned adv_nvme_worker_post_failed(struct adv_nvme_worker *w, struct adv_nvme_
 	uintptr_t first = bad->wr_id & ~(uintptr_t)ADV_NVME_WR_KIND;
 	unsigned i = 0;
 
-	fprintf(stderr, "%s: cannot post a request: %s\n", c->peer, strerror(err));
+	adv_error("port %s: host at %s: cannot post a request: %s", c->port, c->peer,
+		  strerror(err));
 	adv_nvme_worker_disconnect(w, requests[0]->queue);
 	while (i < count && (uintptr_t)requests[i] != first)
 		i++;

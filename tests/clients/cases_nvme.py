@@ -5,6 +5,7 @@ one that is built with a sanitizer. The group nvme-long is not in the ordinary c
 import json
 import os
 import random
+import re
 import signal
 
 from cases_tap import Trace, check_icrc
@@ -274,6 +275,40 @@ def grow(lab):
             raise Failure(f"{namespaces(lab)}, not {shown}")
     lab.run(host(lab, "verify"))
     end(target)
+
+
+@case("nvme", "log")
+def logged(lab):
+    """The target writes who connects, leaves and is refused, and what fails, with time, level and port."""
+    disk = lab.dir / "disk"
+    lab.system(f"truncate -s 1M '{disk}'")
+    target = serve(lab, "-n", disk, "--buffered", "-a", "nqn.2026-01.test:friend", listen="127.0.0.1:4433")
+
+    def wait_for(level, *words):
+        """Waits for a line of the log with these words."""
+        line = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ adverb-nvme\[\d+/\d+\] " + level + ": .*" +
+                          ".*".join(re.escape(w) for w in words))
+        lab.wait_until(lambda: line.search(target.output()), 30, f"{level} {words} in {target.output()}")
+
+    port = ("-s", "4433")
+    friend = (*port, "-q", "nqn.2026-01.test:friend")
+    lab.run(host(lab, "identify", *friend))
+    wait_for("info", "port 4433: host nqn.2026-01.test:friend at 127.0.0.1", f"connected to {NQN}", "controller 1")
+    wait_for("info", "port 4433: host nqn.2026-01.test:friend at 127.0.0.1", f"disconnected from {NQN}", "shut down")
+    lab.run(host(lab, "identify", *port, "-q", "nqn.2026-01.test:other"), status=1)
+    wait_for("warn", "port 4433: host nqn.2026-01.test:other at 127.0.0.1", f"refused by {NQN}", "not allowed")
+    lab.run(host(lab, "identify", *friend, "-n", "nqn.2026-01.test:none"), status=1)
+    wait_for("warn", "refused by nqn.2026-01.test:none", "no such subsystem")
+    lost = lab.start(host(lab, "bench", "-T", "60", *friend))
+    wait_for("info", "connected to", "controller 2")
+    lost.kill()
+    wait_for("info", "disconnected from", "controller 2", "the connection has ended")
+    lab.system(f"truncate -s 4096 '{disk}'")
+    lab.run(host(lab, "read", *friend), status=1)
+    wait_for("error", "port 4433: host nqn.2026-01.test:friend", "Read failed", "namespace 1", "unrecovered read error")
+    target.popen.terminate()
+    if target.wait(30) != 0:
+        raise Failure(target.describe())
 
 
 @case("nvme-long", "refused")

@@ -23,6 +23,7 @@ bool __wrap_adv_nvme_backend_thin(const struct adv_nvme_backend *b);
 void __wrap_adv_nvme_backend_uuid(const struct adv_nvme_backend *b,
 				  uint8_t uuid[ADV_NVME_UUID_LEN]);
 void __wrap_adv_nvme_backend_register(struct adv_nvme_backend *b, struct ibv_pd *pd);
+void __wrap_adv_nvme_backend_deregister(struct adv_nvme_backend *b);
 
 static unsigned open_backends;
 
@@ -80,6 +81,11 @@ void __wrap_adv_nvme_backend_uuid(const struct adv_nvme_backend *b, uint8_t uuid
 
 /* No device is known. */
 void __wrap_adv_nvme_backend_register(struct adv_nvme_backend *b, struct ibv_pd *pd)
+{
+	FUZZ_CHECK(false);
+}
+
+void __wrap_adv_nvme_backend_deregister(struct adv_nvme_backend *b)
 {
 	FUZZ_CHECK(false);
 }

@@ -108,7 +108,7 @@ NVME = [
     ("nvme-reset-queues", "I/O queues survive a reset of their controller", CONTROLLER,
      "		c->event_config = 0;\n		fail_io_queues(c);\n", "		c->event_config = 0;\n"),
     ("nvme-expired-admin", "the admin queue survives its keep alive timer", CONTROLLER,
-     "	if (c->admin)\n		adv_nvme_queue_fail(c->admin);\n", ""),
+     "	if (c->admin)\n		adv_nvme_queue_fail(c->admin, NULL);\n", ""),
     ("nvme-event-requests", "any number of asynchronous event requests is held", CONTROLLER,
      "if (c->event_request_count >= ADV_NVME_AER_MAX)", "if (false)"),
     ("nvme-page-size", "a controller is enabled with a page size that it does not have", CONTROLLER,

@@ -209,6 +209,8 @@ enum adv_nvme_cm_status lab_open(struct lab *lab, struct lab_queue *q, uint16_t 
 		.user = q,
 		.adrfam = ADV_NVME_IPV4,
 		.local_address = "192.0.2.1",
+		.local_port = "4420",
+		.peer = "192.0.2.9",
 		.now = lab->now,
 	};
 

@@ -59,7 +59,7 @@ static void test_connect_timeout(void **state)
 	expire(lab, lab->now + 5);
 	assert_true(refused.freed);
 	assert_ptr_equal(adv_nvme_target_unconnected(lab->target, NULL), late.queue);
-	adv_nvme_queue_fail(late.queue);
+	adv_nvme_queue_fail(late.queue, NULL);
 	assert_null(adv_nvme_target_unconnected(lab->target, NULL));
 	assert_true(adv_nvme_target_deadline(lab->target) == UINT64_MAX);
 	lab_run(lab);

@@ -345,6 +345,10 @@ static void capture(struct run *r)
 		}
 		if (!r->failed && !adv_output_flush(r->output))
 			r->failed = true;
+		if (adv_sources_refused(r->sources)) {
+			r->failed = true;
+			return;
+		}
 		if (is_over(r) || (duration && adv_clock_ns() - start >= duration))
 			return;
 		ts = adv_clock_timespec(pause);

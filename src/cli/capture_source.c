@@ -143,11 +143,20 @@ static void report(const struct adv_source *source, const char *what)
 		fprintf(stderr, "adverb capture: adverbd: %s\n", what);
 }
 
-static void fail_source(struct adv_source *source, const char *why)
+/* True for an answer that no later try changes. */
+static bool is_refusal(int error)
 {
-	report(source, why);
+	return error == EPERM || error == EOPNOTSUPP || error == EPROTO;
+}
+
+/* Ends a try. Prints the reason, unless it is the same as that of the try before. */
+static void fail_source(struct adv_source *source, int error, const char *why)
+{
+	if (error != source->told)
+		report(source, why);
+	source->told = error;
 	adv_capture_end(&source->ring);
-	source->state = ADV_SOURCE_FAILED;
+	source->state = is_refusal(error) ? ADV_SOURCE_REFUSED : ADV_SOURCE_FAILED;
 	source->until = adv_clock_ns() + RETRY_NS;
 }
 
@@ -206,7 +215,7 @@ static bool ask(struct adv_sources *s, struct adv_source *source)
 	else if (error == ENOENT) /* it has just ended */
 		source->state = ADV_SOURCE_ENDED;
 	else if (error)
-		fail_source(source, why);
+		fail_source(source, error, why);
 	return error != ECONNRESET;
 }
 
@@ -351,7 +360,8 @@ static void receive_answer(struct adv_sources *s, struct adv_source *source, uin
 		return;
 	}
 	if (error) {
-		fail_source(source, error == EAGAIN ? "no answer: it is stopped or too busy" : why);
+		fail_source(source, error,
+			    error == EAGAIN ? "no answer: it is stopped or too busy" : why);
 		return;
 	}
 	if (source->given) {
@@ -429,6 +439,21 @@ unsigned adv_sources_live(const struct adv_sources *s)
 bool adv_sources_had_any(const struct adv_sources *s)
 {
 	return s->had_any;
+}
+
+bool adv_sources_refused(const struct adv_sources *s)
+{
+	const struct adv_capture_choice *c = &s->config.choice;
+	bool refused = false;
+
+	if (!c->pid && !c->slot && !c->qpn && !c->cm)
+		return false;
+	for (size_t i = 0; i < s->count; i++) {
+		if (s->list[i]->state != ADV_SOURCE_REFUSED)
+			return false;
+		refused = true;
+	}
+	return refused;
 }
 
 void adv_sources_stop(struct adv_sources *s)

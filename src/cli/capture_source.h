@@ -23,10 +23,11 @@ struct adv_sources_config {
 };
 
 enum adv_source_state {
-	ADV_SOURCE_ASKED,  /* the process has not answered yet */
-	ADV_SOURCE_OPEN,   /* its packets are captured */
-	ADV_SOURCE_FAILED, /* it cannot be captured; another try follows later */
-	ADV_SOURCE_ENDED,  /* it has ended, and its ring is empty */
+	ADV_SOURCE_ASKED,   /* the process has not answered yet */
+	ADV_SOURCE_OPEN,    /* its packets are captured */
+	ADV_SOURCE_FAILED,  /* it cannot be captured; another try follows later */
+	ADV_SOURCE_REFUSED, /* it can never be captured: another user's, or an iWARP device */
+	ADV_SOURCE_ENDED,   /* it has ended, and its ring is empty */
 };
 
 /* A process with one slot; a process may have several. */
@@ -38,6 +39,7 @@ struct adv_source {
 	enum adv_source_state state;
 	bool given;	/* adverbd has passed its socket; slot, pid and comm come with the answer */
 	uint64_t until; /* ASKED: end of the wait; FAILED: next try; ns of adv_clock_ns() */
+	int told;	/* the error that was printed last; 0: none */
 	struct adv_capture_ring ring;
 	struct adv_tap_reader reader;
 	bool has_next;
@@ -66,6 +68,9 @@ void adv_sources_look(struct adv_sources *s);
 /* Number of sources that are ASKED or OPEN; and whether any was ever OPEN. */
 unsigned adv_sources_live(const struct adv_sources *s);
 bool adv_sources_had_any(const struct adv_sources *s);
+
+/* True if a process was chosen and can never be captured; the reason has been printed. */
+bool adv_sources_refused(const struct adv_sources *s);
 
 /*
  * Passes the records that were written before this call to fn, in the order of time. Records of one

@@ -118,6 +118,18 @@ const char *adv_command_suggest(const struct adv_command *commands, const char *
  * error and returns NULL. */
 struct adv_control *adv_cli_connect(bool start);
 
+/* Writes why adv_control_connect() failed, from its errno and its reason: names the adverbd of
+ * another user, or another program, that holds the port. */
+void adv_cli_absence(int error, const char *reason, char *text, size_t len);
+
+/* Prints a line, which begins with `who`, if ADVERB_PKEYS has no effect because adverbd ran
+ * already.
+ */
+void adv_cli_warn_of_pkeys(struct adv_control *c, const char *who);
+
+/* True if the adverbd of another user, or another program, holds the port: text says so. */
+bool adv_cli_port_conflict(char *text, size_t len);
+
 /* Copies a consistent state of the GID table. If there is no table, prints an error and returns
  * false. */
 bool adv_cli_gids(struct adv_control *c, struct adv_gid_table *copy);

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "daemon/port_holder.h"
 #include "wire/packet.h"
 
 #define MTU_FOR_4096 4192 /* 4096 bytes of payload, and the headers of RoCE */
@@ -21,8 +20,7 @@ static struct adv_control *reach_daemon(struct adv_doctor *d)
 	struct adv_control *c = adv_control_connect(false, why, sizeof(why));
 	bool ran = c != NULL;
 
-	if (!c && errno == ECONNREFUSED && adv_port_holder_hinders(ADV_ROCE_UDP_PORT)) {
-		adv_port_holder_describe(ADV_ROCE_UDP_PORT, port, sizeof(port));
+	if (!c && errno == ECONNREFUSED && adv_cli_port_conflict(port, sizeof(port))) {
 		adv_doctor_report(d, ADV_BAD, "port 4791", NULL, "%s", port);
 		return NULL;
 	}

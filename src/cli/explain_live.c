@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -256,15 +257,26 @@ static int report_silent_process(const struct readings *r)
 	return 0;
 }
 
+/* Prints why there is no queue pair to explain. */
 static int report_no_qp(uint32_t pid, uint32_t qpn)
 {
-	if (qpn)
-		fprintf(stderr, "adverb explain: process %u has no queue pair 0x%06x\n", pid, qpn);
-	else
+	struct stat process;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%u", pid);
+	if (stat(path, &process) != 0)
+		fprintf(stderr, "adverb explain: there is no process %u", pid);
+	else if (geteuid() != 0 && process.st_uid != geteuid())
 		fprintf(stderr,
-			"adverb explain: process %u has no queue pair, or belongs to another user; "
-			"adverb res qp lists them\n",
-			pid);
+			"adverb explain: process %u belongs to user %u: only that user and root "
+			"may "
+			"request this",
+			pid, process.st_uid);
+	else if (qpn)
+		fprintf(stderr, "adverb explain: process %u has no queue pair 0x%06x", pid, qpn);
+	else
+		fprintf(stderr, "adverb explain: process %u has no queue pair", pid);
+	fprintf(stderr, "; adverb res qp lists them\n");
 	return ADV_EXIT_FAILED;
 }
 

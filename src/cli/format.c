@@ -25,16 +25,6 @@ const char *adv_format_gid_type(const struct adv_gid_entry *entry)
 	return entry->type == ADV_GID_ROCE_V1 ? "IB/RoCE v1" : "RoCE v2";
 }
 
-struct adv_control *adv_cli_connect(bool start)
-{
-	char why[1024];
-	struct adv_control *c = adv_control_connect(start, why, sizeof(why));
-
-	if (!c)
-		fprintf(stderr, "adverb: %s\n", why);
-	return c;
-}
-
 bool adv_cli_gids(struct adv_control *c, struct adv_gid_table *copy)
 {
 	if (adv_gid_table_read(adv_control_gids(c), copy)) {

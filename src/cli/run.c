@@ -14,7 +14,6 @@
 #include "cli/environment.h"
 #include "cli/fabric_call.h"
 #include "cli/program.h"
-#include "daemon/port_holder.h"
 #include "host/control_start.h"
 #include "host/identity.h"
 #include "host/iwarp_options.h"
@@ -231,17 +230,17 @@ static bool check_log_file(void)
 	return true;
 }
 
-/* Warns if no daemon can start, since the program then finds no device. The program itself prints
- * no reason. */
-static void warn_of_port_conflict(void)
+/* Warns if no daemon can start, since the program then finds no device, and if the daemon that runs
+ * has another P_Key table. Many programs print no reason themselves. */
+static void warn_of_conflicts(void)
 {
 	char why[1024];
 	struct adv_control *c = adv_control_connect(false, why, sizeof(why));
 
-	if (!c && errno == ECONNREFUSED && adv_port_holder_hinders(ADV_ROCE_UDP_PORT)) {
-		adv_port_holder_describe(ADV_ROCE_UDP_PORT, why, sizeof(why));
+	if (!c && errno == ECONNREFUSED && adv_cli_port_conflict(why, sizeof(why)))
 		fprintf(stderr, "adverb run: the program will find no device: %s\n", why);
-	}
+	if (c)
+		adv_cli_warn_of_pkeys(c, "adverb run");
 	adv_control_close(c);
 }
 
@@ -273,7 +272,7 @@ int adv_run_main(int argc, char **argv)
 	}
 	if (o.host && !adv_fabric_enter("adverb run", o.host))
 		return EXIT_OURS;
-	warn_of_port_conflict();
+	warn_of_conflicts();
 	adv_program_warn(o.program[0]);
 	execvp(o.program[0], o.program);
 	error = errno;

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "cli/json.h"
-#include "daemon/port_holder.h"
 #include "host/counters.h"
 #include "wire/packet.h"
 
@@ -164,24 +163,16 @@ static void print_json(const struct report *r)
 /* Says why there is no connection; `error` and `reason` are those of adv_control_connect(). */
 static void print_absence(int error, const char *reason, bool json)
 {
-	bool refused = error == ECONNREFUSED;
 	struct json_object *o;
-	char port[1024], text[2048];
+	char text[2048];
 
-	if (refused && adv_port_holder_hinders(ADV_ROCE_UDP_PORT)) {
-		adv_port_holder_describe(ADV_ROCE_UDP_PORT, port, sizeof(port));
-		snprintf(text, sizeof(text),
-			 "no adverbd for your user runs in this network namespace: %s", port);
-	} else {
-		snprintf(text, sizeof(text), "%s%s", reason,
-			 refused ? "; the first program that uses RDMA starts it" : "");
-	}
+	adv_cli_absence(error, reason, text, sizeof(text));
 	if (json) {
 		o = adv_json_object();
 		adv_json_add_flag(o, "running", false);
 		adv_json_add_text(o, "reason", text);
 		adv_json_print(stdout, o);
-	} else if (refused) {
+	} else if (error == ECONNREFUSED) {
 		printf("%s\n", text);
 	} else {
 		fprintf(stderr, "adverb: %s\n", text);

@@ -269,6 +269,7 @@ static void update(struct top *t)
 		t->control = NULL;
 	}
 	t->data.connected = !error;
+	t->data.hindered = error == ECONNREFUSED && adv_cli_port_conflict(why, sizeof(why));
 	arrange(t);
 }
 

@@ -256,7 +256,10 @@ void adv_top_draw(struct adv_screen *s, struct adv_top_view *v, const struct adv
 	if (!d->connected) {
 		adv_screen_print(s, 0, 0, ADV_BOLD, "adverb top");
 		adv_screen_print(s, 2, 2, ADV_BOLD,
-				 "No program uses the device: adverbd does not run.");
+				 d->hindered
+					 ? "No adverbd for your user runs: UDP port 4791 is in use "
+					   "(adverb status says more)."
+					 : "No program uses the device: adverbd does not run.");
 	} else {
 		draw_head(s, v, d);
 		if (v->help)

@@ -28,6 +28,7 @@ struct adv_top_view {
 
 struct adv_top_data {
 	bool connected; /* false: no adverbd runs */
+	bool hindered; /* not connected: another user's adverbd, or another program, has the port */
 	struct adv_control_status status;
 	bool port_active;
 	uint32_t mbps;

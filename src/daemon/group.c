@@ -22,7 +22,8 @@
 #define IPV6_SOURCE	(SKF_NET_OFF + 8)
 #define BUFFER_IDLE	1 /* the kernel rounds it up to its minimum: a packet or two */
 #define BUFFER_WANTED	(4 << 20)
-#define BIND_WAIT_MS	500 /* time for an earlier daemon to exit */
+#define BIND_WAIT_MS	500  /* time for an earlier daemon to exit */
+#define IDLE_WAIT_MS	5000 /* time for the daemon of another user that has no client */
 #define DRAIN_LIMIT	40000
 
 static int set_int(int fd, int level, int name, int value)
@@ -223,7 +224,7 @@ static int make_socket(int family, bool join, int *made)
 static int found_group(int *family, int *made)
 {
 	const struct timespec pause = {0, 10 * 1000 * 1000};
-	uint64_t until = adv_clock_ms() + BIND_WAIT_MS;
+	uint64_t now = adv_clock_ms(), until = now + BIND_WAIT_MS, at_most = now + IDLE_WAIT_MS;
 	int error;
 
 	*family = AF_INET6;
@@ -234,7 +235,11 @@ static int found_group(int *family, int *made)
 			*family = AF_INET; /* a kernel without IPv6 */
 			error = make_socket(*family, false, made);
 		}
-		if (error != EADDRINUSE || adv_clock_ms() >= until)
+		now = adv_clock_ms();
+		if (error == EADDRINUSE && now < at_most &&
+		    adv_port_holder_is_idle(ADV_ROCE_UDP_PORT))
+			until = now + BIND_WAIT_MS;
+		if (error != EADDRINUSE || now >= until)
 			break;
 		nanosleep(&pause, NULL);
 	}

@@ -2,6 +2,7 @@
 #include "daemon/port_holder.h"
 
 #include <dirent.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,10 @@
 
 #include "base/array.h"
 #include "host/control_protocol.h"
+#include "host/control_start.h"
+
+#define NAME_LEN	48
+#define STATE_CONNECTED 3 /* SS_CONNECTED, in /proc/net/unix */
 
 bool adv_port_holder_parse(const char *line, uint16_t port, struct adv_port_holder *holder)
 {
@@ -94,43 +99,73 @@ static int find_process(unsigned long inode, char comm[32])
 	return pid;
 }
 
-/* True if a socket in this network namespace has the abstract name. */
-static bool is_named(const char *wanted)
+/* Counts the sockets in this network namespace that have the abstract name. A listener's accepted
+ * connections have its name, too; *connected counts these. */
+static unsigned count_named(const char *wanted, unsigned *connected)
 {
 	FILE *f = fopen("/proc/self/net/unix", "re");
+	unsigned found = 0, state;
 	char line[512];
-	bool found = false;
 
-	while (f && !found && fgets(line, sizeof(line), f)) {
+	*connected = 0;
+	while (f && fgets(line, sizeof(line), f)) {
 		const char *name = strrchr(line, ' ');
 
 		line[strcspn(line, "\n")] = 0;
-		found = name && name[1] == '@' && strcmp(name + 2, wanted) == 0;
+		if (!name || name[1] != '@' || strcmp(name + 2, wanted) != 0)
+			continue;
+		found++;
+		/* Num: RefCount Protocol Flags Type St Inode Path */
+		if (sscanf(line, "%*s %*x %*x %*x %*x %x", &state) == 1 && state == STATE_CONNECTED)
+			++*connected;
 	}
 	if (f)
 		fclose(f);
 	return found;
 }
 
+static bool is_named(const char *wanted)
+{
+	unsigned connected;
+
+	return count_named(wanted, &connected) > 0;
+}
+
+static void write_daemon_name(uid_t uid, const char *suffix, char name[NAME_LEN])
+{
+	snprintf(name, NAME_LEN, ADV_CONTROL_NAME "-%u%s", (unsigned)uid, suffix);
+}
+
 /* True if a daemon of this user or the system's daemon runs: its abstract name is bound. */
 static bool daemon_runs(uid_t uid)
 {
-	char own[48];
+	char own[NAME_LEN];
 
-	snprintf(own, sizeof(own), ADV_CONTROL_NAME "-%u", (unsigned)uid);
+	write_daemon_name(uid, "", own);
 	return is_named(own) || is_named(ADV_CONTROL_NAME);
 }
 
 bool adv_port_holder_hinders(uint16_t port)
 {
 	struct adv_port_holder h;
-	char estate[48];
+	char estate[NAME_LEN];
 
-	snprintf(estate, sizeof(estate), ADV_CONTROL_NAME "-%u" ADV_CONTROL_NAME_ESTATE,
-		 (unsigned)geteuid());
+	write_daemon_name(geteuid(), ADV_CONTROL_NAME_ESTATE, estate);
 	/* With the name `estate`, clients of an earlier daemon of this user hold the port for the
 	 * next daemon. */
-	return find_holder(port, &h) && !is_named(estate);
+	return find_holder(port, &h) && !is_named(estate) && !adv_port_holder_is_idle(port);
+}
+
+bool adv_port_holder_is_idle(uint16_t port)
+{
+	struct adv_port_holder h;
+	unsigned connected;
+	char own[NAME_LEN];
+
+	if (!find_holder(port, &h) || h.inode == 0 || h.uid == geteuid())
+		return false;
+	write_daemon_name(h.uid, "", own);
+	return count_named(own, &connected) > 0 && connected == 0;
 }
 
 /* True if this user started the program by sudo. */
@@ -155,7 +190,7 @@ static void user_name(uid_t uid, char *name, size_t len)
 void adv_port_holder_describe(uint16_t port, char *why, size_t why_len)
 {
 	struct adv_port_holder h;
-	char comm[32] = "", user[64];
+	char comm[32] = "", user[64], daemon[PATH_MAX];
 	int pid;
 
 	if (!find_holder(port, &h)) {
@@ -179,9 +214,11 @@ void adv_port_holder_describe(uint16_t port, char *why, size_t why_len)
 		snprintf(why, why_len,
 			 "UDP port %u is in use by the adverbd of user %s, which serves no other "
 			 "user%s: %srun the system service instead, which serves all (as root: "
-			 "adverbd --system), or use a network namespace of your own (unshare -Urn)",
+			 "systemctl enable --now adverbd.socket, or %s --system), or use a network "
+			 "namespace of your own (unshare -Urn)",
 			 (unsigned)port, user, geteuid() == 0 ? ", root included" : "",
-			 by_sudo_of(h.uid) ? "leave out sudo, or " : "");
+			 by_sudo_of(h.uid) ? "leave out sudo, or " : "",
+			 adv_control_daemon_path(daemon) == 0 ? daemon : "adverbd");
 	else if (pid)
 		snprintf(why, why_len,
 			 "UDP port %u is in use by %s (process %d of user %s): RoCE v2 needs that "

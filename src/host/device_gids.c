@@ -13,24 +13,6 @@
 _Static_assert(ADV_GID_TABLE_ENTRIES <= ADV_UDP_ADDRESSES, "the link takes a whole table");
 _Static_assert(ADV_GID_TABLE_ENTRIES <= ADV_MAX_GIDS, "and so does the engine");
 
-void adv_device_check_pkeys(const struct adv_device *d)
-{
-	const char *text = secure_getenv(ADV_PKEYS_VARIABLE);
-	const struct adv_pkey_table *own = &d->gids.pkeys;
-	struct adv_pkey_table wanted;
-	char why[80];
-
-	if (!text || !*text)
-		return;
-	if (adv_pkey_table_parse(text, &wanted, why, sizeof(why)) && wanted.count == own->count &&
-	    memcmp(wanted.pkey, own->pkey, own->count * sizeof(own->pkey[0])) == 0)
-		return;
-	adv_error(ADV_PKEYS_VARIABLE
-		  "=%s has no effect: adverbd runs, with another P_Key table of "
-		  "length %u; wait until its programs have ended, or use another network namespace",
-		  text, own->count);
-}
-
 int adv_device_load_gids(struct adv_device *d)
 {
 	struct adv_engine_gid gids[ADV_GID_TABLE_ENTRIES];

@@ -13,6 +13,7 @@
 #include "host/device_streams.h"
 #include "host/forks.h"
 #include "host/identity.h"
+#include "host/pkeys.h"
 #include "host/iwarp_options.h"
 #include "host/pages.h"
 
@@ -161,8 +162,8 @@ static int assemble(struct adv_device *d, char *why, size_t why_len)
 		snprintf(why, why_len, "%s", strerror(err));
 		return err;
 	}
-	if (d->first == d)
-		adv_device_check_pkeys(d);
+	if (d->first == d && !adv_pkeys_are_wanted(&d->gids.pkeys, why, why_len))
+		adv_error("%s", why);
 	err = adv_device_fault_start(d, why, why_len);
 	if (err)
 		return err;

@@ -5,9 +5,6 @@
 #include "host/device_internal.h"
 #include "link/port.h"
 
-/* Reports an ADVERB_PKEYS of this program that has no effect, as adverbd runs already. */
-void adv_device_check_pkeys(const struct adv_device *d);
-
 /* On an emulated host, sets d->port and connects it to the fabric; elsewhere does nothing. 0, or
  * errno with a line in why. */
 int adv_device_port_start(struct adv_device *d, char *why, size_t why_len);

@@ -85,6 +85,20 @@ def p_keys(lab):
         process.kill()
 
 
+@case("headers", "p-keys-too-late")
+def p_keys_too_late(lab):
+    """Beside a running adverbd, ADVERB_PKEYS has no effect: all commands say so, also if the program opens no device."""
+    keep = lab.start([lab.client("holder"), "1"], env={"ADVERB_PKEYS": "0x8001"})
+    lab.wait_until(lambda: "adverbd runs" in lab.system(f"{lab.adverb} status || true"), 20, "adverbd runs")
+    for pkeys, late in (("0x8002", True), ("0x8001", False), ("8888888", True)):
+        for words in ("run -- true", "gids", "devinfo", "run -- ibv_devinfo"):
+            process = lab.start([lab.adverb, *words.split()], adverb=False, env={"ADVERB_PKEYS": pkeys})
+            process.wait(30)
+            if (process.popen.returncode, f"ADVERB_PKEYS={pkeys} has no effect" in process.output()) != (0, late):
+                raise Failure(process.describe())
+    keep.kill()
+
+
 def refuse_pkeys(lab, here, there):
     """Queue pairs of limited members and of different partitions, and a connection of a partition that
     the other host is not in: nothing arrives, and the host that drops the packets counts them."""

@@ -117,6 +117,43 @@ def users(lab):
     daemon.kill()
 
 
+@case("operator", "daemon-of-another-user")
+def daemon_of_another_user(lab):
+    """All commands name the adverbd of another user, and what to do. Once it is idle, a program waits for its end."""
+    env = as_nobody(lab)
+    holder = lab.start([lab.client("holder"), "1"])
+    lab.wait_until(lambda: "ready" in holder.output(), 30, "the program of root runs")
+    daemon = f"{lab.adverb.parent.resolve()}/adverbd"
+    for words in ("status", "res", "res qp", "explain --pid 1", "fault show", "devinfo", "stat", "run -- true"):
+        process = lab.start([lab.adverb, *words.split()], adverb=False, prefix=NOBODY, env=env)
+        process.wait(60)
+        if not re.search(rf"in use by the adverbd of user root.* systemctl enable --now adverbd\.socket, or {daemon} "
+                         r"--system\)", process.output()):
+            raise Failure(process.describe())
+    same("top", "UDP port 4791 is in use" in adverb(lab, "top", "--once", prefix=NOBODY, env=env), True)
+    holder.kill()
+    devinfo = lab.run(["ibv_devinfo"], prefix=NOBODY, env=env)
+    same("waits", ("adverb0" in devinfo, "in use" in devinfo), (True, False))
+
+
+@case("operator", "explain-owner")
+def explain_owner(lab):
+    """A process that does not exist, and one of another user, are named as such."""
+    env = as_nobody(lab)
+    daemon = lab.start([lab.adverb.parent / "adverbd", "--system", "--foreground"], adverb=False)
+    lab.wait_until(lambda: "adverbd runs for all" in lab.system(f"{lab.adverb} status || true"), 20,
+                   "the system's adverbd")
+    root = lab.start([lab.client("holder"), "1"])
+    lab.wait_until(lambda: "ready" in root.output(), 30, "the program of root runs")
+    ended = lab.start(["true"], adverb=False)
+    ended.wait(30)
+    for pid, words in ((root.pid, f"process {root.pid} belongs to user 0"),
+                       (ended.pid, f"there is no process {ended.pid};")):
+        text = adverb(lab, "explain", "--pid", str(pid), status=1, prefix=NOBODY, env=env)
+        same(f"the reason for {pid}", words in text, True)
+    daemon.kill()
+
+
 # ---- adverb explain --pid ----
 
 def findings(lab, process, *words):

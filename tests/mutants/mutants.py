@@ -379,7 +379,7 @@ MUTANTS = [
      "\tgroup->member[i] = group->member[--group->count];",
      "\tif (group->count > 1)\n\t\treturn 0;\n\tgroup->member[i] = group->member[--group->count];"),
     ("group-sender", "a datagram to a group returns to a sender that blocks it", ENGINE_RX,
-     "if (!qp->block_self_multicast || !is_own_packet(qp, in))", "if (qp)"),
+     "if (!qp->block_self_multicast || !is_own_packet(qp, in))", "if (qp || is_own_packet(qp, in))"),
     ("group-sender-copy", "a sender that is a member gets no copy", ENGINE_RX,
      "if (!qp->block_self_multicast || !is_own_packet(qp, in))", "if (!is_own_packet(qp, in))"),
     ("group-sender-host", "a sender blocks datagrams of another host's queue pair with its number", ENGINE_RX,

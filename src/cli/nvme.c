@@ -39,6 +39,13 @@ static int remove_main(int argc, char **argv)
 	return check_and_execute(&adv_nvme_remove_argp, argc, argv, &o);
 }
 
+static int stat_main(int argc, char **argv)
+{
+	struct adv_nvme_stat_options o;
+
+	return check_and_execute(&adv_nvme_stat_argp, argc, argv, &o);
+}
+
 static int host_main(const struct argp *argp, int argc, char **argv)
 {
 	struct adv_nvme_host_options o;
@@ -80,6 +87,7 @@ static const struct adv_command commands[] = {
 	{"serve", "Serve files, block devices or memory to hosts", serve_main},
 	{"add", "Add a namespace to a running target", add_main},
 	{"remove", "Remove a namespace of a running target", remove_main},
+	{"stat", "Show what namespaces and hosts of a running target do", stat_main},
 	{"discover", "List the subsystems of a target", discover_main},
 	{"list", "List the namespaces of a target", discover_main},
 	{"identify", "Show a controller and a namespace", identify_main},

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "nvme/client.h"
 #include "nvme/controller.h"
 
 #include <stdlib.h>
@@ -61,6 +62,8 @@ struct adv_nvme_controller *adv_nvme_controller_create(struct adv_nvme_subsystem
 	c->keep_alive_end = UINT64_MAX;
 	c->io_queues = target->config.io_queues;
 	adv_list_init(&c->event_requests);
+	if (!subsystem->discovery)
+		c->client = adv_nvme_client_get(target, c->host_nqn);
 	adv_list_add_tail(&subsystem->controllers, &c->link);
 	target->controllers++;
 	return c;
@@ -92,6 +95,7 @@ void adv_nvme_controller_destroy(struct adv_nvme_controller *c)
 			c->queues[i]->controller = NULL;
 	}
 	adv_list_del(&c->link);
+	adv_nvme_client_put(c->subsystem->target, c->client);
 	c->subsystem->target->controllers--;
 	free(c->queues);
 	free(c);

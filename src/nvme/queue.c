@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nvme/client.h"
 #include "nvme/controller.h"
 #include "nvme/fused.h"
 #include "nvme/order.h"
@@ -229,8 +230,8 @@ static void proceed_started(struct adv_nvme_request *request, uint64_t now, uint
 }
 
 /* Makes a request of a capsule. */
-static struct adv_nvme_request *take_request(struct adv_nvme_queue *queue, const uint8_t *capsule,
-					     size_t len, void *receive)
+static struct adv_nvme_request *take_request(struct adv_nvme_queue *queue, uint64_t now,
+					     const uint8_t *capsule, size_t len, void *receive)
 {
 	struct adv_nvme_request *request =
 		adv_container_of(queue->free.next, struct adv_nvme_request, link);
@@ -239,6 +240,7 @@ static struct adv_nvme_request *take_request(struct adv_nvme_queue *queue, const
 	queue->busy++;
 	queue->unanswered++;
 	request->answered = false;
+	request->begun = now;
 	request->receive = receive;
 	request->user = NULL;
 	request->buffer = request->data = NULL;
@@ -268,7 +270,7 @@ bool adv_nvme_queue_rx(struct adv_nvme_queue *queue, uint64_t now, uint8_t *caps
 	}
 	if (queue->id == 0 && queue->controller && queue->controller->subsystem->discovery)
 		adv_nvme_controller_keep_alive(queue->controller, now);
-	request = take_request(queue, capsule, len, receive);
+	request = take_request(queue, now, capsule, len, receive);
 	proceed_started(request, now, start_command(request, capsule, len));
 	return true;
 }
@@ -357,6 +359,7 @@ void adv_nvme_request_sent(struct adv_nvme_request *request, uint64_t now)
 	struct adv_nvme_queue *queue = request->queue;
 
 	queue->responding--;
+	adv_nvme_client_count(request, now);
 	adv_nvme_request_free(request);
 	adv_nvme_respond_next(queue);
 }

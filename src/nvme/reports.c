@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "nvme/status.h"
+#include "nvme/text.h"
 
 /* --- the list --- */
 
@@ -50,14 +51,9 @@ uint64_t adv_nvme_target_lost_reports(struct adv_nvme_target *target)
 
 /* --- what is reported --- */
 
-/* A name is the host's choice. */
 static void copy_name(char to[ADV_NVME_NQN_LEN], const char *from)
 {
-	size_t i;
-
-	for (i = 0; i < ADV_NVME_NQN_MAX && from[i]; i++)
-		to[i] = from[i] >= ' ' && from[i] <= '~' ? from[i] : '?';
-	to[i] = 0;
+	adv_nvme_copy_printable(to, from, ADV_NVME_NQN_LEN);
 }
 
 static struct adv_nvme_report *add_of_queue(const struct adv_nvme_queue *queue,

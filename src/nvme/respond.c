@@ -39,6 +39,7 @@ void adv_nvme_request_complete(struct adv_nvme_request *request, uint16_t status
 		queue->sq_head = (uint16_t)((queue->sq_head + 1) % queue->sqsize);
 	c.sq_head = queue->flow_control ? queue->sq_head : 0xffff;
 	adv_nvme_completion_encode(&c, request->response);
+	request->status = status;
 	request->write_length = 0;
 	if (status == ADV_NVME_SUCCESS &&
 	    adv_nvme_command_direction(&request->command) == ADV_NVME_TO_HOST)

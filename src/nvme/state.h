@@ -3,6 +3,7 @@
 #ifndef ADV_NVME_STATE_H
 #define ADV_NVME_STATE_H
 
+#include "nvme/stats.h"
 #include "nvme/target.h"
 
 #define ADV_NVME_VERSION     0x00010400u /* 1.4 */
@@ -25,6 +26,7 @@ struct adv_nvme_namespace {
 	uint8_t uuid[ADV_NVME_UUID_LEN];
 	void *backend;
 	struct adv_nvme_subsystem *subsystem;
+	struct adv_nvme_stats stats;
 	unsigned users;		 /* requests in execution */
 	struct adv_list writing; /* requests that change data, in execution (order.h) */
 	struct adv_list waiting; /* requests that wait for those, in order */
@@ -49,6 +51,14 @@ struct adv_nvme_subsystem {
 	struct adv_nvme_smart smart; /* counts of commands; units in bytes */
 };
 
+/* A host by its name. */
+struct adv_nvme_client {
+	struct adv_list link; /* target->clients */
+	char nqn[ADV_NVME_NQN_LEN];
+	unsigned controllers;
+	struct adv_nvme_stats stats;
+};
+
 struct adv_nvme_port {
 	struct adv_list link;
 	bool referral;
@@ -67,6 +77,8 @@ struct adv_nvme_target {
 	uint64_t generation;	 /* of the discovery log */
 	uint16_t last_cntlid;
 	unsigned controllers;
+	struct adv_list clients; /* struct adv_nvme_client */
+	unsigned client_count;
 	struct adv_list queues;	     /* struct adv_nvme_queue */
 	struct adv_list unconnected; /* those without a Connect that are not closing, in order */
 	struct adv_nvme_report reports[ADV_NVME_REPORTS_MAX]; /* a ring, from report_first on */
@@ -84,10 +96,11 @@ struct adv_nvme_controller {
 	uint8_t host_id[ADV_NVME_HOST_ID_LEN];
 	char host_nqn[ADV_NVME_NQN_LEN];
 	uint32_t cc, csts;
-	uint32_t kato;		 /* ms; 0: no timer */
-	uint64_t keep_alive_end; /* UINT64_MAX: never */
-	const char *why;	 /* the target stops it; NULL: it does not */
-	uint16_t io_queues;	 /* as Set Features has granted */
+	uint32_t kato;			/* ms; 0: no timer */
+	uint64_t keep_alive_end;	/* UINT64_MAX: never */
+	struct adv_nvme_client *client; /* NULL: it is not counted */
+	const char *why;		/* the target stops it; NULL: it does not */
+	uint16_t io_queues;		/* as Set Features has granted */
 	struct adv_nvme_queue *admin;
 	struct adv_nvme_queue **queues; /* by qid, from 1 to io_queues of the target's config */
 	bool no_write_cache;

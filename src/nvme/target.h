@@ -205,6 +205,8 @@ struct adv_nvme_request {
 	const struct adv_nvme_handler *handler;
 	struct adv_nvme_namespace *namespace;
 	uint64_t result;
+	uint64_t begun;			  /* when its capsule came */
+	uint16_t status;		  /* of its response */
 	uint32_t range;			  /* step of a command that executes several requests */
 	struct adv_nvme_request *partner; /* the other one of two fused commands */
 	uint16_t fused_status;		  /* of the start of a command that waits for the second */

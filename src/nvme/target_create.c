@@ -41,6 +41,7 @@ struct adv_nvme_target *adv_nvme_target_create(const struct adv_nvme_target_conf
 	adv_list_init(&target->leaving);
 	adv_list_init(&target->ports);
 	adv_list_init(&target->queues);
+	adv_list_init(&target->clients);
 	adv_list_init(&target->unconnected);
 	adv_list_init(&target->removed);
 	if (adv_nvme_subsystem_create(target, ADV_NVME_DISCOVERY_NQN, "discovery", true,
@@ -57,6 +58,10 @@ void adv_nvme_target_destroy(struct adv_nvme_target *target)
 		adv_nvme_subsystem_destroy(s);
 	adv_list_for_each_safe(struct adv_nvme_subsystem, s, &target->leaving, link)
 		adv_nvme_subsystem_destroy(s);
+	adv_list_for_each_safe(struct adv_nvme_client, c, &target->clients, link) {
+		adv_list_del(&c->link);
+		free(c);
+	}
 	adv_list_for_each_safe(struct adv_nvme_port, p, &target->ports, link) {
 		adv_list_del(&p->link);
 		free(p);

@@ -20,3 +20,12 @@ void adv_nvme_get_text(char *out, const uint8_t *in, size_t size)
 	memset(out, 0, size + 1);
 	memcpy(out, in, len);
 }
+
+void adv_nvme_copy_printable(char *out, const char *in, size_t size)
+{
+	size_t i;
+
+	for (i = 0; i + 1 < size && in[i]; i++)
+		out[i] = in[i] >= ' ' && in[i] <= '~' ? in[i] : '?';
+	out[i] = 0;
+}

@@ -13,4 +13,7 @@ void adv_nvme_put_text(uint8_t *out, size_t size, const char *text);
  * which become 0. */
 void adv_nvme_get_text(char *out, const uint8_t *in, size_t size);
 
+/* Copies a text of `size` bytes at most with its end. '?' replaces what is not printable ASCII. */
+void adv_nvme_copy_printable(char *out, const char *in, size_t size);
+
 #endif

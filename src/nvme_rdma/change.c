@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "nvme_rdma/command.h"
-#include "nvme_rdma/control.h"
+#include "nvme_rdma/control_client.h"
 #include "nvme_rdma/options.h"
 
 /* Sends the request of a change. Returns the exit status. */

@@ -7,6 +7,7 @@
 int adv_nvme_serve_main(int argc, char **argv);
 int adv_nvme_add_main(int argc, char **argv);
 int adv_nvme_remove_main(int argc, char **argv);
+int adv_nvme_stat_main(int argc, char **argv);
 int adv_nvme_discover_main(int argc, char **argv);
 int adv_nvme_list_main(int argc, char **argv);
 int adv_nvme_identify_main(int argc, char **argv);

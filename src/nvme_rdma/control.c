@@ -5,43 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-enum {
-	REPLY_SECONDS = 30,
-	/* A request with the section of its subsystem. */
-	REQUEST_MAX = ADV_NVME_CONTROL_MESSAGE + ADV_NVME_NQN_LEN + 16,
-};
+#include "nvme_rdma/control_client.h"
+#include "nvme_rdma/stat_reply.h"
 
-/* --- both ends --- */
-
-/* Sets an abstract name. False: it is too long. */
-static bool set_address(const char *name, struct sockaddr_un *sa, socklen_t *len)
-{
-	int n;
-
-	memset(sa, 0, sizeof(*sa));
-	sa->sun_family = AF_UNIX;
-	if (strlen(name) > ADV_NVME_CONTROL_NAME)
-		return false;
-	n = snprintf(sa->sun_path + 1, sizeof(sa->sun_path) - 1, "adverb-nvme/%s", name);
-	*len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
-	return true;
-}
-
-/* True if the peer is of the same user, or root. */
-static bool peer_is_allowed(int fd)
-{
-	struct ucred peer;
-	socklen_t len = sizeof(peer);
-
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
-	       (peer.uid == geteuid() || peer.uid == 0);
-}
-
-/* --- the target's end --- */
+/* A request with the section of its subsystem. */
+enum { REQUEST_MAX = ADV_NVME_CONTROL_MESSAGE + ADV_NVME_NQN_LEN + 16 };
 
 bool adv_nvme_control_open(struct adv_nvme_control *c, const char *name,
 			   struct adv_nvme_subsystems *subsystems, char why[ADV_NVME_BACKEND_WHY])
@@ -52,7 +23,7 @@ bool adv_nvme_control_open(struct adv_nvme_control *c, const char *name,
 	c->subsystems = subsystems;
 	c->count = 0;
 	c->listener = -1;
-	if (!set_address(name, &sa, &len)) {
+	if (!adv_nvme_control_address(name, &sa, &len)) {
 		snprintf(why, ADV_NVME_BACKEND_WHY, "its name has more than %u characters",
 			 ADV_NVME_CONTROL_NAME);
 		return false;
@@ -95,7 +66,7 @@ static void accept_clients(struct adv_nvme_control *c)
 	int fd;
 
 	while ((fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-		if (!peer_is_allowed(fd)) {
+		if (!adv_nvme_control_peer_allowed(fd, false)) {
 			close(fd);
 			continue;
 		}
@@ -116,6 +87,11 @@ static bool serve_client(struct adv_nvme_control *c, int fd, bool *changed)
 
 	if (n < 0)
 		return errno != EAGAIN && errno != EINTR;
+	if (n == (ssize_t)strlen(ADV_NVME_CONTROL_STAT) &&
+	    memcmp(text, ADV_NVME_CONTROL_STAT, (size_t)n) == 0) {
+		adv_nvme_stat_send(c->subsystems, fd);
+		return true;
+	}
 	if (n > 0)
 		adv_nvme_control_handle(c->subsystems, text, (size_t)n, reply);
 	*changed |= n > 0;
@@ -226,55 +202,4 @@ void adv_nvme_control_handle(struct adv_nvme_subsystems *s, const char *text, si
 	else
 		snprintf(reply, ADV_NVME_CONTROL_REPLY, "the request does not have one namespace");
 	adv_nvme_config_free(&config);
-}
-
-/* --- the client's end --- */
-
-/* Sends and receives. False: `why`. */
-static bool exchange(int fd, const char *text, char reply[ADV_NVME_CONTROL_REPLY],
-		     char why[ADV_NVME_CONTROL_REPLY])
-{
-	struct timeval limit = {.tv_sec = REPLY_SECONDS};
-	ssize_t n;
-
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-	/* With a time limit, these calls end with EINTR even if the process only was stopped. */
-	n = TEMP_FAILURE_RETRY(send(fd, text, strlen(text), MSG_NOSIGNAL));
-	if (n >= 0)
-		n = TEMP_FAILURE_RETRY(recv(fd, reply, ADV_NVME_CONTROL_REPLY - 1, 0));
-	if (n > 0) {
-		reply[n] = 0;
-		return true;
-	}
-	snprintf(why, ADV_NVME_CONTROL_REPLY, "the target does not reply%s%s", n < 0 ? ": " : "",
-		 n < 0 ? strerror(errno) : "");
-	return false;
-}
-
-bool adv_nvme_control_request(const char *name, const char *text, uint32_t *nsid,
-			      char why[ADV_NVME_CONTROL_REPLY])
-{
-	char reply[ADV_NVME_CONTROL_REPLY];
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	struct sockaddr_un sa;
-	socklen_t len;
-	bool ok = false;
-
-	if (fd < 0 || !set_address(name, &sa, &len) ||
-	    connect(fd, (struct sockaddr *)&sa, len) != 0)
-		snprintf(why, ADV_NVME_CONTROL_REPLY,
-			 "no target with the control name '%.64s' runs in this network namespace",
-			 name);
-	else if (!peer_is_allowed(fd))
-		snprintf(why, ADV_NVME_CONTROL_REPLY, "the target belongs to another user");
-	else
-		ok = exchange(fd, text, reply, why);
-	if (fd >= 0)
-		close(fd);
-	if (ok && sscanf(reply, "ok %u", nsid) != 1) {
-		snprintf(why, ADV_NVME_CONTROL_REPLY, "%s", reply);
-		ok = false;
-	}
-	return ok;
 }

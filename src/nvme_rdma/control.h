@@ -7,18 +7,17 @@
  * A request is one message: "add" or "remove" in the first line, then a configuration (config.h)
  * with one subsystem and one namespace; without a subsystem it is for the only one. The reply is
  * one message: "ok N" (the nsid), or the reason.
+ * The request "stat" is replied with a descriptor (stat_reply.h).
  */
 #ifndef ADV_NVME_RDMA_CONTROL_H
 #define ADV_NVME_RDMA_CONTROL_H
 
 #include <poll.h>
 
+#include "nvme_rdma/control_client.h"
 #include "nvme_rdma/subsystems.h"
 
 #define ADV_NVME_CONTROL_CLIENTS 8u
-#define ADV_NVME_CONTROL_MESSAGE 8192u
-#define ADV_NVME_CONTROL_REPLY	 640u
-#define ADV_NVME_CONTROL_NAME	 64u /* most characters of a name */
 
 struct adv_nvme_control {
 	struct adv_nvme_subsystems *subsystems;
@@ -41,9 +40,5 @@ bool adv_nvme_control_run(struct adv_nvme_control *c);
 /* Executes a request: text[0..len) is any bytes. Writes the reply. */
 void adv_nvme_control_handle(struct adv_nvme_subsystems *s, const char *text, size_t len,
 			     char reply[ADV_NVME_CONTROL_REPLY]);
-
-/* Sends a request to the target with this name. Returns true and the nsid; false: `why`. */
-bool adv_nvme_control_request(const char *name, const char *text, uint32_t *nsid,
-			      char why[ADV_NVME_CONTROL_REPLY]);
 
 #endif

@@ -18,6 +18,7 @@ static const struct {
 	{"serve", adv_nvme_serve_main, "Serve files, block devices or memory"},
 	{"add", adv_nvme_add_main, "Add a namespace to a running target"},
 	{"remove", adv_nvme_remove_main, "Remove a namespace of a running target"},
+	{"stat", adv_nvme_stat_main, "Show what namespaces and hosts of a running target do"},
 	{"discover", adv_nvme_discover_main, "List the subsystems of a target"},
 	{"list", adv_nvme_list_main, "List the namespaces of a target"},
 	{"identify", adv_nvme_identify_main, "Show a controller and a namespace"},

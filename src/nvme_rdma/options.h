@@ -52,6 +52,16 @@ struct adv_nvme_change_options {
 extern const struct argp adv_nvme_add_argp; /* both: struct adv_nvme_change_options */
 extern const struct argp adv_nvme_remove_argp;
 
+/* Of the statistics of a running target. */
+struct adv_nvme_stat_options {
+	const char *control;
+	uint64_t seconds; /* of an interval */
+	uint64_t count;	  /* intervals */
+	bool json;	  /* the counts since the start */
+};
+
+extern const struct argp adv_nvme_stat_argp;
+
 /* Options of the commands of the host. */
 struct adv_nvme_host_options {
 	const char *address, *port;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The options of adverb nvme serve, add and remove. The command adverb has them too: it checks
- * them, and its completions know them. */
+/* The options of adverb nvme serve, add, remove and stat. The command adverb has them too: it
+ * checks them, and its completions know them. */
 #include <argp.h>
 #include <string.h>
 
@@ -243,6 +243,58 @@ const struct argp adv_nvme_remove_argp = {
 	parse_remove,
 	NULL,
 	"Remove a namespace of a running target of the same user. Commands in execution finish.",
+	NULL,
+	NULL,
+	NULL};
+
+/* --- stat --- */
+
+static const struct argp_option stat_options[] = {
+	{"control", KEY_CONTROL, "NAME", 0,
+	 "Name of the target (default: its port " ADV_NVME_PORT ")", 0},
+	{"interval", 'i', "SECONDS", 0, "Time of which the rates are (default 1)", 0},
+	{"count", 'n', "N", 0, "Print rates N times (default 1)", 0},
+	{"output-format", 'o', "FORMAT", 0, "normal, or json: counts since the start of the target",
+	 0},
+	{0},
+};
+
+static error_t parse_stat(int key, char *arg, struct argp_state *state)
+{
+	struct adv_nvme_stat_options *o = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		*o = (struct adv_nvme_stat_options){ADV_NVME_PORT, 1, 1, false};
+		return 0;
+	case KEY_CONTROL:
+		o->control = arg;
+		return 0;
+	case 'i':
+		o->seconds = adv_nvme_option_number(state, ADV_UNIT_COUNT, arg, 1, 86400);
+		return 0;
+	case 'n':
+		o->count = adv_nvme_option_number(state, ADV_UNIT_COUNT, arg, 1, UINT32_MAX);
+		return 0;
+	case 'o':
+		if (strcmp(arg, "json") != 0 && strcmp(arg, "normal") != 0)
+			argp_error(state, "--output-format: '%s' is neither normal nor json", arg);
+		o->json = strcmp(arg, "json") == 0;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "unexpected argument '%s'", arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+const struct argp adv_nvme_stat_argp = {
+	stat_options,
+	parse_stat,
+	NULL,
+	"Show what the namespaces and hosts of a running target of the same user do: commands and "
+	"megabytes a second, and the mean time of a command until its host has the response.",
 	NULL,
 	NULL,
 	NULL};

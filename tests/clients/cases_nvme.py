@@ -311,6 +311,35 @@ def logged(lab):
         raise Failure(target.describe())
 
 
+@case("nvme", "stat")
+def statistics(lab):
+    """Commands, bytes and times by namespace and by host: as JSON and as rates."""
+    target = serve(lab, "-n", "ram:16MiB", "-n", "ram:1MiB")
+    for name, namespace, options in (("a", "1", ("-b", "64KiB")), ("b", "2", ("-b", "4KiB", "-Q", "4"))):
+        lab.run(host(lab, "verify", "-N", namespace, "-q", f"nqn.2026-01.test:{name}", *options))
+    stat = json.loads(lab.run([program(lab), "stat", "-o", "json"]))
+    rows = {r["nsid"]: r for r in stat["namespaces"]}
+    hosts = {r["host"].split(":")[1]: r for r in stat["hosts"]}
+    for row, size, block in ((rows[1], 16 << 20, 65536), (hosts["a"], 16 << 20, 65536), (rows[2], 1 << 20, 4096),
+                             (hosts["b"], 1 << 20, 4096)):
+        done = [row[k] for k in ("reads", "writes", "read_bytes", "write_bytes", "errors")]
+        if done != [size // block, size // block, size, size, 0] or not row["read_ns"] or not row["write_ns"]:
+            raise Failure(f"{row}")
+    if rows[1]["subsystem"] != NQN or rows[1]["bytes"] != 16 << 20 or hosts["a"]["controllers"] != 0:
+        raise Failure(f"{stat}")
+    busy = lab.start(host(lab, "bench", "-T", "60", "-N", "2", "-q", "nqn.2026-01.test:c", "--rwmixwrite", "50"))
+    lab.wait_until(lambda: "nqn.2026-01.test:c" in lab.run([program(lab), "stat", "-o", "json"]), 30, "it works")
+    text = lab.run([program(lab), "stat"])
+    lines = [line.split() for line in text.splitlines()]
+    working = [words for words in lines if words[:2] == [NQN, "2"] or words[:1] == ["nqn.2026-01.test:c"]]
+    if len(working) != 2 or any(float(w) <= 0 for words in working for w in words[-7:-1]):
+        raise Failure(text)
+    busy.kill()
+    if "no target" not in lab.run([program(lab), "stat", "--control", "x"], status=1):
+        raise Failure("a target that does not run")
+    end(target)
+
+
 @case("nvme-long", "refused")
 def refused_hosts(lab):
     """A host that is not allowed, an unknown subsystem, a port without a target."""

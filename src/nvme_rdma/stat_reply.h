@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The statistics of a target for its control socket: an object of JSON in a file without a name,
+ * whose descriptor is the reply. It has any length, and the client reads it as slowly as it likes.
+ */
+#ifndef ADV_NVME_RDMA_STAT_REPLY_H
+#define ADV_NVME_RDMA_STAT_REPLY_H
+
+#include "nvme_rdma/subsystems.h"
+
+/* Sends the statistics to a client. A client that does not read gets none. */
+void adv_nvme_stat_send(struct adv_nvme_subsystems *s, int fd);
+
+#endif

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 struct json_object;
+struct adv_gid_table;
 
 /* ADV_SLOW: it works, but slower than it could. ADV_BAD: programs fail. */
 enum adv_verdict { ADV_GOOD, ADV_SLOW, ADV_BAD };
@@ -18,6 +19,7 @@ struct adv_doctor {
 	/* An address of this machine, for the exchange with itself; length 0: none. */
 	struct sockaddr_storage own;
 	socklen_t own_len;
+	const struct adv_gid_table *gids; /* NULL: not known */
 };
 
 /* Reports a finding: `check` is a word; `remedy`, what to do, or NULL; fmt: as for printf(3). */
@@ -34,5 +36,9 @@ void adv_doctor_check_network(struct adv_doctor *d);
 /* Requests a connection from the connection manager of this machine, and from that of `peer` (an
  * address or a name) unless it is NULL. Blocks for some seconds at most. */
 void adv_doctor_check_exchange(struct adv_doctor *d, const char *peer);
+
+/* Probes whether packets of the path MTU that programs use reach the peer and return. Blocks for up
+ * to 4 s. */
+void adv_doctor_check_path(struct adv_doctor *d, const struct sockaddr *peer, socklen_t len);
 
 #endif

@@ -153,8 +153,8 @@ static bool is_port_closed(struct sockaddr *to, socklen_t len)
 	return error == ECONNREFUSED;
 }
 
-/* Sends a request to an address and reports the result as `check`. */
-static void exchange(struct adv_doctor *d, const struct rdmacm *r, const char *check,
+/* Sends a request to an address and reports the result as `check`. False: no answer. */
+static bool exchange(struct adv_doctor *d, const struct rdmacm *r, const char *check,
 		     const char *name, struct sockaddr *to, socklen_t len)
 {
 	struct rdma_event_channel *channel = r->create_event_channel();
@@ -191,6 +191,7 @@ static void exchange(struct adv_doctor *d, const struct rdmacm *r, const char *c
 			"permit UDP port 4791 in the firewalls of both machines and between "
 			"them (nft list ruleset), in both directions",
 			"%s: %s; its UDP port 4791 is not reported as closed", name, why);
+	return result == ANSWERED;
 }
 
 static void exchange_with_peer(struct adv_doctor *d, const struct rdmacm *r, const char *peer)
@@ -202,8 +203,8 @@ static void exchange_with_peer(struct adv_doctor *d, const struct rdmacm *r, con
 	if (error)
 		adv_doctor_report(d, ADV_BAD, "peer", "use an IP address, or a name in the DNS",
 				  "%s: %s", peer, gai_strerror(error));
-	else
-		exchange(d, r, "peer", peer, found->ai_addr, found->ai_addrlen);
+	else if (exchange(d, r, "peer", peer, found->ai_addr, found->ai_addrlen))
+		adv_doctor_check_path(d, found->ai_addr, found->ai_addrlen);
 	if (found)
 		freeaddrinfo(found);
 }
@@ -219,7 +220,7 @@ void adv_doctor_check_exchange(struct adv_doctor *d, const char *peer)
 		adv_doctor_report(d, ADV_BAD, "exchange", NULL, "%s", why);
 		return;
 	}
-	exchange(d, &r, "itself", "this machine", (struct sockaddr *)&d->own, d->own_len);
+	(void)exchange(d, &r, "itself", "this machine", (struct sockaddr *)&d->own, d->own_len);
 	if (peer)
 		exchange_with_peer(d, &r, peer);
 }

@@ -116,6 +116,7 @@ void adv_doctor_check_network(struct adv_doctor *d)
 	struct adv_control *c = reach_daemon(d);
 
 	if (c && adv_cli_gids(c, &table)) {
+		d->gids = &table;
 		check_addresses(d, &table);
 		check_partitions(d, &table.pkeys);
 	}

@@ -82,8 +82,28 @@ def a_peer_with_and_without_a_daemon(build):
                 assert "firewalls" in found["peer"]["remedy"], found
             finally:
                 daemon.terminate()
+        the_way_carries_less(build, inside)
         status, found = doctor(build, "--peer", "10.99.0.1")
         assert status == 1 and "ip route get" in found["peer"]["remedy"], found
+
+
+def the_way_carries_less(build, inside):
+    """Longer packets than the peer's interface takes are dropped in silence."""
+    subprocess.run([*inside, "nft", "delete table ip f"], check=True)
+    with subprocess.Popen([*inside, str(build / "adverbd"), "--foreground", "--linger", "100"],
+                          stderr=subprocess.DEVNULL) as daemon:
+        try:
+            wait_for(lambda: doctor(build, "--peer", "10.7.0.2")[1]["peer"]["verdict"] == "ok")
+            status, found = doctor(build, "--peer", "10.7.0.2")
+            assert status == 0 and "packets of 1024 bytes pass" in found["path mtu"]["finding"], found
+            adverbd.sh("ip link set dr0 mtu 9000")
+            wait_for(lambda: "4096 bytes" in doctor(build)[1]["mtu"]["finding"])
+            status, found = doctor(build, "--peer", "10.7.0.2")
+            assert status == 1 and found["path mtu"]["verdict"] == "bad", found
+            assert "packets of 4096 bytes" in found["path mtu"]["finding"], found
+            assert "those of 1024 do" in found["path mtu"]["finding"] and "-m 1024" in found["path mtu"]["remedy"], found
+        finally:
+            daemon.terminate()
 
 
 def the_port_is_taken(build):

@@ -340,6 +340,36 @@ def statistics(lab):
     end(target)
 
 
+@case("nvme", "exporter")
+def exported(lab):
+    """The exporter has the statistics of running targets, by namespace and by host; without one it has none."""
+    if "adverb_nvme" in lab.run([lab.adverb, "exporter", "--once"]):
+        raise Failure("metrics without a target")
+    target = serve(lab, "-n", "ram:1MiB")
+    other = lab.start_server([program(lab), "serve", "-l", "127.0.0.1:4421", "-n", "ram:1MiB", "--control", 'a"b'],
+                             f"subsystem {NQN}")
+    lab.run(host(lab, "verify", "-q", "nqn.2026-01.test:a"))
+    text = lab.run([lab.adverb, "exporter", "--once"])
+    namespace = f'target="4420",subsystem="{NQN}",nsid="1"'
+    client = 'target="4420",host="nqn.2026-01.test:a"'
+    for line in (f'adverb_nvme_namespace_size_bytes{{{namespace}}} {1 << 20}',
+                 f'adverb_nvme_namespace_commands_total{{{namespace},command="read"}} 256',
+                 f'adverb_nvme_namespace_bytes_total{{{namespace},command="write"}} {1 << 20}',
+                 f'adverb_nvme_namespace_errors_total{{{namespace}}} 0',
+                 f'adverb_nvme_host_controllers{{{client}}} 0',
+                 f'adverb_nvme_host_commands_total{{{client},command="write"}} 256',
+                 f'adverb_nvme_namespace_size_bytes{{target="a\\"b",subsystem="{NQN}",nsid="1"}} {1 << 20}'):
+        if line not in text.splitlines():
+            raise Failure(f"no {line} in:\n{text[text.find('# HELP adverb_nvme'):]}")
+    if text.count("# TYPE adverb_nvme_host_commands_total counter") != 1:
+        raise Failure(text)
+    if not any(value > 0 for value in (float(line.split()[1]) for line in text.splitlines()
+                                       if line.startswith("adverb_nvme_host_latency_seconds_total"))):
+        raise Failure("no time")
+    end(other)
+    end(target)
+
+
 @case("nvme-long", "refused")
 def refused_hosts(lab):
     """A host that is not allowed, an unknown subsystem, a port without a target."""

@@ -49,7 +49,13 @@ bool adv_device_wake_cancel(struct adv_device *d, int fd)
 /* Logs the cause of an asynchronous event: the event that the application gets does not have it. */
 static void log_error(const struct adv_event *event)
 {
-	if (event->why && event->qp)
+	struct adv_named_memory m;
+
+	if (event->why && event->qp && adv_qp_refused_memory(event->qp, event->why, &m))
+		adv_warn("queue pair 0x%06x: %s (cause %u): rkey 0x%08x, address 0x%llx, %u bytes",
+			 adv_qp_num(event->qp), adv_cause(event->why)->text, event->why, m.rkey,
+			 (unsigned long long)m.va, m.length);
+	else if (event->why && event->qp)
 		adv_warn("queue pair 0x%06x: %s (cause %u)", adv_qp_num(event->qp),
 			 adv_cause(event->why)->text, event->why);
 	else if (event->why)

@@ -4,6 +4,7 @@
 
 #include "base/sys.h"
 #include "host/device_internal.h"
+#include "host/device_streams.h"
 #include "host/resource_exchange.h"
 
 static unsigned count_contexts(const struct adv_device *d)
@@ -50,6 +51,8 @@ static unsigned list_objects(void *user, enum adv_resource_kind kind, uint64_t *
 	if (kind == ADV_RESOURCE_CTX)
 		return list_contexts(d, from, out, room);
 	count = adv_engine_resources(d->engine, kind, from, out, owners, room);
+	if (kind == ADV_RESOURCE_QP)
+		adv_device_streams_describe(d, out, count);
 	if (kind != ADV_RESOURCE_SUMMARY) {
 		for (unsigned i = 0; i < count; i++) {
 			out[i].context = number_of(d, owners[i]);

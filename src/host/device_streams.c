@@ -358,6 +358,21 @@ void adv_device_streams_abandon(struct adv_device *d)
 	adv_sys_close(d->streams->link.receive_fd);
 }
 
+void adv_device_streams_describe(const struct adv_device *d, struct adv_object *out, unsigned count)
+{
+	for (unsigned i = 0; d->streams && i < count; i++) {
+		const struct adv_qp *qp = adv_qp_number_find(d->engine, out[i].number);
+		const struct device_stream *s = qp ? qp->connection : NULL;
+
+		out[i].qp.flags |= ADV_QP_IWARP;
+		if (!s)
+			continue;
+		adv_device_stream_object(d->engine, s->fd, &out[i].qp);
+		if (adv_rdmap_first_awaited(s->rdmap))
+			out[i].qp.flags |= ADV_QP_FIRST_AWAITED;
+	}
+}
+
 /* ---- attaching ---- */
 
 /* Moves a QP to RTS, if its owner has left that to the connection. 0 or EINVAL. */

@@ -184,6 +184,19 @@ void adv_rdmap_refuse(struct adv_rdmap_stream *s, uint64_t now, enum adv_vendor_
 	end_qp(s, why, now);
 }
 
+/* Keeps the memory that the refused segment names, for tools. */
+static void note_memory(struct adv_rdmap_stream *s)
+{
+	struct adv_rdmap_read_request r;
+
+	if (s->in_segment && s->header.tagged)
+		adv_qp_note_memory(s->qp, s->header.stag, s->header.to,
+				   s->segment_len - ADV_DDP_TAGGED_LEN);
+	else if (s->in_segment && s->header.opcode == ADV_RDMAP_READ_REQUEST &&
+		 adv_rdmap_decode_read_request(s->collected, s->placed, &r))
+		adv_qp_note_memory(s->qp, r.source_stag, r.source_to, r.length);
+}
+
 void adv_rdmap_refuse_memory(struct adv_rdmap_stream *s, uint64_t now, enum adv_vendor_err local)
 {
 	bool tagged = s->in_segment && s->header.tagged;
@@ -200,6 +213,7 @@ void adv_rdmap_refuse_memory(struct adv_rdmap_stream *s, uint64_t now, enum adv_
 		r.code = why == ADV_ERR_RKEY ? 0 : why == ADV_ERR_RKEY_PD ? 3 : 1;
 	}
 	adv_rdmap_refuse(s, now, why, r);
+	note_memory(s);
 }
 
 void adv_rdmap_terminated(struct adv_rdmap_stream *s, uint64_t now,

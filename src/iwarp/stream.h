@@ -59,6 +59,9 @@ bool adv_rdmap_hopes(const struct adv_rdmap_stream *s);
  */
 void adv_rdmap_reply_seen(struct adv_rdmap_stream *s, uint64_t now, bool acknowledged);
 
+/* True if the stream may send nothing before the peer has sent an FPDU. */
+bool adv_rdmap_first_awaited(const struct adv_rdmap_stream *s);
+
 /*
  * Returns the bytes to send next, as at most ADV_RDMAP_TX_IOV pieces in iov[]; 0: none. The pieces
  * are valid until the next call of the engine or its objects. The caller then tells how many bytes

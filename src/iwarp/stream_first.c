@@ -69,6 +69,11 @@ bool adv_rdmap_hopes(const struct adv_rdmap_stream *s)
 	return s->config.first == ADV_RDMAP_FIRST_HOPED && !s->first_heard && s->framed_head == 0;
 }
 
+bool adv_rdmap_first_awaited(const struct adv_rdmap_stream *s)
+{
+	return s->first_awaited;
+}
+
 void adv_rdmap_reply_seen(struct adv_rdmap_stream *s, uint64_t now, bool acknowledged)
 {
 	if (acknowledged && !s->reply_under_way)

@@ -89,7 +89,7 @@ INLINED void accept_packet(struct adv_qp *qp, const struct arrival *a, enum adv_
 	struct adv_responder *resp = &qp->resp;
 
 	ADV_PROBE(packet_rx, qp->qpn, resp->epsn, a->opcode, a->payload_len);
-	resp->nak_sent = false;
+	resp->nak_sent = ADV_NO_NAK_SENT;
 	resp->message = a->position & LAST ? ADV_MSG_NONE : message;
 	if (a->position & LAST)
 		resp->msn = (resp->msn + 1) & ADV_PSN_MASK;

@@ -226,6 +226,17 @@ uint32_t adv_qp_recvs_taken(const struct adv_qp *qp);
 /* Returns how many requests of the send queue have ended, with a completion or without one, since
  * the QP left RESET last. */
 uint32_t adv_qp_sends_ended(const struct adv_qp *qp);
+/* Memory that a request names. */
+struct adv_named_memory {
+	uint64_t va;
+	uint32_t rkey;
+	uint32_t length; /* bytes; 0: not known */
+};
+
+/* True if the QP's newest error has this cause, and the responder has refused access to memory,
+ * which the function returns. */
+bool adv_qp_refused_memory(const struct adv_qp *qp, enum adv_vendor_err why,
+			   struct adv_named_memory *memory);
 /* Returns how many RNR NAKs the QP has sent, modulo 2^32. */
 uint32_t adv_qp_rnr_naks(const struct adv_qp *qp);
 /* Returns the number of messages that the QP has received completely, modulo 2^24 (the MSN of IBTA

@@ -101,6 +101,8 @@ void adv_qp_complete_send(struct adv_qp *qp, enum ibv_wc_status status, enum adv
 	if (status != IBV_WC_SUCCESS) {
 		adv_qp_count(qp, &qp->engine->counters.req_cqe_error);
 		note_failure(qp, ADV_QP_ERROR_SEND, &cqe.wc, wqe->opcode, now);
+		if (why == ADV_ERR_NAK_ACCESS)
+			adv_qp_note_memory(qp, wqe->rkey, wqe->remote_addr, wqe->length);
 		log_failure(qp, &cqe.wc, "send");
 	}
 	if (!adv_cq_push(qp->send_cq, &cqe, false, now) && qp->state != IBV_QPS_ERR)
@@ -222,6 +224,21 @@ void adv_qp_fatal(struct adv_qp *qp, enum ibv_event_type type, enum adv_vendor_e
 					  .cause = (uint8_t)why};
 	adv_affiliated_raise(qp->engine, &qp->events, type, why);
 	adv_qp_enter_error(qp, now);
+}
+
+void adv_qp_note_memory(struct adv_qp *qp, uint32_t rkey, uint64_t va, uint32_t length)
+{
+	qp->error.names_memory = true;
+	qp->error.rkey = rkey;
+	qp->error.va = va;
+	qp->error.length = length;
+}
+
+bool adv_qp_refused_memory(const struct adv_qp *qp, enum adv_vendor_err why,
+			   struct adv_named_memory *memory)
+{
+	*memory = (struct adv_named_memory){qp->error.va, qp->error.rkey, qp->error.length};
+	return qp->error.names_memory && qp->error.cause == why;
 }
 
 void adv_qp_fail_send(struct adv_qp *qp, enum ibv_wc_status status, enum adv_vendor_err why,

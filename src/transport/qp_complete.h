@@ -25,5 +25,8 @@ void adv_qp_enter_error(struct adv_qp *qp, uint64_t now);
  * already, does nothing. */
 void adv_qp_fatal(struct adv_qp *qp, enum ibv_event_type type, enum adv_vendor_err why,
 		  uint64_t now);
+/* Adds to the newest error the memory to which access was refused: `length` bytes (0: not known) at
+ * `va` under the key. */
+void adv_qp_note_memory(struct adv_qp *qp, uint32_t rkey, uint64_t va, uint32_t length);
 
 #endif

@@ -152,13 +152,19 @@ struct adv_resource {
 /* Kind of the message in progress. SKIP: UC drops the rest of a damaged message. */
 enum adv_message { ADV_MSG_NONE, ADV_MSG_SEND, ADV_MSG_WRITE, ADV_MSG_SKIP };
 
+enum adv_nak_sent {
+	ADV_NO_NAK_SENT,
+	ADV_NAK_SENT,
+	ADV_RNR_NAK_SENT, /* the peer sends all packets again: those behind it are not lost */
+};
+
 /* The first cache line has what each packet needs. */
 struct adv_responder {
 	uint32_t epsn; /* expected PSN */
 	uint32_t msn;
 	enum adv_message message;
-	bool commed;   /* COMM_EST was reported */
-	bool nak_sent; /* a NAK or RNR NAK for epsn was sent; no further one until epsn arrives */
+	bool commed;	  /* COMM_EST was reported */
+	uint8_t nak_sent; /* enum adv_nak_sent: for epsn; no further one until epsn arrives */
 	bool ack_pending;
 	bool ack_behind; /* the pending ACK was delayed and is sent after requests */
 	uint8_t answers; /* score of the program's prompt answers, see responder_ack.c */
@@ -204,6 +210,11 @@ struct adv_qp_error {
 	uint8_t status; /* enum ibv_wc_status or enum ibv_event_type, by kind */
 	uint8_t cause;	/* enum adv_vendor_err */
 	uint8_t opcode; /* send request: enum ibv_wr_opcode */
+	/* Memory of the responder to which it refused access. */
+	bool names_memory;
+	uint32_t rkey;
+	uint32_t length; /* bytes; 0: not known */
+	uint64_t va;
 };
 
 /* The first members, up to `resp`, are laid out by cache lines: what packets need is in few. */

@@ -34,6 +34,7 @@ static void describe_requester(const struct adv_qp *qp, struct adv_object_qp *ou
 	out->send_room = qp->sq.size;
 	out->send_posted = qp->sq.head;
 	out->send_done = qp->sq.tail;
+	out->send_held = qp->sq.head - qp->sq.freed;
 	if (qp->sq.head != qp->sq.tail) {
 		const struct adv_send_wqe *oldest = adv_send_wqe_at(qp, qp->sq.tail);
 
@@ -59,6 +60,22 @@ static void describe_path(const struct adv_qp *qp, struct adv_object_qp *out)
 	memcpy(out->dgid, qp->path.dgid.raw, sizeof(out->dgid));
 }
 
+static void describe_error(const struct adv_qp_error *e, struct adv_object_qp *out)
+{
+	out->error_at = e->at;
+	out->error_wr_id = e->wr_id;
+	out->error_kind = e->kind;
+	out->error_status = e->status;
+	out->error_cause = e->cause;
+	out->error_opcode = e->opcode;
+	if (!e->names_memory)
+		return;
+	out->flags |= ADV_QP_ERROR_MEMORY;
+	out->error_rkey = e->rkey;
+	out->error_va = e->va;
+	out->error_length = e->length;
+}
+
 static const void *describe_qp(const struct adv_list *n, struct adv_object *out)
 {
 	const struct adv_qp *qp = adv_container_of(n, struct adv_qp, node);
@@ -79,12 +96,7 @@ static const void *describe_qp(const struct adv_list *n, struct adv_object *out)
 	out->qp.recv_room = qp->rq.size;
 	out->qp.recv_posted = qp->rq.head;
 	out->qp.recv_done = qp->rq.next;
-	out->qp.error_at = qp->error.at;
-	out->qp.error_wr_id = qp->error.wr_id;
-	out->qp.error_kind = qp->error.kind;
-	out->qp.error_status = qp->error.status;
-	out->qp.error_cause = qp->error.cause;
-	out->qp.error_opcode = qp->error.opcode;
+	describe_error(&qp->error, &out->qp);
 	memcpy(out->qp.share, qp->share, sizeof(out->qp.share));
 	return qp->xrcd ? qp->xrcd->owner : qp->pd->owner;
 }

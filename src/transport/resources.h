@@ -40,9 +40,13 @@ enum adv_qp_error_kind {
 
 /* Bits of adv_object_qp.flags */
 enum adv_qp_flag {
-	ADV_QP_RNR_WAIT = 1,   /* the requester waits for the RNR NAK timer */
-	ADV_QP_UNANSWERED = 2, /* nothing was acknowledged since the last timeout */
-	ADV_QP_LOCAL_PEER = 4, /* the peer has an address of this machine */
+	ADV_QP_RNR_WAIT = 1,	   /* the requester waits for the RNR NAK timer */
+	ADV_QP_UNANSWERED = 2,	   /* nothing was acknowledged since the last timeout */
+	ADV_QP_LOCAL_PEER = 4,	   /* the peer has an address of this machine */
+	ADV_QP_ERROR_MEMORY = 8,   /* the newest error has error_rkey, error_va and error_length */
+	ADV_QP_IWARP = 16,	   /* a queue pair of iWARP: the members named stream_* are set */
+	ADV_QP_STREAM = 32,	   /* iWARP: it has a connection, between sgid and dgid */
+	ADV_QP_FIRST_AWAITED = 64, /* iWARP: it may send nothing before the peer has sent */
 };
 
 /* Numbers of requests and packets are free running, modulo the size of the member. */
@@ -81,6 +85,18 @@ struct adv_object_qp {
 	uint8_t error_status; /* by kind */
 	uint8_t error_cause;  /* enum adv_vendor_err */
 	uint8_t error_opcode; /* send request: enum ibv_wr_opcode */
+	/* Memory of the responder to which it refused access. */
+	uint32_t error_rkey;
+	uint32_t error_length; /* bytes; 0: not known */
+	uint64_t error_va;
+	uint32_t send_held; /* slots of the send queue that no request can be posted to: requests
+			       that are outstanding, or whose slots no polled completion freed */
+	/* The TCP connection of an iWARP queue pair. */
+	uint16_t stream_local; /* ports */
+	uint16_t stream_peer;
+	uint32_t stream_queued; /* bytes that the peer's TCP has not acknowledged */
+	uint32_t stream_acked;	/* bytes that it has acknowledged, modulo 2^32 */
+	uint8_t stream_retries; /* how often the oldest segment was sent again */
 	/* The QP's share of each counter of struct adv_engine_counters, in its order. Counters that
 	 * the fast path increments have no share: tx_packets, rx_packets, rx_write_requests. */
 	uint32_t share[ADV_ENGINE_COUNTERS];

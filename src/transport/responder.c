@@ -67,9 +67,30 @@ static void refuse_with(struct adv_qp *qp, enum adv_vendor_err why, struct adv_r
 		adv_qp_fatal(qp, r.event, why, now);
 }
 
-static void refuse_request(struct adv_qp *qp, enum adv_vendor_err why, uint64_t now)
+/* Keeps the memory that the refused request names, for tools. */
+static void note_memory(struct adv_qp *qp, const struct adv_incoming *in)
 {
-	refuse_with(qp, why, adv_refusal_of(why), now);
+	const struct adv_headers *h = in->h;
+
+	if (in->info->headers & ADV_HAS_RETH)
+		adv_qp_note_memory(qp, h->reth.rkey, h->reth.va, h->reth.length);
+	else if (in->info->headers & ADV_HAS_ATOMICETH)
+		adv_qp_note_memory(qp, h->atomiceth.rkey, h->atomiceth.va, sizeof(uint64_t));
+	else if (in->info->headers & ADV_HAS_IETH)
+		adv_qp_note_memory(qp, h->ieth.rkey, 0, 0);
+	else
+		adv_qp_note_memory(qp, qp->resp.write_rkey, qp->resp.write_va,
+				   qp->resp.write_length);
+}
+
+static void refuse_request(struct adv_qp *qp, const struct adv_incoming *in,
+			   enum adv_vendor_err why, uint64_t now)
+{
+	const struct adv_refusal r = adv_refusal_of(why);
+
+	refuse_with(qp, why, r, now);
+	if (r.nak == ADV_NAK_REMOTE_ACCESS_ERROR)
+		note_memory(qp, in);
 }
 
 /* If a fault is injected, refuses the message as with the injected status. Returns false if there
@@ -110,7 +131,7 @@ static void send_rnr_nak(struct adv_qp *qp)
 	adv_qp_count(qp, &c->rnr_nak_sent);
 	qp->engine->recovery->drop_unfinished(qp);
 	adv_responder_ack_queue(qp, ADV_AETH_RNR_NAK | qp->attr.min_rnr_timer, qp->resp.epsn);
-	qp->resp.nak_sent = true;
+	qp->resp.nak_sent = ADV_RNR_NAK_SENT;
 }
 
 /* ---- lost packets ---- */
@@ -121,11 +142,13 @@ static void rx_ahead(struct adv_qp *qp)
 {
 	struct adv_responder *resp = &qp->resp;
 
-	adv_qp_count(qp, &qp->engine->counters.out_of_sequence);
+	if (resp->nak_sent != ADV_RNR_NAK_SENT)
+		adv_qp_count(qp, &qp->engine->counters.out_of_sequence);
 	qp->engine->recovery->drop_unfinished(qp);
-	if (!resp->nak_sent)
-		adv_responder_ack_queue(qp, ADV_AETH_NAK | ADV_NAK_PSN_SEQUENCE_ERROR, resp->epsn);
-	resp->nak_sent = true;
+	if (resp->nak_sent)
+		return;
+	adv_responder_ack_queue(qp, ADV_AETH_NAK | ADV_NAK_PSN_SEQUENCE_ERROR, resp->epsn);
+	resp->nak_sent = ADV_NAK_SENT;
 }
 
 /* Handles a packet whose payload could not be read: the packet is lost. The gap is known at once.
@@ -145,7 +168,7 @@ static void end_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming 
 	if (refuse_on_purpose(qp, in, now))
 		return;
 	if ((in->info->headers & ADV_HAS_IETH) && !adv_mw_invalidate(qp, in->h->ieth.rkey)) {
-		refuse_request(qp, ADV_ERR_INVALIDATE, now);
+		refuse_request(qp, in, ADV_ERR_INVALIDATE, now);
 		return;
 	}
 	adv_message_accept(qp, in, now);
@@ -158,11 +181,11 @@ static void rx_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *
 	enum adv_vendor_err why;
 
 	if (!adv_message_continues(qp, in, ADV_MSG_SEND)) {
-		refuse_request(qp, ADV_ERR_REQUEST_SEQUENCE, now);
+		refuse_request(qp, in, ADV_ERR_REQUEST_SEQUENCE, now);
 		return;
 	}
 	if (!adv_message_fits(qp, in)) {
-		refuse_request(qp, ADV_ERR_REQUEST_LENGTH, now);
+		refuse_request(qp, in, ADV_ERR_REQUEST_LENGTH, now);
 		return;
 	}
 	if (in->info->flags & ADV_PKT_START) {
@@ -180,7 +203,7 @@ static void rx_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *
 	if (why == ADV_ERR_LOST)
 		rx_lost(qp, in);
 	else if (why)
-		refuse_request(qp, why, now);
+		refuse_request(qp, in, why, now);
 	else if (in->info->flags & ADV_PKT_END)
 		end_send(qp, now, in);
 	else
@@ -217,7 +240,7 @@ static void rx_write(struct adv_qp *qp, uint64_t now, const struct adv_incoming 
 		return;
 	}
 	if (why) {
-		refuse_request(qp, why, now);
+		refuse_request(qp, in, why, now);
 		return;
 	}
 	if (imm && refuse_on_purpose(qp, in, now))
@@ -394,7 +417,7 @@ static void rx_answered(struct adv_qp *qp, uint64_t now, const struct adv_incomi
 	uint32_t psns = 1;
 
 	if (qp->resp.message != ADV_MSG_NONE) {
-		refuse_request(qp, ADV_ERR_REQUEST_SEQUENCE, now);
+		refuse_request(qp, in, ADV_ERR_REQUEST_SEQUENCE, now);
 		return;
 	}
 	/* The packet counts as lost: the peer retransmits it. */
@@ -420,7 +443,7 @@ static void rx_answered(struct adv_qp *qp, uint64_t now, const struct adv_incomi
 		why = ADV_ERR_REQUEST_SEQUENCE;
 	}
 	if (why) {
-		refuse_request(qp, why, now);
+		refuse_request(qp, in, why, now);
 		return;
 	}
 	qp->resp.msn = (qp->resp.msn + 1) & ADV_PSN_MASK;
@@ -494,11 +517,11 @@ static void execute_request(struct adv_qp *qp, uint64_t now, const struct adv_in
 	uint16_t flags = in->info->flags;
 	enum adv_vendor_err why = ADV_ERR_NONE;
 
-	qp->resp.nak_sent = false;
+	qp->resp.nak_sent = ADV_NO_NAK_SENT;
 	if (in->info->headers & ADV_HAS_XRCETH)
 		why = adv_xrc_select(qp, in->h->xrceth.xrcsrq);
 	if (why)
-		refuse_request(qp, why, now);
+		refuse_request(qp, in, why, now);
 	else if (flags & ADV_PKT_SEND)
 		rx_send(qp, now, in);
 	else if (flags & ADV_PKT_WRITE)

@@ -103,6 +103,7 @@ static void refuse_rest(struct adv_qp *qp, struct adv_resource *res, uint32_t ps
 	adv_responder_ack_queue(qp, ADV_AETH_NAK | ADV_NAK_REMOTE_ACCESS_ERROR, psn);
 	resp->dead = true;
 	adv_qp_fatal(qp, IBV_EVENT_QP_ACCESS_ERR, adv_mr_remote_cause(why), now);
+	adv_qp_note_memory(qp, res->rkey, res->va, res->length);
 }
 
 /* Counts the packets that a long one stands for, and notes that its payload may be read later. */

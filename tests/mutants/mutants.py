@@ -499,6 +499,8 @@ MUTANTS = [
      "\tadv_qp_count(qp, &qp->engine->counters.out_of_sequence);\n"
      "\tqp->engine->recovery->drop_unfinished(qp);\n",
      "\tadv_qp_count(qp, &qp->engine->counters.out_of_sequence);\n"),
+    ("rnr-behind", "packets behind an RNR NAK count as out of sequence", RESPONDER,
+     "if (resp->nak_sent != ADV_RNR_NAK_SENT)", "if (resp)"),
     ("zero-again", "a message that the requester began again continues at its old offset", RECOVERY,
      "\tdrop_message(qp);\n\treturn true;", "\treturn false;"),
     ("zero-ready", "with go-back-0 an RNR NAK names the middle of a message", RESPONDER,

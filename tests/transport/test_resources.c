@@ -281,6 +281,68 @@ static void tells_a_silent_peer(void **state)
 	net_abandon(net);
 }
 
+/* A queue of unsignaled requests stays full after they have ended, until a completion is polled. */
+static void tells_slots_that_are_held(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct net *net = net_open(2, 5);
+	struct region *from, *to;
+	struct adv_object seen;
+	struct end *a, *b;
+	struct wr wr;
+
+	o.sig_all = false;
+	pair_open(net, &o, &a, &b);
+	from = region_open(&net->node[0], 64, ALL_ACCESS);
+	to = region_open(&net->node[1], 64, ALL_ACCESS);
+	for (uint32_t i = 0; i < 3; i++) {
+		wr_make(&wr, IBV_WR_RDMA_WRITE, i, 0);
+		wr_sge(&wr, from, 0, 8);
+		wr_remote(&wr, to, 0);
+		assert_int_equal(end_send(a, &wr), 0);
+	}
+	net_run(net, MS);
+	end_poll(a);
+	describe(a, &seen);
+	assert_int_equal(seen.qp.send_posted - seen.qp.send_done, 0);
+	assert_int_equal(seen.qp.send_held, 3);
+	wr_make(&wr, IBV_WR_RDMA_WRITE, 3, IBV_SEND_SIGNALED);
+	wr_sge(&wr, from, 0, 8);
+	wr_remote(&wr, to, 0);
+	assert_int_equal(end_send(a, &wr), 0);
+	net_run(net, MS);
+	end_poll(a);
+	describe(a, &seen);
+	assert_int_equal(seen.qp.send_held, 0);
+	net_abandon(net);
+}
+
+/* Both ends know the memory to which the responder has refused access. */
+static void tells_refused_memory(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct net *net = net_open(2, 5);
+	struct region *from, *to;
+	struct adv_object seen;
+	struct end *end[2];
+
+	pair_open(net, &o, &end[0], &end[1]);
+	from = region_open(&net->node[0], 64, ALL_ACCESS);
+	to = region_open(&net->node[1], 64, ALL_ACCESS);
+	end_op(end[0], IBV_WR_RDMA_WRITE, 1, from, 0, 40, to, 32);
+	net_run(net, MS);
+	for (unsigned i = 0; i < 2; i++) {
+		describe(end[i], &seen);
+		assert_int_equal(seen.qp.error_cause,
+				 i ? ADV_ERR_REMOTE_BOUNDS : ADV_ERR_NAK_ACCESS);
+		assert_true(seen.qp.flags & ADV_QP_ERROR_MEMORY);
+		assert_int_equal(seen.qp.error_rkey, to->key);
+		assert_true(seen.qp.error_va == to->iova + 32);
+		assert_int_equal(seen.qp.error_length, 40);
+	}
+	net_abandon(net);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -290,6 +352,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(tells_owners, setup, teardown),
 		cmocka_unit_test_setup_teardown(stands_changes, setup, teardown),
 		cmocka_unit_test(tells_a_silent_peer),
+		cmocka_unit_test(tells_slots_that_are_held),
+		cmocka_unit_test(tells_refused_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

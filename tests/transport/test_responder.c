@@ -77,6 +77,28 @@ static void test_one_nak_for_a_gap(void **state)
 	bed_close(&bed);
 }
 
+/* The peer sends all packets again that follow an RNR NAK: they are not behind a loss. */
+static void test_packets_behind_an_rnr_nak_are_not_lost(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct bed bed;
+
+	bed_open_muted(&bed, &o);
+	for (uint32_t i = 0; i < 6; i++)
+		inject(&bed, ADV_OP_SEND_ONLY, i, 4);
+	expect_answer(&bed, 0, ADV_OP_ACKNOWLEDGE, ADV_AETH_RNR_NAK | 1, 0);
+	assert_int_equal(counters(&bed, 1)->out_of_buffer, 1);
+	assert_int_equal(counters(&bed, 1)->out_of_sequence, 0);
+	end_recv(bed.b, 1, bed.rb, 0, 64);
+	inject(&bed, ADV_OP_SEND_ONLY, 0, 4);
+	expect_answer(&bed, 1, ADV_OP_ACKNOWLEDGE, 0x1f, 0);
+	/* What follows then is behind a gap. */
+	inject(&bed, ADV_OP_SEND_ONLY, 2, 4);
+	expect_answer(&bed, 2, ADV_OP_ACKNOWLEDGE, ADV_AETH_NAK | ADV_NAK_PSN_SEQUENCE_ERROR, 1);
+	assert_int_equal(counters(&bed, 1)->out_of_sequence, 1);
+	bed_close(&bed);
+}
+
 static void test_acks_are_coalesced(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -476,6 +498,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_nak_for_a_gap),
+		cmocka_unit_test(test_packets_behind_an_rnr_nak_are_not_lost),
 		cmocka_unit_test(test_acks_are_coalesced),
 		cmocka_unit_test(test_duplicate_atomic),
 		cmocka_unit_test(test_duplicate_read),

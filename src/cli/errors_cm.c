@@ -35,8 +35,10 @@ static const struct adv_error_text events[] = {
 		 "bring the queue pair to RTS, then rdma_establish()"},
 	[RDMA_CM_EVENT_CONNECT_ERROR] =
 		{"RDMA_CM_EVENT_CONNECT_ERROR", "",
-		 "the peer has accepted, but the local queue pair could not be brought to RTS",
-		 "local application: ADVERB_LOG=warn names the failed ibv_modify_qp()"},
+		 "the peer has accepted, but the local queue pair could not be brought to RTS: the "
+		 "peer has disconnected since, or ibv_modify_qp() failed",
+		 "peer or local application: ADVERB_LOG=warn says which; if the peer has "
+		 "disconnected, see its log"},
 	[RDMA_CM_EVENT_UNREACHABLE] =
 		{"RDMA_CM_EVENT_UNREACHABLE", "",
 		 "nobody answered the request; status -111 (ECONNREFUSED): ICMP reports that the "

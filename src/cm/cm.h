@@ -176,6 +176,8 @@ const struct adv_cm_addr *adv_cm_id_remote(const struct adv_cm_id *id);
 const struct adv_cm_route *adv_cm_id_route(const struct adv_cm_id *id);
 /* True if the id has a peer: from connect or request until it is disconnected or rejected. */
 bool adv_cm_id_busy(const struct adv_cm_id *id);
+/* True if the connection has ended: either side has disconnected, or the peer has lost it. */
+bool adv_cm_id_disconnected(const struct adv_cm_id *id);
 
 enum adv_cm_bind_flags {
 	ADV_CM_BIND_REUSE = 1,	/* RDMA_OPTION_ID_REUSEADDR */

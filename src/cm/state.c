@@ -2,6 +2,11 @@
 /* The states of ids, and the numbers of ids by state. */
 #include "cm/state.h"
 
+bool adv_cm_id_disconnected(const struct adv_cm_id *id)
+{
+	return id->disconnected;
+}
+
 bool adv_cm_id_busy(const struct adv_cm_id *id)
 {
 	switch (id->state) {

@@ -375,6 +375,12 @@ int adv_ucma_reject(struct adv_ucma_client *c, struct adv_ucma_message *m, int *
 	return error;
 }
 
+/* Returns ENOTCONN for a step that is invalid because the connection has ended. */
+static int ended_or(const struct adv_ucma_id *id, int error)
+{
+	return error == EINVAL && adv_cm_id_disconnected(id->cm) ? ENOTCONN : error;
+}
+
 int adv_ucma_establish(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	int error = 0;
@@ -384,7 +390,7 @@ int adv_ucma_establish(struct adv_ucma_client *c, struct adv_ucma_message *m, in
 		memset(&m->body, 0, sizeof(m->body));
 		return adv_ucma_stream_establish(id, fd, &m->body.agreement);
 	}
-	return id ? adv_cm_establish(id->cm, adv_clock_ns()) : error;
+	return id ? ended_or(id, adv_cm_establish(id->cm, adv_clock_ns())) : error;
 }
 
 /* Disconnects. As in the kernel, the call also succeeds if the id's connection has ended or is
@@ -415,7 +421,7 @@ int adv_ucma_qp_attr(struct adv_ucma_client *c, struct adv_ucma_message *m, int 
 		return EINVAL;
 	memset(&attr, 0, sizeof(attr));
 	error = id->stream ? adv_ucma_stream_qp_attr(id, state, &attr, &mask)
-			   : adv_cm_qp_attr(id->cm, state, &attr, &mask);
+			   : ended_or(id, adv_cm_qp_attr(id->cm, state, &attr, &mask));
 	if (error)
 		return error;
 	adv_ucma_fill_route(id, &route);

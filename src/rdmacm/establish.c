@@ -36,7 +36,7 @@ int adv_rdma_establish(struct adv_rdma_id *id)
 	int fd = -1, err;
 
 	adv_rdma_request(&m, ADV_UCMA_CMD_ESTABLISH, id->handle);
-	err = adv_rdma_id_ask_with(id, &m, &fd);
+	err = adv_rdma_ended(adv_rdma_id_ask_with(id, &m, &fd));
 	return err ? err : adv_rdma_attach(id, &m, fd);
 }
 

@@ -20,6 +20,7 @@
 #include "rdmacm/establish.h"
 #include "base/export.h"
 #include "base/log.h"
+#include "base/reason.h"
 #include "rdmacm/gid_index.h"
 #include "rdmacm/id.h"
 #include "rdmacm/newer.h"
@@ -217,6 +218,7 @@ static void on_response(struct adv_rdma_event *e, const struct adv_ucma_message 
 		e->event.event = RDMA_CM_EVENT_ESTABLISHED;
 		return;
 	}
+	adv_reason_tell(err, "RDMA_CM_EVENT_CONNECT_ERROR(%p)", (void *)&id->id);
 	adv_rdma_lock(id->connection);
 	id->connect_error = true;
 	adv_rdma_unlock(id->connection);

@@ -22,6 +22,15 @@ int adv_rdma_result(int err, const char *function, const void *object)
 	return adv_rdma_refuse(err, "%s(%p)", function, object);
 }
 
+int adv_rdma_ended(int err)
+{
+	if (err != ENOTCONN && err != ECONNABORTED)
+		return err;
+	return adv_reason(err == ENOTCONN ? EINVAL : err,
+			  "the connection has ended already: the peer has disconnected or given "
+			  "up, or this end has");
+}
+
 int adv_rdma_refuse(int err, const char *call, ...)
 {
 	va_list args;

@@ -84,6 +84,10 @@ int adv_rdma_result(int err, const char *function, const void *object);
  * object and the argument that matters. They are not used if err is 0. */
 int adv_rdma_refuse(int err, const char *call, ...) __attribute__((format(printf, 2, 3)));
 
+/* Returns the errno of a step of connecting that adverbd has refused with err: EINVAL instead of
+ * ENOTCONN, as the kernel. Keeps the reason if the connection has ended. */
+int adv_rdma_ended(int err);
+
 /* True if the id's queue pair can only be UD. */
 bool adv_rdma_is_ud(const struct rdma_cm_id *id);
 

@@ -19,7 +19,7 @@ static int qp_attr_for(struct adv_rdma_id *id, enum ibv_qp_state state, struct i
 
 	adv_rdma_request(&m, ADV_UCMA_CMD_QP_ATTR, id->handle);
 	m.value = state;
-	err = adv_rdma_id_ask(id, &m);
+	err = adv_rdma_ended(adv_rdma_id_ask(id, &m));
 	if (err)
 		return err;
 	*attr = m.body.qp_attr.attr;

@@ -145,6 +145,27 @@ static void add_counters(struct json_object *to, const struct adv_triage_facts *
 	}
 }
 
+/* The memory to which access was refused. */
+static void add_memory(struct json_object *to, const struct adv_object_qp *q)
+{
+	struct json_object *o = adv_json_add_object(to, "error-memory");
+
+	adv_json_add_number(o, "rkey", q->error_rkey);
+	adv_json_add_number(o, "address", q->error_va);
+	adv_json_add_number(o, "length", q->error_length);
+}
+
+static void add_stream(struct json_object *to, const struct adv_object_qp *q)
+{
+	struct json_object *o = adv_json_add_object(to, "stream");
+
+	adv_json_add_flag(o, "connected", (q->flags & ADV_QP_STREAM) != 0);
+	adv_json_add_number(o, "local-port", q->stream_local);
+	adv_json_add_number(o, "peer-port", q->stream_peer);
+	adv_json_add_number(o, "unacknowledged", q->stream_queued);
+	adv_json_add_number(o, "retries", q->stream_retries);
+}
+
 void adv_explain_json_qp(struct json_object *to, const struct adv_triage_facts *f,
 			 const struct adv_control_entry *owner, uint64_t now,
 			 const struct adv_finding *findings, unsigned count)
@@ -157,6 +178,11 @@ void adv_explain_json_qp(struct json_object *to, const struct adv_triage_facts *
 	adv_json_add_flag(o, "rnr-wait", (q->flags & ADV_QP_RNR_WAIT) != 0);
 	if (q->error_kind)
 		adv_json_add_number(o, "error-ns-ago", now > q->error_at ? now - q->error_at : 0);
+	if (q->flags & ADV_QP_ERROR_MEMORY)
+		add_memory(o, q);
+	adv_json_add_number(o, "send-held", q->send_held);
+	if (q->flags & ADV_QP_IWARP)
+		add_stream(o, q);
 	adv_json_add_number(o, "unpolled", f->unpolled);
 	add_counters(o, f);
 	add_peer(o, f, owner);
@@ -179,18 +205,18 @@ static void add_changes(struct json_object *to, const struct adv_counters *befor
 	}
 }
 
-void adv_explain_json_port(struct json_object *to, const struct adv_counters *before,
-			   const struct adv_counters *now, uint64_t ns)
+void adv_explain_json_port(struct json_object *to, const struct adv_port_reading *before,
+			   const struct adv_port_reading *now)
 {
-	const struct adv_link_counters *a = &before->link, *b = &now->link;
+	const struct adv_link_counters *a = &before->counters.link, *b = &now->counters.link;
 	struct json_object *o = adv_json_add_object(to, "port"), *changes;
 
-	adv_json_add_number(o, "ns", ns);
+	adv_json_add_number(o, "ns", now->at > before->at ? now->at - before->at : 1);
 	adv_json_add_number(o, "tx-packets", b->tx_packets - a->tx_packets);
 	adv_json_add_number(o, "tx-bytes", b->tx_bytes - a->tx_bytes);
 	adv_json_add_number(o, "rx-packets", b->rx_packets - a->rx_packets);
 	adv_json_add_number(o, "rx-bytes", b->rx_bytes - a->rx_bytes);
 	changes = adv_json_add_object(o, "changed");
-	add_changes(changes, before, now, adv_port_counter);
-	add_changes(changes, before, now, adv_hw_counter);
+	add_changes(changes, &before->counters, &now->counters, adv_port_counter);
+	add_changes(changes, &before->counters, &now->counters, adv_hw_counter);
 }

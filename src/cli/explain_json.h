@@ -5,6 +5,7 @@
 
 #include "cli/errors.h"
 #include "cli/json.h"
+#include "cli/port_reading.h"
 #include "cli/objects.h"
 #include "cli/triage.h"
 #include "host/counters.h"
@@ -29,8 +30,9 @@ void adv_explain_json_qp(struct json_object *to, const struct adv_triage_facts *
 /* Adds "findings". */
 void adv_explain_json_findings(struct json_object *to, const struct adv_finding *findings,
 			       unsigned count);
-/* Adds "port": rates, and the counters that changed between two readings `ns` apart. */
-void adv_explain_json_port(struct json_object *to, const struct adv_counters *before,
-			   const struct adv_counters *now, uint64_t ns);
+/* Adds "port": the time between two readings, what was sent and received in it, and the counters
+ * that changed. */
+void adv_explain_json_port(struct json_object *to, const struct adv_port_reading *before,
+			   const struct adv_port_reading *now);
 
 #endif

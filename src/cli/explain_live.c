@@ -9,10 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "cli/command.h"
 #include "cli/explain_json.h"
 #include "cli/explain_print.h"
+#include "cli/port_reading.h"
 #include "host/fault_exchange.h"
 
 #define READINGS_NS   100000000u /* time between the two readings */
@@ -25,8 +25,7 @@ struct readings {
 	uint32_t pid;
 	struct adv_objects qps[2];
 	struct adv_objects cqs[2];
-	struct adv_counters port[2];
-	uint64_t at[2];
+	struct adv_port_reading port[2];
 	bool faults;
 	struct json_object *json; /* the report; NULL: it is printed as text */
 };
@@ -35,10 +34,9 @@ struct readings {
 
 static bool read_once(struct readings *r, unsigned i)
 {
-	r->at[i] = adv_clock_ns();
 	return adv_objects_read(&r->qps[i], r->control, ADV_RESOURCE_QP, r->pid) &&
 	       adv_objects_read(&r->cqs[i], r->control, ADV_RESOURCE_CQ, r->pid) &&
-	       adv_control_counters(r->control, &r->port[i]) == 0;
+	       adv_port_read(r->control, &r->port[i]) == 0;
 }
 
 /* True if the process has a fault plan. */
@@ -90,25 +88,30 @@ static const struct adv_object *find_object(const struct adv_objects *o, uint32_
 
 /* ---- the facts of one queue pair ---- */
 
+static uint32_t waiting_in(const struct readings *r, uint32_t number)
+{
+	const struct adv_object *cq = find_object(&r->cqs[1], number);
+
+	return cq ? cq->cq.waiting : 0;
+}
+
 /* True if completions wait in the CQ, and none was polled or added between the readings. */
-static bool is_cq_stuck(const struct readings *r, uint32_t number, uint32_t *unpolled)
+static bool is_cq_stuck(const struct readings *r, uint32_t number)
 {
 	const struct adv_object *before = find_object(&r->cqs[0], number);
 	const struct adv_object *now = find_object(&r->cqs[1], number);
 
-	if (!before || !now)
-		return false;
-	*unpolled += now->cq.waiting;
-	return now->cq.waiting && now->cq.waiting == before->cq.waiting;
+	return before && now && now->cq.waiting && now->cq.waiting == before->cq.waiting;
 }
 
 static void note_cqs(const struct readings *r, struct adv_triage_facts *f)
 {
 	const struct adv_object_qp *before = &f->before->qp, *now = &f->now->qp;
-	bool stuck = is_cq_stuck(r, now->send_cq, &f->unpolled);
+	bool stuck = is_cq_stuck(r, now->send_cq) || is_cq_stuck(r, now->recv_cq);
 
+	f->unpolled = f->unpolled_sends = waiting_in(r, now->send_cq);
 	if (now->recv_cq != now->send_cq)
-		stuck |= is_cq_stuck(r, now->recv_cq, &f->unpolled);
+		f->unpolled += waiting_in(r, now->recv_cq);
 	f->cq_stuck =
 		stuck && before->send_done == now->send_done && before->recv_done == now->recv_done;
 }
@@ -144,11 +147,48 @@ static enum adv_peer_process state_of_qp(struct adv_control *c, uint32_t pid, ui
 	return state;
 }
 
+/* Finds the peer of an iWARP queue pair by the addresses of its id, which adverbd knows. */
+static bool find_stream_owner(const struct readings *r, const struct adv_object *qp,
+			      struct adv_control_entry *owner)
+{
+	struct adv_objects ids;
+	bool found = false;
+
+	if (!adv_objects_read(&ids, r->control, ADV_RESOURCE_CM_ID, 0)) {
+		adv_objects_free(&ids);
+		return false;
+	}
+	for (size_t i = 0; i < ids.count && !found; i++) {
+		const struct adv_object *id = &ids.list[i];
+
+		found = id->pid &&
+			adv_object_is_at(id->cm_id.local, qp->qp.dgid, qp->qp.stream_peer) &&
+			adv_object_is_at(id->cm_id.remote, qp->qp.sgid, qp->qp.stream_local);
+		if (!found)
+			continue;
+		owner->pid = id->pid;
+		adv_object_command(id->pid, owner->comm);
+	}
+	adv_objects_free(&ids);
+	return found;
+}
+
+static enum adv_peer_process look_at_stream_peer(const struct readings *r,
+						 const struct adv_object *qp,
+						 struct adv_control_entry *owner)
+{
+	if (!find_stream_owner(r, qp, owner))
+		return ADV_PEER_UNKNOWN;
+	return adv_object_process_state(owner->pid) == 'T' ? ADV_PEER_STOPPED : ADV_PEER_RUNS;
+}
+
 static enum adv_peer_process look_at_peer(const struct readings *r, const struct adv_object *qp,
 					  struct adv_control_entry *owner)
 {
 	if (!(qp->qp.flags & ADV_QP_LOCAL_PEER))
 		return ADV_PEER_UNKNOWN;
+	if (qp->qp.flags & ADV_QP_IWARP)
+		return look_at_stream_peer(r, qp, owner);
 	if (!find_owner(r->control, qp->qp.remote, owner))
 		return ADV_PEER_NO_QP;
 	if (adv_object_process_state(owner->pid) == 'T')
@@ -179,11 +219,12 @@ static void collect(const struct readings *r, const struct adv_object *now, bool
 	*owner = (struct adv_control_entry){.slot = 0};
 	f->faults = r->faults;
 	note_cqs(r, f);
-	if (!probe)
+	if (!adv_object_has_peer(now) || (!probe && r->qps[1].count > SHOWN_MOST))
 		return;
-	f->peer = adv_object_has_peer(now) ? look_at_peer(r, now, owner) : ADV_PEER_UNKNOWN;
-	if (adv_object_has_peer(now) && f->peer == ADV_PEER_UNKNOWN &&
-	    adv_triage_is_silent(f->before, now))
+	f->peer = look_at_peer(r, now, owner);
+	if (owner->slot && f->peer != ADV_PEER_STOPPED)
+		f->peer_faults = has_faults(r->control, owner->slot);
+	if (probe && f->peer == ADV_PEER_UNKNOWN && adv_triage_is_silent(f->before, now))
 		probe_peer(r, f);
 }
 
@@ -210,10 +251,10 @@ static void explain_qp(const struct readings *r, const struct adv_object *qp)
 	collect(r, qp, true, &f, &owner);
 	n = adv_triage(&f, findings);
 	if (r->json) {
-		adv_explain_json_qp(r->json, &f, &owner, r->at[1], findings, n);
+		adv_explain_json_qp(r->json, &f, &owner, r->port[1].at, findings, n);
 		return;
 	}
-	adv_explain_print_qp(&f, &owner, r->at[1]);
+	adv_explain_print_qp(&f, &owner, r->port[1].at);
 	adv_explain_print_findings(findings, n);
 }
 
@@ -293,9 +334,9 @@ static int report(const struct readings *r, uint32_t qpn)
 	else
 		explain_all(r);
 	if (r->json)
-		adv_explain_json_port(r->json, &r->port[0], &r->port[1], r->at[1] - r->at[0]);
+		adv_explain_json_port(r->json, &r->port[0], &r->port[1]);
 	else
-		adv_explain_print_port(&r->port[0], &r->port[1], r->at[1] - r->at[0]);
+		adv_explain_print_port(&r->port[0], &r->port[1]);
 	return 0;
 }
 

@@ -29,22 +29,48 @@ static void print_path(const struct adv_object *r)
 	adv_gid_text(&gid, local);
 	memcpy(gid.raw, r->qp.dgid, sizeof(gid.raw));
 	adv_gid_text(&gid, peer);
+	if (r->qp.flags & ADV_QP_IWARP) {
+		printf("  path      %s port %u to %s port %u, TCP\n", local, r->qp.stream_local,
+		       peer, r->qp.stream_peer);
+		return;
+	}
 	printf("  path      %s (GID %u) to %s, queue pair 0x%06x, path MTU %u\n", local,
 	       r->qp.sgid_index, peer, r->qp.remote, r->qp.mtu);
+}
+
+/* What is on its way to the peer. */
+static void print_sent(const struct adv_object_qp *q)
+{
+	if (!(q->flags & ADV_QP_IWARP))
+		printf("  send      PSN %u, oldest unacknowledged %u, %u packets in flight of a "
+		       "window of %u",
+		       q->sq_psn, q->una_psn, q->in_flight, q->window);
+	else if (q->flags & ADV_QP_STREAM)
+		printf("  send      %u bytes that the peer's TCP has not acknowledged",
+		       q->stream_queued);
+	else
+		printf("  send      no connection");
+	printf("; %u requests outstanding of %u\n", q->send_posted - q->send_done, q->send_room);
 }
 
 static void print_queues(const struct adv_object *r)
 {
 	const struct adv_object_qp *q = &r->qp;
 
-	printf("  send      PSN %u, oldest unacknowledged %u, %u packets in flight of a window of "
-	       "%u; %u requests outstanding of %u\n",
-	       q->sq_psn, q->una_psn, q->in_flight, q->window, q->send_posted - q->send_done,
-	       q->send_room);
+	print_sent(q);
 	if (q->send_posted != q->send_done)
 		printf("            the oldest is %s of %u bytes\n", adv_wr_opcode_name(q->request),
 		       q->request_length);
-	if (q->srq)
+	else if (q->send_held)
+		printf("            %u slots are held by requests that have ended: no completion "
+		       "after them was polled\n",
+		       q->send_held);
+	if (q->flags & ADV_QP_IWARP && !q->srq)
+		printf("  receive   %u receive requests posted of %u\n",
+		       q->recv_posted - q->recv_done, q->recv_room);
+	else if (q->flags & ADV_QP_IWARP)
+		printf("  receive   SRQ %u\n", q->srq);
+	else if (q->srq)
 		printf("  receive   expected PSN %u; SRQ %u\n", q->rq_psn, q->srq);
 	else
 		printf("  receive   expected PSN %u; %u receive requests posted of %u\n", q->rq_psn,
@@ -54,15 +80,18 @@ static void print_queues(const struct adv_object *r)
 static void print_retries(const struct adv_object *r)
 {
 	const struct adv_object_qp *q = &r->qp;
-	char rnr[32] = "without limit";
+	char rnr[32] = "without limit", timeout[32] = "none";
 
-	if (r->type == IBV_QPT_UD || r->type == IBV_QPT_UC || r->state != IBV_QPS_RTS)
+	if (r->type == IBV_QPT_UD || r->type == IBV_QPT_UC || r->state != IBV_QPS_RTS ||
+	    q->flags & ADV_QP_IWARP)
 		return;
+	if (q->timeout)
+		snprintf(timeout, sizeof(timeout), "%.4g ms",
+			 TIMEOUT_UNIT * (double)(UINT64_C(1) << (q->timeout & 31)));
 	if (q->rnr_retry != RNR_RETRY_FOREVER)
 		snprintf(rnr, sizeof(rnr), "%u of %u left", q->rnr_left, q->rnr_retry);
-	printf("  retries   %u of %u left, timeout %u (%.4g ms); RNR retries %s%s%s\n",
-	       q->retry_left, q->retry_cnt, q->timeout,
-	       TIMEOUT_UNIT * (double)(UINT64_C(1) << (q->timeout & 31)), rnr,
+	printf("  retries   %u of %u left, timeout %u (%s); RNR retries %s%s%s\n", q->retry_left,
+	       q->retry_cnt, q->timeout, timeout, rnr,
 	       q->flags & ADV_QP_UNANSWERED ? "; no answer since the last timeout" : "",
 	       q->flags & ADV_QP_RNR_WAIT ? "; waits after an RNR NAK" : "");
 }
@@ -85,6 +114,9 @@ static void print_error(const struct adv_object_qp *q, uint64_t now)
 	printf(", %.1f s ago\n", ago);
 	if (cause)
 		printf("            cause %u %s: %s\n", q->error_cause, cause->name, cause->text);
+	if (q->flags & ADV_QP_ERROR_MEMORY)
+		printf("            rkey 0x%08x, address 0x%" PRIx64 ", %u bytes\n", q->error_rkey,
+		       q->error_va, q->error_length);
 }
 
 /* Prints the counters of the QP that are not 0, with their increments. */
@@ -190,11 +222,12 @@ static const char *print_changes(const struct adv_counters *before, const struct
 	return between;
 }
 
-void adv_explain_print_port(const struct adv_counters *before, const struct adv_counters *now,
-			    uint64_t ns)
+void adv_explain_print_port(const struct adv_port_reading *before,
+			    const struct adv_port_reading *now)
 {
-	double seconds = (double)(ns ? ns : 1) / SECOND_NS;
-	const struct adv_link_counters *a = &before->link, *b = &now->link;
+	uint64_t ns = now->at > before->at ? now->at - before->at : 1;
+	double seconds = (double)ns / SECOND_NS;
+	const struct adv_link_counters *a = &before->counters.link, *b = &now->counters.link;
 	const char *between = "  changed   ";
 
 	printf("port, in %.0f ms\n  sent      %.0f packets/s, %.3g MB/s\n  received  %.0f "
@@ -203,8 +236,8 @@ void adv_explain_print_port(const struct adv_counters *before, const struct adv_
 	       (double)(b->tx_bytes - a->tx_bytes) / seconds / 1e6,
 	       (double)(b->rx_packets - a->rx_packets) / seconds,
 	       (double)(b->rx_bytes - a->rx_bytes) / seconds / 1e6);
-	between = print_changes(before, now, adv_port_counter, between);
-	between = print_changes(before, now, adv_hw_counter, between);
+	between = print_changes(&before->counters, &now->counters, adv_port_counter, between);
+	between = print_changes(&before->counters, &now->counters, adv_hw_counter, between);
 	if (between[0] == ',')
 		printf("\n");
 }

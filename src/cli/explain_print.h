@@ -4,8 +4,8 @@
 #define ADV_CLI_EXPLAIN_PRINT_H
 
 #include "cli/objects.h"
+#include "cli/port_reading.h"
 #include "cli/triage.h"
-#include "host/counters.h"
 
 /* Prints the state of a QP. owner: the peer's process, pid 0: not known. now: ns of
  * CLOCK_MONOTONIC. */
@@ -14,8 +14,8 @@ void adv_explain_print_qp(const struct adv_triage_facts *f, const struct adv_con
 /* Prints what to check, in the given order. */
 void adv_explain_print_findings(const struct adv_finding *findings, unsigned count);
 /* Prints the rates of the port's packets, and the counters of the port that changed between two
- * readings `ns` apart. */
-void adv_explain_print_port(const struct adv_counters *before, const struct adv_counters *now,
-			    uint64_t ns);
+ * readings. */
+void adv_explain_print_port(const struct adv_port_reading *before,
+			    const struct adv_port_reading *now);
 
 #endif

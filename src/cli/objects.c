@@ -170,6 +170,22 @@ const char *adv_object_port_space(uint32_t port_space)
 	}
 }
 
+bool adv_object_is_at(const uint8_t address[ADV_RESOURCE_SOCKADDR], const uint8_t gid[16],
+		      uint16_t port)
+{
+	struct sockaddr_in6 six;
+	struct sockaddr_in four;
+	uint8_t mapped[16] = {[10] = 0xff, [11] = 0xff};
+
+	memcpy(&six, address, sizeof(six));
+	memcpy(&four, address, sizeof(four));
+	memcpy(mapped + 12, &four.sin_addr, sizeof(four.sin_addr));
+	if (four.sin_family == AF_INET)
+		return ntohs(four.sin_port) == port && memcmp(mapped, gid, sizeof(mapped)) == 0;
+	return six.sin6_family == AF_INET6 && ntohs(six.sin6_port) == port &&
+	       memcmp(&six.sin6_addr, gid, 16) == 0;
+}
+
 void adv_object_sockaddr(const uint8_t address[ADV_RESOURCE_SOCKADDR], char text[ADV_SOCKADDR_TEXT])
 {
 	char host[INET6_ADDRSTRLEN];

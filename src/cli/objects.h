@@ -44,6 +44,9 @@ bool adv_object_has_peer(const struct adv_object *qp);
 const char *adv_object_cm_state(uint8_t state);
 /* Returns the name of an id's port space ("TCP"). */
 const char *adv_object_port_space(uint32_t port_space);
+/* True if the address of an id is this IP address and port. */
+bool adv_object_is_at(const uint8_t address[ADV_RESOURCE_SOCKADDR], const uint8_t gid[16],
+		      uint16_t port);
 /* Writes "192.0.2.1:18515" or "[2001:db8::1]:18515"; "-" if there is no address. */
 void adv_object_sockaddr(const uint8_t address[ADV_RESOURCE_SOCKADDR],
 			 char text[ADV_SOCKADDR_TEXT]);

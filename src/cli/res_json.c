@@ -67,8 +67,10 @@ static void add_qp(struct json_object *o, const struct adv_object *r, bool detai
 	adv_json_add_number(o, "port", r->port);
 	adv_json_add_number(o, "lqpn", r->number);
 	if (adv_object_has_peer(r)) {
-		adv_json_add_number(o, "rqpn", q->remote);
-		adv_json_add_number(o, "rq-psn", q->rq_psn);
+		if (!(q->flags & ADV_QP_IWARP)) {
+			adv_json_add_number(o, "rqpn", q->remote);
+			adv_json_add_number(o, "rq-psn", q->rq_psn);
+		}
 		add_gid(o, "sgid", q->sgid);
 		add_gid(o, "dgid", q->dgid);
 	}

@@ -62,7 +62,8 @@ static void print_qp(const struct adv_object *r, bool details)
 
 	if (adv_object_has_peer(r)) {
 		adv_gid_text((const struct adv_gid *)(const void *)q->dgid, peer);
-		snprintf(remote, sizeof(remote), "0x%06x", q->remote);
+		if (!(q->flags & ADV_QP_IWARP))
+			snprintf(remote, sizeof(remote), "0x%06x", q->remote);
 	}
 	printf("0x%06x  %-8s  %-5s  %-15s  %-8s  %-5u  %-8u  %-8u  ", r->number,
 	       adv_qp_type_name((enum ibv_qp_type)r->type),

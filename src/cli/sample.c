@@ -67,10 +67,10 @@ static int add_slot(struct adv_sample *s, struct adv_control *c, const struct ad
 int adv_sample_read(struct adv_sample *s, struct adv_control *c)
 {
 	struct adv_control_entry e = {.slot = 0};
+	uint64_t begin = adv_clock_ns();
 	int error;
 
 	memset(s, 0, sizeof(*s));
-	s->at = adv_clock_ns();
 	if (!adv_gid_table_read(adv_control_gids(c), &s->gids))
 		return EAGAIN;
 	error = adv_control_status(c, &s->status);
@@ -80,6 +80,7 @@ int adv_sample_read(struct adv_sample *s, struct adv_control *c)
 		error = add_slot(s, c, &e);
 		e.slot++;
 	}
+	s->at = begin + (adv_clock_ns() - begin) / 2;
 	return error == ENOENT ? 0 : error;
 }
 

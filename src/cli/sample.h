@@ -24,7 +24,7 @@ struct adv_sample_process {
 
 /* adv_sample_free() releases the memory. */
 struct adv_sample {
-	uint64_t at; /* adv_clock_ns() */
+	uint64_t at; /* the middle of the time in which it was read, adv_clock_ns() */
 	struct adv_control_status status;
 	struct adv_counters total; /* of all processes, also ended ones */
 	struct adv_gid_table gids;

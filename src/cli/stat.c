@@ -12,6 +12,7 @@
 #include "cli/json.h"
 #include "cli/latencies.h"
 #include "cli/objects.h"
+#include "cli/port_reading.h"
 #include "cli/stat_latency.h"
 #include "host/hw_counters.h"
 
@@ -157,9 +158,11 @@ static void count_qp(struct counted *c, const struct adv_object *qp)
 static bool read_qps(struct adv_control *control, const struct arguments *a, struct reading *r)
 {
 	struct adv_objects o, pieces = {0};
-	bool good = adv_objects_read(&o, control, ADV_RESOURCE_QP, a->pid) &&
-		    adv_latencies_read(&pieces, control, a->pid);
+	uint64_t begin = adv_clock_ns();
+	bool good = adv_objects_read(&o, control, ADV_RESOURCE_QP, a->pid);
 
+	r->at = begin + (adv_clock_ns() - begin) / 2;
+	good = good && adv_latencies_read(&pieces, control, a->pid);
 	r->list = good ? calloc(o.count + 1, sizeof(*r->list)) : NULL;
 	for (size_t i = 0; r->list && i < o.count; i++) {
 		struct counted *c = &r->list[r->count];
@@ -182,15 +185,16 @@ static bool read_qps(struct adv_control *control, const struct arguments *a, str
 
 static bool read_port(struct adv_control *control, struct reading *r)
 {
-	struct adv_counters sums;
+	struct adv_port_reading port;
 
 	r->list = calloc(1, sizeof(*r->list));
-	if (!r->list || adv_control_counters(control, &sums)) {
+	if (!r->list || adv_port_read(control, &port)) {
 		fprintf(stderr, "adverb stat: adverbd closed the connection\n");
 		return false;
 	}
 	r->count = 1;
-	count_port(r->list, &sums);
+	r->at = port.at;
+	count_port(r->list, &port.counters);
 	return true;
 }
 
@@ -198,7 +202,7 @@ static bool read_port(struct adv_control *control, struct reading *r)
  * r->list in either case. */
 static bool read_counters(struct adv_control *control, const struct arguments *a, struct reading *r)
 {
-	*r = (struct reading){.at = adv_clock_ns()};
+	*r = (struct reading){.at = 0};
 	return a->pid || a->qpn ? read_qps(control, a, r) : read_port(control, r);
 }
 

@@ -60,7 +60,10 @@ void adv_top_peer(char text[ADV_TOP_CELL], const struct adv_object *qp)
 	}
 	inet_ntop(is_mapped(gid) ? AF_INET : AF_INET6, is_mapped(gid) ? gid + 12 : gid, host,
 		  sizeof(host));
-	snprintf(text, ADV_TOP_CELL, "0x%06x %s", qp->qp.remote, host);
+	if (qp->qp.flags & ADV_QP_IWARP)
+		snprintf(text, ADV_TOP_CELL, "%s", host);
+	else
+		snprintf(text, ADV_TOP_CELL, "0x%06x %s", qp->qp.remote, host);
 }
 
 /* ---- cells ---- */

@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import signal
+import time
 
 from cases_device import NOBODY, as_nobody
 from cases_netlink import rdma, rping_pair
@@ -156,6 +157,8 @@ def explain_owner(lab):
 
 # ---- adverb explain --pid ----
 
+HELD = 0.3  # seconds for which a stopped program keeps the first reading waiting
+
 def findings(lab, process, *words):
     """Returns the branches that `adverb explain --pid` names, in order, and its output."""
     text = adverb(lab, "explain", "--pid", str(process.pid), *words)
@@ -280,6 +283,18 @@ def explain_rnr(lab):
     expect_first(lab, server, "local application", r"out_of_buffer \d")
 
 
+@case("operator", "explain-rnr-pipeline")
+def explain_rnr_pipeline(lab):
+    """The same with many SENDs at once: those behind the RNR NAK are not lost."""
+    server, client = trouble(lab, "sends")
+    expect_first(lab, client, "peer application", "no receive request posted")
+    expect_first(lab, server, "local application", r"out_of_buffer \d")
+    for end in (client, server):
+        branches, text = findings(lab, end)
+        if "fabric" in branches or "out_of_sequence" in text:
+            raise Failure(f"nothing is lost:\n{text}")
+
+
 @case("operator", "explain-partition")
 def explain_partition(lab):
     """Queue pairs of two partitions: both ends name the P_Key, the receiver with certainty."""
@@ -295,11 +310,23 @@ def explain_partition(lab):
 
 @case("operator", "explain-rkey")
 def explain_rkey(lab):
-    """A wrong R_Key; from the side of the memory, too."""
-    server, client = trouble(lab, "rkey")
-    lab.wait_until(lambda: "failed remote access error" in client.output(), 20, "the request fails")
-    expect_first(lab, client, "set-up", "IBV_WC_REM_ACCESS_ERR", "cause 11 NAK_ACCESS", "compare rkey")
-    expect_first(lab, server, "set-up", "IBV_EVENT_QP_ACCESS_ERR", "cause 33 RKEY", "of this process was refused")
+    """A wrong R_Key; from the side of the memory, too. Both ends name the key and the memory."""
+    lab.everywhere["ADVERB_LOG"] = "warn"
+    for mode, bytes_, cause in (("rkey", 8192, "33 RKEY"), ("read-rkey", 8192, "33 RKEY"), ("add-rkey", 8, "33 RKEY"),
+                                ("write-bounds", 8192, "35 REMOTE_BOUNDS")):
+        server, client = trouble(lab, mode)
+        lab.wait_until(lambda: "failed remote access error" in client.output(), 20, "the request fails")
+        memory = rf"rkey 0x[0-9a-f]{{8}}, address 0x[0-9a-f]+, {bytes_} bytes"
+        asked = expect_first(lab, client, "set-up", "IBV_WC_REM_ACCESS_ERR", "cause 11 NAK_ACCESS", "compare rkey", memory)
+        refused = expect_first(lab, server, "set-up", "IBV_EVENT_QP_ACCESS_ERR", f"cause {cause}",
+                               "of this process was refused", memory)
+        same("memory", re.search(memory, asked)[0], re.search(memory, refused)[0])
+        if not re.search(rf"\(cause {cause.split()[0]}\): {memory}", server.output()):
+            raise Failure(f"the server's log lacks the key:\n{server.output()}")
+        report = json.loads(adverb(lab, "explain", "--json", "--pid", str(server.pid)))
+        same("as JSON", f"0x{report['queue-pairs'][0]['error-memory']['rkey']:08x}", re.search(memory, asked)[0][5:15])
+        server.kill()
+        client.kill()
 
 
 @case("operator", "explain-loss")
@@ -310,9 +337,13 @@ def explain_loss(lab):
     lab.wait_listening(server, 18515)
     client = lab.start([lab.adverb, "run", "--fault", "drop=2%", "--", *program, "127.0.0.1"], adverb=False)
     lab.wait_until(lambda: "RTS" in [q["state"] for q in res(lab, "qp")], 30, "connected")
-    expect_first(lab, client, "fabric", "packets are lost", "a fault plan of this program is in force",
-                 r"(packet_seq_err|local_ack_timeout_err) \d+ \(\+\d+\)")
-    expect_first(lab, server, "fabric", r"(out_of_sequence|duplicate_request) \d+")
+    texts = [expect_first(lab, client, "fabric", "packets are lost", "a fault plan of this program is in force",
+                          r"(packet_seq_err|local_ack_timeout_err) \d+ \(\+\d+\)"),
+             expect_first(lab, server, "fabric", "a fault plan of the peer's program is in force",
+                          r"(out_of_sequence|duplicate_request) \d+")]
+    for text in texts:
+        if "switches" in text:
+            raise Failure(f"no switch is between programs of one machine:\n{text}")
 
 
 @case("operator", "explain-marks")
@@ -323,6 +354,87 @@ def explain_marks(lab):
     lab.wait_until(lambda: port_counters(lab)["rp_cnp_handled"] > 2, 20, "CNPs arrive")
     for end, counter in ((client, "rp_cnp_handled"), (server, "np_cnp_sent")):
         expect_first(lab, end, "fabric", "a queue is congested", rf"{counter} \d")
+
+
+@case("operator", "explain-no-timeout")
+def explain_no_timeout(lab):
+    """A queue pair that sends nothing again, and a peer that does not receive: no counter grows."""
+    server, client = trouble(lab, "no-timeout")
+    os.kill(server.pid, signal.SIGSTOP)
+    expect_first(lab, client, "peer application", r"timeout 0 \(none\)", ", stopped", "timeout 0: a lost packet")
+
+
+@case("operator", "explain-unsignaled")
+def explain_unsignaled(lab):
+    """A send queue full of unsignaled requests, all of which have ended."""
+    _, client = trouble(lab, "unsignaled")
+    expect_first(lab, client, "local application", "full of unsignaled requests", "16 slots are held")
+
+
+def busy_iwarp_pair(lab):
+    """Starts ib_write_bw for a minute; returns when requests are outstanding. The client connects a second time, and
+    crashes if the server does not listen again yet: it gets more tries."""
+    program = ["ib_write_bw", "-F", "-R", "-D", "60"]
+    for _ in range(10):
+        server = lab.start(program)
+        lab.wait_listening(server, 18515)
+        client = lab.start([*program, "127.0.0.1"])
+        lab.wait_until(lambda: not client.running() or
+                       [q for q in res(lab, "qp", "--details")
+                        if q["pid"] == client.pid and q["send-outstanding"] > 1], 30, "requests are outstanding")
+        if client.running():
+            return server, client
+        server.kill()
+    raise Failure("no connection in ten tries")
+
+
+@case("operator", "explain-iwarp")
+def explain_iwarp(lab):
+    """iWARP queue pairs: the path is that of TCP; a peer that does not receive; no connection at all."""
+    lab.everywhere["ADVERB_TRANSPORT"] = "iwarp"
+    need_tool("ib_write_bw")
+    server, client = busy_iwarp_pair(lab)
+    for wanted in (r"path      127\.0\.0\.1 port \d+ to 127\.0\.0\.1 port 18515, TCP",
+                   rf"peer      process {server.pid} \(ib_write_bw\) of this machine\n"):
+        lab.wait_until(lambda: re.search(wanted, findings(lab, client)[1]), 20, wanted)
+    os.kill(server.pid, signal.SIGSTOP)
+    expect_first(lab, client, "peer application", rf"process {server.pid} .*, stopped", "bytes that the peer's TCP has not")
+    server.kill()
+    client.kill()
+    _, alone = trouble(lab, "write")
+    expect_first(lab, alone, "set-up", "no connection: its requests wait", "1 requests outstanding")
+
+
+@case("operator", "explain-rates")
+def explain_rates(lab):
+    """The time of the rates is that between the readings of the port, not that of the reading of a program."""
+    program = lab.start([lab.client("holder"), "5"])
+    lab.wait_until(lambda: "ready" in program.output(), 30, "ready")
+    os.kill(program.pid, signal.SIGSTOP)
+    began = time.monotonic()
+    explain = lab.start([lab.adverb, "explain", "--json", "--pid", str(program.pid)], adverb=False)
+    time.sleep(HELD)
+    os.kill(program.pid, signal.SIGCONT)
+    same("exit status", explain.wait(60), 0)
+    took = time.monotonic() - began
+    ns = json.loads(explain.output())["port"]["ns"]
+    if ns / 1e9 > took - HELD:
+        raise Failure(f"{ns} ns between the readings, of {took:.3f} s with {HELD} s before the first")
+
+
+@case("operator", "explain-connect-error")
+def explain_connect_error(lab):
+    """A peer that disconnects before this end has read that it has accepted: the log and the command say so."""
+    for transport, status in (("roce", -22), ("iwarp", -103)):
+        lab.everywhere.update(ADVERB_TRANSPORT=transport, ADVERB_LOG="warn")
+        text = lab.run([lab.client("leaver")])
+        for wanted in (rf"^RDMA_CM_EVENT_CONNECT_ERROR {status}$",
+                       r"warn: RDMA_CM_EVENT_CONNECT_ERROR\(0x[0-9a-f]+\): .*: the peer has disconnected"):
+            if not re.search(wanted, text, re.M):
+                raise Failure(f"{transport}: the output lacks '{wanted}':\n{text}")
+        advice = adverb(lab, "explain", f"RDMA_CM_EVENT_CONNECT_ERROR/{status}")
+        if "the peer has disconnected" not in advice:
+            raise Failure(f"the peer is not named:\n{advice}")
 
 
 @case("operator", "explain-bounds")

@@ -206,7 +206,9 @@ static int to_rts(struct peer *p, unsigned i, uint32_t psn)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTS,
-		.timeout = p->timeout ? p->timeout : 14,
+		.timeout = p->no_timeout ? 0
+			   : p->timeout	 ? p->timeout
+					 : 14,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 		.sq_psn = psn,

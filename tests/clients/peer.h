@@ -40,6 +40,7 @@ struct peer {
 	int sock;
 	int gid_index;
 	uint8_t timeout; /* timeout of the QPs, as in struct ibv_qp_attr; 0: 14 */
+	int no_timeout;	 /* the timeout is 0, whatever `timeout` is: nothing is sent again */
 };
 
 /* Opens the first device, registers `length` zeroed bytes, creates `qps` RC queue pairs. */

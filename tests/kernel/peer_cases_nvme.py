@@ -5,7 +5,7 @@ import contextlib
 import os
 import pathlib
 
-from harness import Failure, Skip, case
+from harness import Failure, Skip, case, daemons, process_name
 
 NQN = "nqn.2026-01.org.adverb:disk"
 HOST_ID = "11111111-2222-4333-8444-555555555555"
@@ -236,34 +236,56 @@ def demand_blocks(path, count):
                 raise Failure(f"{count} blocks were acknowledged, block {number} has {block[:8]!r}")
 
 
+def interrupt_writes(lab, family, interrupt):
+    """Calls interrupt(target, path, part) in the middle of writes, for part 1 and 2; it returns the target that
+    serves then. What was acknowledged is in the target's file, and the kernel connects again by its own timer and
+    continues."""
+    lab.harmless_in_log = ("nvme",)
+    path = lab.dir / "disk"
+    lab.system(f"truncate -s 16M '{path}'")
+    target = serve(lab, family, path)
+    with connected(lab, family, ",reconnect_delay=2"):
+        lab.guest.run("rm -f /tmp/count")
+        writer = lab.start_in_guest(["sh", "-c", WRITER])
+        for part in (1, 2):
+            lab.wait_until(lambda least=BLOCKS * part // 4: acknowledged(lab) >= least, 120, "writes")
+            target = interrupt(target, path, part)
+            if not writer.running():
+                raise Failure(f"a write failed, or all ended before the kill:\n{writer.describe()}")
+        writer.expect(0, 200)
+        lab.guest.run(f"dd if={DEVICE} bs={BLOCK} count={BLOCKS} iflag=direct of=/tmp/back")
+        back = lab.guest.run(f"i=0; while [ $i -lt {BLOCKS} ]; do dd if=/tmp/back bs={BLOCK} skip=$i count=1 "
+                             "2>/dev/null | head -c 8; echo; i=$((i + 1)); done").split()
+        if back != [f"{number:08d}" for number in range(1, BLOCKS + 1)]:
+            raise Failure(f"read back: {back}")
+    demand_blocks(path, BLOCKS)
+    end(target)
+
+
 def register_killed(family):
     @case(f"nvme-ipv{family}", "killed-target")
     def killed(lab):
-        """The target is killed twice in the middle of writes. What was acknowledged is in its file, and the
-        kernel connects again by its own timer and continues."""
-        lab.harmless_in_log = ("nvme",)
-        path = lab.dir / "disk"
-        lab.system(f"truncate -s 16M '{path}'")
-        target = serve(lab, family, path)
-        with connected(lab, family, ",reconnect_delay=2"):
-            lab.guest.run("rm -f /tmp/count")
-            writer = lab.start_in_guest(["sh", "-c", WRITER])
-            for part in (1, 2):
-                lab.wait_until(lambda least=BLOCKS * part // 4: acknowledged(lab) >= least, 120, "writes")
-                target.kill()
-                demand_blocks(path, acknowledged(lab))
-                lab.system("sleep 3")
-                if not writer.running():
-                    raise Failure(f"a write failed, or all ended before the kill:\n{writer.describe()}")
-                target = serve(lab, family, path)
-            writer.expect(0, 200)
-            lab.guest.run(f"dd if={DEVICE} bs={BLOCK} count={BLOCKS} iflag=direct of=/tmp/back")
-            back = lab.guest.run(f"i=0; while [ $i -lt {BLOCKS} ]; do dd if=/tmp/back bs={BLOCK} skip=$i count=1 "
-                                 "2>/dev/null | head -c 8; echo; i=$((i + 1)); done").split()
-            if back != [f"{number:08d}" for number in range(1, BLOCKS + 1)]:
-                raise Failure(f"read back: {back}")
-        demand_blocks(path, BLOCKS)
-        end(target)
+        """The target is killed twice in the middle of writes."""
+        def kill_target(target, path, _part):
+            target.kill()
+            demand_blocks(path, acknowledged(lab))
+            lab.system("sleep 3")
+            return serve(lab, family, path)
+
+        interrupt_writes(lab, family, kill_target)
+
+    @case(f"nvme-ipv{family}", "killed-daemon")
+    def killed_daemon(lab):
+        """The worker of adverbd is killed in the middle of writes, then adverbd as a whole: the target listens
+        again."""
+        def kill_daemon(target, path, part):
+            victims = ("adverbd",) if part == 1 else ("adverbd", "adverbd-keeper")
+            lab.system("kill -KILL " + " ".join(str(pid) for pid in daemons() if process_name(pid) in victims))
+            lab.wait_until(lambda: target.output().count("listening at") == part + 1, 60, "the target listens again")
+            demand_blocks(path, acknowledged(lab))
+            return target
+
+        interrupt_writes(lab, family, kill_daemon)
 
 
 for version in ("4", "6"):

@@ -45,6 +45,7 @@ static const struct argp_option options[] = {
 	{"once", 'o', NULL, 0, "Print one table: --batch --count=1", 0},
 	{"pid", 'p', "PID", 0, "Show the queue pairs of this process", 0},
 	{"queue-pairs", 'a', NULL, 0, "Show the queue pairs of all programs", 0},
+	{"nvme", 'N', NULL, 0, "Show the namespaces and hosts of NVMe over Fabrics targets", 0},
 	{"filter", 'f', "TEXT", 0, "Show rows with this part of a name, process or queue pair", 0},
 	{"sort", 's', "ORDER", 0, "Sort by bytes, messages, latency, trouble, number or name", 0},
 	{"reverse", 'r', NULL, 0, "Sort the other way", 0},
@@ -97,6 +98,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'a':
 		t->view.page = ADV_TOP_QUEUE_PAIRS;
+		return 0;
+	case 'N':
+		t->view.page = ADV_TOP_STORAGE;
 		return 0;
 	case 'f':
 		if (strlen(arg) >= ADV_TOP_FILTER)
@@ -231,7 +235,9 @@ static int read_page(struct top *t)
 		adv_top_free(&t->programs);
 		t->programs = now;
 		set_head(t, &s);
-		if (t->view.page != ADV_TOP_PROGRAMS)
+		if (t->view.page == ADV_TOP_STORAGE)
+			adv_top_storage_read(&t->data.storage);
+		else if (t->view.page != ADV_TOP_PROGRAMS)
 			error = read_queue_pairs(t, s.at);
 	}
 	adv_sample_free(&s);
@@ -400,6 +406,7 @@ int adv_top_main(int argc, char **argv)
 		good = run_live(t);
 	adv_control_close(t->control);
 	adv_top_free(&t->data.rows);
+	adv_top_storage_free(&t->data.storage);
 	adv_top_free(&t->programs);
 	adv_top_free(&t->queue_pairs);
 	free(t);

@@ -76,13 +76,17 @@ static void draw_head(struct adv_screen *s, const struct adv_top_view *v,
 	draw_events(s, 2, r);
 	if (v->page == ADV_TOP_PROGRAMS)
 		at = adv_screen_print(s, 3, 0, ADV_BOLD, "Programs: %zu", d->rows.count);
+	else if (v->page == ADV_TOP_STORAGE)
+		at = adv_screen_print(s, 3, 0, ADV_BOLD,
+				      "Namespaces and hosts of NVMe over Fabrics targets: %zu",
+				      d->storage.count);
 	else if (v->pid)
 		at = adv_screen_print(s, 3, 0, ADV_BOLD, "Process %u (%s), queue pairs: %" PRIu64,
 				      v->pid, d->program.pid ? d->program.comm : "ended",
 				      d->program.qps);
 	else
 		at = adv_screen_print(s, 3, 0, ADV_BOLD, "Queue pairs: %zu", d->rows.count);
-	if (v->page != ADV_TOP_DETAILS)
+	if (v->page != ADV_TOP_DETAILS && v->page != ADV_TOP_STORAGE)
 		at = adv_screen_print(s, 3, at, ADV_PLAIN, "  by %s%s",
 				      adv_top_order_name(v->order), v->reverse ? ", reverse" : "");
 	if (v->typing || v->filter[0])
@@ -115,20 +119,28 @@ static void draw_row(struct adv_screen *s, unsigned row, const struct adv_top_ro
 	}
 }
 
+/* Moves the list of `count` rows so that the selected one is visible. Returns the lines for it. */
+static unsigned scroll(const struct adv_screen *s, struct adv_top_view *v, size_t count, bool batch)
+{
+	unsigned used = HEAD + (batch ? 1 : 2); /* rows of head, titles and keys */
+	unsigned room = s->rows > used ? s->rows - used : 0;
+
+	if (v->selected >= count)
+		v->selected = count ? count - 1 : 0;
+	if (v->selected < v->first)
+		v->first = v->selected;
+	if (room && v->selected >= v->first + room)
+		v->first = v->selected - room + 1;
+	return room;
+}
+
 static void draw_table(struct adv_screen *s, struct adv_top_view *v, const struct adv_top_data *d,
 		       bool batch)
 {
 	const struct adv_top_column *columns[ADV_TOP_COLUMNS];
 	unsigned count = adv_top_columns(v->page == ADV_TOP_QUEUE_PAIRS, s->columns, columns);
-	unsigned used = HEAD + (batch ? 1 : 2), at = 0; /* rows of head, titles and keys */
-	unsigned room = s->rows > used ? s->rows - used : 0;
+	unsigned room = scroll(s, v, d->rows.count, batch), at = 0;
 
-	if (v->selected >= d->rows.count)
-		v->selected = d->rows.count ? d->rows.count - 1 : 0;
-	if (v->selected < v->first)
-		v->first = v->selected;
-	if (room && v->selected >= v->first + room)
-		v->first = v->selected - room + 1;
 	for (unsigned i = 0; i < count; i++) {
 		draw_cell(s, HEAD, at, columns[i], columns[i]->title, ADV_PLAIN);
 		at += columns[i]->width + 1u;
@@ -223,6 +235,8 @@ static void draw_help(struct adv_screen *s)
 		"Enter, Right                     a program's queue pairs; a queue pair",
 		"Esc, Left, Backspace             back",
 		"a                                the queue pairs of all programs",
+		"n                                NVMe over Fabrics: namespaces and hosts of "
+		"targets",
 		"s r                              sort by the next column; reverse",
 		"/                                filter by name, process or queue pair",
 		"Space                            freeze, go on",
@@ -245,7 +259,7 @@ static void draw_keys(struct adv_screen *s, const struct adv_top_view *v)
 		adv_screen_print(s, s->rows - 1, 0, ADV_BOLD, "%s",
 				 v->typing ? "Type a part of a name, or a number.  Enter: done  "
 					     "Esc: no filter"
-					   : "q quit  Enter open  Esc back  a all QPs  "
+					   : "q quit  Enter open  Esc back  a all QPs  n NVMe  "
 					     "s sort  r reverse  / filter  h help");
 }
 
@@ -266,6 +280,9 @@ void adv_top_draw(struct adv_screen *s, struct adv_top_view *v, const struct adv
 			draw_help(s);
 		else if (v->page == ADV_TOP_DETAILS)
 			draw_details(s, v, d);
+		else if (v->page == ADV_TOP_STORAGE)
+			adv_top_storage_draw(s, HEAD, scroll(s, v, d->storage.count, batch),
+					     &d->storage, v->first);
 		else
 			draw_table(s, v, d, batch);
 	}
@@ -275,7 +292,9 @@ void adv_top_draw(struct adv_screen *s, struct adv_top_view *v, const struct adv
 
 unsigned adv_top_batch_rows(const struct adv_top_view *v, const struct adv_top_data *d)
 {
+	size_t count = v->page == ADV_TOP_STORAGE ? d->storage.count : d->rows.count;
+
 	if (!d->connected)
 		return 3;
-	return HEAD + (d->rows.count ? 1 + (unsigned)d->rows.count : 3);
+	return HEAD + (count ? 1 + (unsigned)count : 3);
 }

@@ -20,7 +20,8 @@ static bool go_down(struct adv_top_view *v, const struct adv_top_data *d)
 {
 	const struct adv_top_row *r;
 
-	if (v->selected >= d->rows.count || v->page == ADV_TOP_DETAILS)
+	if (v->selected >= d->rows.count || v->page == ADV_TOP_DETAILS ||
+	    v->page == ADV_TOP_STORAGE)
 		return false;
 	r = &d->rows.row[v->selected];
 	v->filter[0] = 0;
@@ -41,7 +42,7 @@ static bool go_back(struct adv_top_view *v)
 	}
 	if (v->page == ADV_TOP_DETAILS)
 		return go(v, ADV_TOP_QUEUE_PAIRS, v->pid, 0);
-	return v->page == ADV_TOP_QUEUE_PAIRS ? go(v, ADV_TOP_PROGRAMS, 0, 0) : false;
+	return v->page != ADV_TOP_PROGRAMS && go(v, ADV_TOP_PROGRAMS, 0, 0);
 }
 
 static bool type_filter(struct adv_top_view *v, int key)
@@ -65,7 +66,8 @@ static bool type_filter(struct adv_top_view *v, int key)
 
 static void move_selection(struct adv_top_view *v, const struct adv_top_data *d, int key)
 {
-	size_t last = d->rows.count ? d->rows.count - 1 : 0, at = v->selected;
+	size_t count = v->page == ADV_TOP_STORAGE ? d->storage.count : d->rows.count;
+	size_t last = count ? count - 1 : 0, at = v->selected;
 
 	switch (key) {
 	case ADV_KEY_UP:
@@ -117,10 +119,13 @@ bool adv_top_press(struct adv_top_view *v, const struct adv_top_data *d, int key
 		v->reverse = !v->reverse;
 		return true;
 	case '/':
-		v->typing = v->page != ADV_TOP_DETAILS;
+		v->typing = v->page != ADV_TOP_DETAILS && v->page != ADV_TOP_STORAGE;
 		return false;
 	case 'a':
 		return go(v, ADV_TOP_QUEUE_PAIRS, 0, 0);
+	case 'n':
+		v->filter[0] = 0;
+		return go(v, ADV_TOP_STORAGE, 0, 0);
 	case ADV_KEY_ENTER:
 		return go_down(v, d);
 	case ADV_KEY_BACK:

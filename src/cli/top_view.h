@@ -6,10 +6,11 @@
 #include "cli/screen.h"
 #include "cli/terminal.h"
 #include "cli/top_model.h"
+#include "cli/top_storage.h"
 
 #define ADV_TOP_FILTER 32 /* bytes of a filter, with its end */
 
-enum adv_top_page { ADV_TOP_PROGRAMS, ADV_TOP_QUEUE_PAIRS, ADV_TOP_DETAILS };
+enum adv_top_page { ADV_TOP_PROGRAMS, ADV_TOP_QUEUE_PAIRS, ADV_TOP_DETAILS, ADV_TOP_STORAGE };
 
 struct adv_top_view {
 	enum adv_top_page page;
@@ -32,9 +33,10 @@ struct adv_top_data {
 	struct adv_control_status status;
 	bool port_active;
 	uint32_t mbps;
-	struct adv_top_row port;    /* with rates */
-	struct adv_top_rows rows;   /* compared, filtered and sorted */
-	uint32_t silent;	    /* programs that did not answer */
+	struct adv_top_row port;	/* with rates */
+	struct adv_top_rows rows;	/* compared, filtered and sorted */
+	struct adv_top_storage storage; /* of ADV_TOP_STORAGE */
+	uint32_t silent;		/* programs that did not answer */
 	struct adv_top_row program; /* of ADV_TOP_QUEUE_PAIRS and ADV_TOP_DETAILS; pid 0: none */
 };
 

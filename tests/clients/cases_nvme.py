@@ -334,6 +334,10 @@ def statistics(lab):
     working = [words for words in lines if words[:2] == [NQN, "2"] or words[:1] == ["nqn.2026-01.test:c"]]
     if len(working) != 2 or any(float(w) <= 0 for words in working for w in words[-7:-1]):
         raise Failure(text)
+    shown = [line.split() for line in lab.run([lab.adverb, "top", "--nvme", "--once"], env={"COLUMNS": "140"}).splitlines()]
+    if not all(any(words[:1] == ["4420"] and name in words and "0" not in words[-7:-1] for words in shown)
+               for name in ("2", "nqn.2026-01.test:c")):
+        raise Failure(f"{shown}")
     busy.kill()
     if "no target" not in lab.run([program(lab), "stat", "--control", "x"], status=1):
         raise Failure("a target that does not run")

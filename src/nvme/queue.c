@@ -359,7 +359,8 @@ void adv_nvme_request_sent(struct adv_nvme_request *request, uint64_t now)
 	struct adv_nvme_queue *queue = request->queue;
 
 	queue->responding--;
-	adv_nvme_client_count(request, now);
+	if (!queue->closed)
+		adv_nvme_client_count(request, now);
 	adv_nvme_request_free(request);
 	adv_nvme_respond_next(queue);
 }
@@ -394,6 +395,12 @@ static void end_request(struct adv_nvme_request *request, struct adv_nvme_contro
 	adv_nvme_request_act(request, ADV_NVME_ACTION_RELEASE);
 }
 
+/* True if the response is on its way, and adv_nvme_request_sent() follows. */
+static bool is_answered(const struct adv_nvme_request *request)
+{
+	return request->state == ADV_NVME_REQUEST_OUT && request->answered;
+}
+
 void adv_nvme_queue_closed(struct adv_nvme_queue *queue, uint64_t now)
 {
 	if (queue->closed)
@@ -402,8 +409,13 @@ void adv_nvme_queue_closed(struct adv_nvme_queue *queue, uint64_t now)
 	queue->fused_first = NULL;
 	adv_list_del(&queue->link);
 	adv_list_del(&queue->unconnected);
-	for (unsigned i = 0; i < queue->requests_count; i++)
+	for (unsigned i = 0; i < queue->requests_count; i++) {
+		/* The host closes the connection when it has the response, perhaps before the ACK.
+		 */
+		if (is_answered(&queue->requests[i]))
+			adv_nvme_client_count(&queue->requests[i], now);
 		end_request(&queue->requests[i], queue->controller);
+	}
 	adv_nvme_controller_remove_queue(queue);
 	adv_nvme_queue_free_if_idle(queue);
 }

@@ -48,11 +48,18 @@ static void test_commands(void **state)
 	assert_string_equal(clients[0].nqn, LAB_HOST);
 	assert_int_equal(clients[0].controllers, 1);
 	assert_memory_equal(&clients[0].stats, s, sizeof(*s));
+	/* The host leaves before the response is acknowledged. */
+	lab->hold_sends = true;
+	lab_do(&io, &read);
 	lab_close(&io);
 	lab_close(&admin);
+	lab_continue(lab, 0);
+	lab->hold_sends = false;
 	assert_int_equal(adv_nvme_target_client_stats(lab->target, clients), 1);
 	assert_int_equal(clients[0].controllers, 0);
-	assert_int_equal(clients[0].stats.reads, 1);
+	assert_int_equal(clients[0].stats.reads, 2);
+	adv_nvme_subsystem_stats(lab->subsystem, rows);
+	assert_int_equal(s->reads, 2);
 }
 
 /* Names are the hosts' choice: the first ones that left are forgotten, not those that are there. */

@@ -488,40 +488,36 @@ def step_man(_):
         raise Broken(f"groff warns:\n{text}")
 
 
-def step_kernel(tally, release):
-    build = BUILDER.directory("gcc")
-    log = f"kernel-{release}"
+def run_cases(tally, log, command):
+    """Runs a program that prints a line for each case, and how many failed. Counts each case."""
     try:
-        text = run(["tests/kernel/run", "--build", build, "--release", release], log, HUGE)
+        text = run(command, log, HUGE)
     except Broken:
         text = (TOP / f"{log}.log").read_text(errors="replace")
-    cases = re.findall(r"^(ok|FAIL|skip) +(\S+/\S+)", text, re.M)
-    for status, name in cases:
+    for status, name, note in re.findall(r"^(ok|FAIL|skip) +(\S+)(.*)$", text, re.M):
+        print(f"{status:4} {name}{note}")
         if status == "ok":
             tally.good()
         elif status == "FAIL":
             tally.bad(f"{log}: {name} (build-check/{log}.log)")
         else:
-            tally.skip(log, "kernel", name, "see its log")
-    if not re.search(r"^\d+ passed, \d+ failed, \d+ skipped$", text, re.M):
+            tally.skip(log, log, name, "see its log")
+    if not re.search(r"^\d+ \w+, .*\b\d+ failed", text, re.M):
         raise Broken("it did not finish:\n" + "\n".join(text.splitlines()[-30:]))
+
+
+def step_commands(tally):
+    run_cases(tally, "commands", ["tests/docs/run", "--build", BUILDER.directory("gcc")])
+
+
+def step_kernel(tally, release):
+    run_cases(tally, f"kernel-{release}",
+              ["tests/kernel/run", "--build", BUILDER.directory("gcc"), "--release", release])
 
 
 def step_packages(tally, release):
     """tests/packages/run, which needs root and the network."""
-    log = f"packages-{release}"
-    try:
-        text = run(["tests/packages/run", "--release", release], log, HUGE)
-    except Broken:
-        text = (TOP / f"{log}.log").read_text(errors="replace")
-    for status, name, note in re.findall(r"^(ok|FAIL) +(\S+/\S+)(.*)$", text, re.M):
-        print(f"{name}{note}")
-        if status == "ok":
-            tally.good()
-        else:
-            tally.bad(f"{log}: {name} (build-check/{log}.log)")
-    if not re.search(r"^\d+ passed, \d+ failed, \d+ skipped$", text, re.M):
-        raise Broken("it did not finish:\n" + "\n".join(text.splitlines()[-30:]))
+    run_cases(tally, f"packages-{release}", ["tests/packages/run", "--release", release])
 
 
 STEPS = {
@@ -534,6 +530,7 @@ STEPS = {
     "man": step_man,
     "gcc": step_gcc,
     "clients": step_clients,
+    "commands": step_commands,
     "clang": step_clang,
     "instructions": step_instructions,
     "asan": step_asan,
@@ -547,9 +544,9 @@ STEPS = {
     "packages-bookworm": lambda tally: step_packages(tally, "bookworm"),
     "packages-trixie": lambda tally: step_packages(tally, "trixie"),
 }
-BUILD_OF = dict.fromkeys(["clients", "kernel-bookworm", "kernel-trixie"], "gcc")  # steps that use the build of another
+BUILD_OF = dict.fromkeys(["clients", "commands", "kernel-bookworm", "kernel-trixie"], "gcc")  # steps that use the build of another
 # Steps that count each of their tests; the step itself counts only if it breaks.
-COUNT_THEMSELVES = {"gcc", "clang", "clients", "asan", "tsan", "coverage", "fuzz",
+COUNT_THEMSELVES = {"gcc", "clang", "clients", "commands", "asan", "tsan", "coverage", "fuzz",
                     "kernel-bookworm", "kernel-trixie", "packages-bookworm", "packages-trixie"}
 
 

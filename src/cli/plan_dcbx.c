@@ -119,7 +119,7 @@ static int end_comparison(struct comparison *c, const char *capture, struct json
 	if (c->count == 0)
 		fprintf(stderr,
 			COMMAND ": %s has no LLDP frame. A port sends one every 30 s: tcpdump -i "
-				"IFACE -w FILE ether proto 0x88cc\n",
+				"IFACE -c 1 -w FILE ether proto 0x88cc\n",
 			capture);
 	return c->count == 0 || c->different ? ADV_EXIT_FAILED : 0;
 }

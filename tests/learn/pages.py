@@ -2,7 +2,8 @@
 """The console blocks of a page: its commands, their outputs, and which differences do not count.
 
 A block begins with ```console. A line "$ COMMAND" is a command, which a backslash at the end of a line
-continues; the lines up to the next command are its output. A line "..." stands for any number of lines.
+continues; the lines up to the next command are its output. A line "..." stands for any number of lines, and "..." at the end of a
+line for the rest of it.
 A comment <!-- numbers vary --> above a block says that none of its numbers is compared, and <!-- values vary -->
 that no word with a digit is.
 """
@@ -33,13 +34,19 @@ def plain(line, vary):
     return " ".join(line.split())
 
 
+def same_line(wanted, got):
+    """Whether a line is that of the page, where it may end with REST."""
+    begin = wanted.removesuffix(f" {REST}")
+    return got == wanted or (begin != wanted and got.startswith(begin))
+
+
 def matches(wanted, got):
     """Whether the lines of an output are those of the page, in which REST stands for any lines."""
     if not wanted:
         return not got
     if wanted[0] == REST:
         return any(matches(wanted[1:], got[i:]) for i in range(len(got) + 1))
-    return bool(got) and wanted[0] == got[0] and matches(wanted[1:], got[1:])
+    return bool(got) and same_line(wanted[0], got[0]) and matches(wanted[1:], got[1:])
 
 
 class Step:
@@ -52,7 +59,7 @@ class Step:
     def matches(self, got, vary):
         """Whether a new output is the same, but for what differs from run to run."""
         if EXACT.match(self.command):
-            return self.output == got
+            return matches(self.output, got)
         return matches([plain(line, vary) for line in self.output], [plain(line, vary) for line in got])
 
     def text(self):
@@ -65,16 +72,22 @@ class Block:
     def __init__(self, match):
         self.span = match.span("text")
         self.vary = match["vary"]
-        self.steps = []
-        for line in match["text"].splitlines():
-            if self.steps and self.steps[-1].command.endswith("\\"):
-                self.steps[-1].command += "\n" + line
-            elif line.startswith("$ "):
-                self.steps.append(Step(line[2:]))
-            elif self.steps:
-                self.steps[-1].output.append(line)
-            else:
-                raise ValueError(f"a block begins with an output: {line}")
+        self.steps = steps_of(match["text"].splitlines())
+
+
+def steps_of(lines):
+    """Returns the commands of a block, with their outputs."""
+    steps = []
+    for line in lines:
+        if steps and steps[-1].command.endswith("\\"):
+            steps[-1].command += "\n" + line
+        elif line.startswith("$ "):
+            steps.append(Step(line[2:]))
+        elif steps:
+            steps[-1].output.append(line)
+        else:
+            raise ValueError(f"a block begins with an output: {line}")
+    return steps
 
 
 def blocks(text):

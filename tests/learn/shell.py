@@ -25,7 +25,9 @@ COMPILER = '#!/bin/sh\nexec /usr/bin/cc -Wall -Wextra -Werror "$@"\n'
 class Shell:
     """A shell that runs the commands of a page, one after another. status: of the last one."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, patient=True):
+        """patient: `sleep` waits for the program that was started before."""
+        self.patient = patient
         self.directory = directory
         self.bash = subprocess.Popen(["bash", "--norc"], cwd=directory, stdin=subprocess.PIPE,
                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -42,7 +44,7 @@ class Shell:
         self.bash.stdin.write(f"{{ {command}\n}} </dev/null\nprintf '%s%d\\n' '{END}' $?\n".encode())
         self.bash.stdin.flush()
         text = self.read_to_end(command)
-        if background := BACKGROUND.search(command):
+        if self.patient and (background := BACKGROUND.search(command)):
             self.starting = command, self.directory / background[1]
         text = text.replace(str(self.directory), self.directory.name)
         return [line for line in text.splitlines() if not JOB.match(line)]

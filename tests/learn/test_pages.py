@@ -53,6 +53,12 @@ class Pages(unittest.TestCase):
         for other in ("first 1", "first 1\nx", "last 2", "first 1\nlast 2\nx"):
             self.assertFalse(self.same(self.second, 0, other), other)
 
+    def test_rest_of_a_line(self):
+        block = pages.blocks("```console\n$ adverb stat\na 1 b 0x2f05 ...\nc\n```\n")[0]
+        self.assertTrue(self.same(block, 0, "a 1 b 0x3333 c 4\nc"))
+        for other in ("a 1 c 0x3333\nc", "a 1\nc", "a 1 b 0x3333 c 4"):
+            self.assertFalse(self.same(block, 0, other), other)
+
     def test_values_vary_where_the_page_says_so(self):
         block = pages.blocks("<!-- values vary -->\n```console\n$ adverb top\nTX 3.2M -\n```\n")[0]
         self.assertTrue(self.same(block, 0, "TX  410k   53.2u"))

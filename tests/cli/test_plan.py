@@ -525,11 +525,10 @@ class Deadlock(Case):
 
     def test_documentation_shows_what_is_printed(self):
         text = DOCS.read_text()
-        ring = re.search(r"`ring.txt`:\n\n(.*?)\n\n", text, re.S).group(1)
-        _, out, _ = plan("deadlock", "-", stdin=re.sub(r"(?m)^    ", "", ring))
+        ring = re.search(r"```text\n(# ring\.txt\n.*?)```", text, re.S).group(1)
+        _, out, _ = plan("deadlock", "-", stdin=ring)
         self.assertIn("\n".join(f"    {line}".rstrip() for line in out.splitlines()), text)
-        leaves, detours = (re.sub(r"(?m)^    ", "", found) for found in re.findall(
-            r"\n\n((?:    [^\n]*\n)+)(?=\n\| line|\nThe way out)", text))
+        leaves, detours = re.findall(r"```text\n([^`]*)```\n(?=\n\| line|\nThe way out)", text)
         self.assertEqual(plan("deadlock", "-", stdin=leaves)[0], 0)
         r = plan_json("deadlock", "-", stdin=leaves + detours, status=1)
         self.assertEqual(r["cycle_length"]["value"], 4)

@@ -16,6 +16,7 @@ RESPOND = "src/nvme/respond.c"
 CONFIG = "src/nvme_rdma/config_read.c"
 CONNECTION = "src/nvme_rdma/connection.c"
 CONTROL = "src/nvme_rdma/control.c"
+CONTROL_CLIENT = "src/nvme_rdma/control_client.c"
 TARGET_CREATE = "src/nvme/target_create.c"
 TASK = "src/nvme_rdma/task.c"
 WORKER_ACT = "src/nvme_rdma/worker_act.c"
@@ -52,8 +53,8 @@ NVME = [
      "first->io.offset != second->io.offset", "false"),
     ("nvme-shutdown-flush", "a shutdown is complete before the namespaces are flushed", FABRICS,
      "adv_nvme_controller_shutting_down(c) && flush_next(request)", "request->range && flush_next(request)"),
-    ("nvme-control-user", "any user may change a target", CONTROL,
-     "(peer.uid == geteuid() || peer.uid == 0)", "true"),
+    ("nvme-control-user", "any user may change a target", CONTROL_CLIENT,
+     "(peer.uid == geteuid() || peer.uid == 0 || (root_may && geteuid() == 0))", "true"),
     ("nvme-control-silent", "silent clients keep others out", CONTROL,
      "close(c->clients[0]);", "close(fd);\n\t\t\tcontinue;"),
     ("nvme-truncated", "a read behind the end of a truncated file succeeds", TASK,

@@ -102,7 +102,7 @@ int adv_rs_stream_shutdown(struct adv_rsocket *rs, int how)
 /* Drops connections that a listener has accepted and raccept() has not returned. Without lock. */
 static void drop_accepted(struct adv_rsocket *rs)
 {
-	struct adv_rsocket *one;
+	struct adv_rsocket *one, *known;
 
 	for (;;) {
 		pthread_mutex_lock(&rs->lock);
@@ -114,11 +114,11 @@ static void drop_accepted(struct adv_rsocket *rs)
 		pthread_mutex_unlock(&rs->lock);
 		if (!one)
 			return;
-		one = adv_rs_take(one->fd);
-		if (one) {
-			adv_rs_stream_close(one);
-			adv_rs_put(one);
-		}
+		known = adv_rs_take(one->fd);
+		if (known)
+			adv_rs_put(known);
+		adv_rs_stream_close(one);
+		adv_rs_put(one);
 	}
 }
 

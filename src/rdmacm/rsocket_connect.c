@@ -212,6 +212,7 @@ static void give_to_listener(struct adv_rsocket *rs)
 	pthread_mutex_lock(&listener->lock);
 	wanted = !listener->closed && rs->s.state == ADV_RS_CONNECTED;
 	if (wanted) {
+		adv_rs_hold(rs); /* for the list */
 		adv_list_add_tail(&listener->s.accepted, &rs->s.sibling);
 		adv_rs_wake(listener);
 	} else {
@@ -329,9 +330,8 @@ struct adv_rsocket *adv_rs_stream_accept(struct adv_rsocket *rs)
 		return NULL;
 	}
 	taken = adv_container_of(rs->s.accepted.next, struct adv_rsocket, s.sibling);
-	adv_list_del(&taken->s.sibling);
+	adv_list_del(&taken->s.sibling); /* its reference becomes the caller's */
 	rs->s.pending--;
-	adv_rs_hold(taken);
 	return taken;
 }
 

@@ -131,8 +131,10 @@ struct adv_rs_stream {
 	socklen_t route_len;
 
 	/* Listening */
-	struct adv_list accepted; /* connections that raccept() has not returned, by `sibling` */
-	unsigned pending;	  /* connections in `accepted`, and those not yet established */
+	/* Connections that raccept() has not returned, by `sibling`. The list has a reference to
+	 * each: the program may close one, if it closes all numbers that it does not know. */
+	struct adv_list accepted;
+	unsigned pending; /* connections in `accepted`, and those not yet established */
 	unsigned backlog;
 	/* Listener of a connection that is being accepted, with a reference. NULL once the
 	 * connection is in the listener's list `accepted`. */

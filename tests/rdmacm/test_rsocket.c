@@ -548,6 +548,31 @@ static void test_many(void **state)
 	}
 }
 
+/* A program may close every number, also that of a connection which raccept() has not returned. */
+static void test_close_not_accepted(void **state)
+{
+	for (int round = 0; round < 2; round++) {
+		struct sockaddr_in addr;
+		int lfd = listener(&addr), fd = rsocket(AF_INET, SOCK_STREAM, 0), closed = 0, taken;
+
+		assert_int_equal(rconnect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+		assert_true(poll_one(lfd, POLLIN, PATIENCE_MS) & POLLIN);
+		for (int i = 0; i < 1024; i++)
+			closed += i != lfd && i != fd && rclose(i) == 0;
+		assert_int_equal(closed, 1);
+		if (round == 0) {
+			char c;
+
+			taken = raccept(lfd, NULL, NULL);
+			assert_true(taken >= 0);
+			assert_int_equal(rrecv(taken, &c, 1, 0), 0);
+			assert_int_equal(rclose(taken), 0);
+		}
+		assert_int_equal(rclose(lfd), 0);
+		assert_int_equal(rclose(fd), 0);
+	}
+}
+
 /* A child has the numbers of its parent's rsockets, but cannot use them. */
 static void test_child(void **state)
 {
@@ -588,6 +613,7 @@ int main(void)
 		cmocka_unit_test_setup(test_keepalive, start_clock),
 		cmocka_unit_test_setup(test_mappings, start_clock),
 		cmocka_unit_test_setup(test_many, start_clock),
+		cmocka_unit_test_setup(test_close_not_accepted, start_clock),
 		cmocka_unit_test_setup(test_child, start_clock),
 	};
 

@@ -27,30 +27,32 @@ static _Atomic uint64_t written_ms;
 static _Atomic uint64_t failed_ms;
 static _Atomic uint64_t written_for; /* key of the network namespace and the user */
 
-/* Descriptor that prevents the removal of the root; -1: none. Then its inode number, and the key of
- * the root. */
+/* Descriptor that prevents the removal of the root; -1: none. Then the key of its file, and the key
+ * of the root. */
 static _Atomic int held = -1;
-static _Atomic uint64_t held_inode, held_for;
+static _Atomic uint64_t held_file, held_for;
 
-static uint64_t file_inode(int fd)
+/* Returns the number of a file, which differs from those of other file systems, too; 0: not open.
+ */
+static uint64_t file_key(int fd)
 {
 	struct stat st;
 
-	return syscall(SYS_fstat, fd, &st) == 0 ? st.st_ino : 0;
+	return syscall(SYS_fstat, fd, &st) == 0 ? st.st_ino ^ (uint64_t)st.st_dev << 40 : 0;
 }
 
 /* Closes a held descriptor, unless the program has closed it: the number may then belong to another
  * file. */
-static void close_held(int fd, uint64_t inode)
+static void close_held(int fd, uint64_t file)
 {
-	if (fd >= 0 && file_inode(fd) == inode)
+	if (fd >= 0 && file_key(fd) == file)
 		adv_sys_close(fd);
 }
 
 static bool hold_root(int fd, const char *root, uint64_t key)
 {
 	int before = held, mine, moved;
-	uint64_t inode = held_inode;
+	uint64_t file = held_file;
 
 	if (before >= 0 && held_for == key)
 		return true;
@@ -67,8 +69,8 @@ static bool hold_root(int fd, const char *root, uint64_t key)
 		return true;
 	}
 	held_for = key;
-	held_inode = file_inode(mine);
-	close_held(before, inode);
+	held_file = file_key(mine);
+	close_held(before, file);
 	return true;
 }
 

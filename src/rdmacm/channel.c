@@ -32,6 +32,7 @@ ADV_EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
 		goto free_channel;
 	}
 	atomic_init(&ch->refs, 1);
+	atomic_init(&ch->to_close, -1);
 	adv_list_init(&ch->ids);
 	ch->channel.fd = -1;
 	adv_rdma_request(&m, ADV_UCMA_CMD_CREATE_CHANNEL, 0);
@@ -59,13 +60,32 @@ void adv_rdma_channel_hold(struct adv_rdma_channel *ch)
 	atomic_fetch_add(&ch->refs, 1);
 }
 
+/* Closes the socket of a destroyed channel, once. */
+static void close_socket(struct adv_rdma_channel *ch)
+{
+	int fd = atomic_exchange(&ch->to_close, -1);
+
+	if (fd >= 0)
+		adv_sys_close(fd);
+}
+
+/* Of the thread that destroys the channel and the last reader, at least one sees what the other has
+ * stored. */
+static void end_reading(struct adv_rdma_channel *ch)
+{
+	if (atomic_fetch_sub(&ch->readers, 1) == 1 && atomic_load(&ch->closed))
+		close_socket(ch);
+}
+
 int adv_rdma_channel_enter(struct adv_rdma_channel *ch)
 {
 	unsigned refs = atomic_load(&ch->refs);
 
+	atomic_fetch_add(&ch->readers, 1);
 	while (refs && !atomic_load(&ch->closed))
 		if (atomic_compare_exchange_weak(&ch->refs, &refs, refs + 1))
 			return 0;
+	end_reading(ch);
 	if (pthread_equal(ch->closer, pthread_self()))
 		return EBADF;
 	poll(NULL, 0, -1);
@@ -92,6 +112,12 @@ void adv_rdma_channel_release(struct adv_rdma_channel *ch)
 	free(atomic_exchange(&destroyed_last, ch));
 }
 
+void adv_rdma_channel_leave(struct adv_rdma_channel *ch)
+{
+	end_reading(ch);
+	adv_rdma_channel_release(ch);
+}
+
 /* Destroys a channel. As in the kernel, this ends the ids that are still on the channel. */
 ADV_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 {
@@ -103,10 +129,13 @@ ADV_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 	adv_list_for_each(struct adv_rdma_id, id, &ch->ids, of_channel)
 		adv_rdma_id_end(id);
 	ch->closer = pthread_self();
+	atomic_store(&ch->to_close, ch->waiter.fd);
 	atomic_store(&ch->closed, true);
 	adv_list_del(&ch->waiter.link);
 	channel->fd = -1;
-	adv_sys_close(ch->waiter.fd);
+	/* In a child of fork() the readers do not exist. */
+	if (ch->connection->foreign || atomic_load(&ch->readers) == 0)
+		close_socket(ch);
 	adv_rdma_unlock(ch->connection);
 	adv_rdma_channel_release(ch);
 }
@@ -117,6 +146,8 @@ int adv_rdma_channel_wait(struct adv_rdma_channel *ch)
 	bool dead;
 	int got;
 
+	if (atomic_load(&ch->closed))
+		return poll(NULL, 0, -1);
 	adv_rdma_lock(ch->connection);
 	dead = ch->connection->dead;
 	adv_rdma_unlock(ch->connection);
@@ -124,8 +155,8 @@ int adv_rdma_channel_wait(struct adv_rdma_channel *ch)
 		return 0;
 	/* libc's read() is a cancellation point: programs cancel threads that wait here. Libraries
 	 * that interpose read() pass this descriptor on unchanged. */
-	got = (int)read(ch->channel.fd, &token, sizeof(token));
-	if (got < 0 && errno == EBADF && atomic_load(&ch->closed))
+	got = (int)read(ch->waiter.fd, &token, sizeof(token));
+	if (atomic_load(&ch->closed) && !(got < 0 && errno == EINTR))
 		return poll(NULL, 0, -1);
 	return got;
 }

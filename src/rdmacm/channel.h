@@ -26,8 +26,12 @@ struct adv_rdma_channel {
 	atomic_uint refs;
 	atomic_bool closed; /* the application has destroyed the channel */
 	pthread_t closer;   /* if it has: its thread */
-	struct adv_rdma_waiter waiter;
-	struct adv_list ids; /* ids with DEVICE_REMOVAL reported come last */
+	/* The threads in rdma_get_cm_event(). Their read(2) must not find another descriptor with
+	 * this number: if the channel is destroyed meanwhile, the last one closes the socket. */
+	atomic_uint readers;
+	atomic_int to_close;	       /* the socket, if the channel is destroyed; else -1 */
+	struct adv_rdma_waiter waiter; /* its fd: the socket */
+	struct adv_list ids;	       /* ids with DEVICE_REMOVAL reported come last */
 };
 
 struct adv_rdma_channel *adv_rdma_channel_of(struct rdma_event_channel *channel);
@@ -41,6 +45,8 @@ void adv_rdma_channel_hold(struct adv_rdma_channel *ch);
  * waits, and end if the thread's call fails. The memory of the channel destroyed last is kept for
  * such a call. */
 int adv_rdma_channel_enter(struct adv_rdma_channel *ch);
+/* Ends the call of a thread that has entered, and releases its reference. */
+void adv_rdma_channel_leave(struct adv_rdma_channel *ch);
 /* Releases a reference. Call it without the connection's lock. */
 void adv_rdma_channel_release(struct adv_rdma_channel *ch);
 

@@ -199,6 +199,13 @@ static int on_request(struct adv_rdma_event *e, const struct adv_ucma_message *m
 	return err;
 }
 
+/* False: the program has destroyed the queue pair since it connected. It may have made another one.
+ */
+static bool has_connecting_qp(const struct adv_rdma_id *id)
+{
+	return id->id.qp && (!id->connects_qp || id->id.qp->qp_num == id->qp_num);
+}
+
 static void on_response(struct adv_rdma_event *e, const struct adv_ucma_message *m)
 {
 	struct adv_rdma_id *id = e->counted;
@@ -211,8 +218,7 @@ static void on_response(struct adv_rdma_event *e, const struct adv_ucma_message 
 		adv_rdma_qp_unlock(id);
 		return;
 	}
-	/* Without a queue pair: the program has destroyed it since it connected. */
-	err = id->id.qp ? adv_rdma_finish_connect(id) : EINVAL;
+	err = has_connecting_qp(id) ? adv_rdma_finish_connect(id) : EINVAL;
 	adv_rdma_qp_unlock(id);
 	if (!err) {
 		e->event.event = RDMA_CM_EVENT_ESTABLISHED;
@@ -401,9 +407,9 @@ static int next_event(struct adv_rdma_channel *ch, struct rdma_cm_event **event)
 	return err;
 }
 
-static void release_channel(void *channel)
+static void leave_channel(void *channel)
 {
-	adv_rdma_channel_release(channel);
+	adv_rdma_channel_leave(channel);
 }
 
 static void watch_event(const struct rdma_cm_event *event, const void *caller)
@@ -425,7 +431,7 @@ ADV_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma
 	err = adv_rdma_channel_enter(ch);
 	if (err)
 		return adv_rdma_result(err, __func__, channel);
-	pthread_cleanup_push(release_channel, ch);
+	pthread_cleanup_push(leave_channel, ch);
 	err = next_event(ch, event);
 	pthread_cleanup_pop(1);
 	if (!err && adv_rdma_observer)

@@ -343,11 +343,33 @@ static void the_channel_goes_before_a_thread_sleeps(void **state)
 	expect_wait(wait_in_call, ch);
 	expect_wait(wait_late, early);
 	assert_int_equal(fake_count(ADV_UCMA_CMD_DESTROY_CHANNEL), 0);
-	adv_rdma_channel_release(ch);
+	adv_rdma_channel_leave(ch);
 	assert_int_equal(fake_count(ADV_UCMA_CMD_DESTROY_CHANNEL), 1);
 	expect_wait(wait_late, early);
 	assert_int_equal(rdma_get_cm_event(early, &event), -1);
 	assert_int_equal(errno, EBADF);
+}
+
+/* A thread that is about to read from the channel's descriptor must not read from another one that
+ * got its number. */
+static void no_descriptor_gets_the_number_of_a_reader(void **state)
+{
+	struct rdma_event_channel *early = rdma_create_event_channel();
+	struct adv_rdma_channel *ch = adv_rdma_channel_of(early);
+	int number, other;
+
+	assert_non_null(early);
+	number = early->fd;
+	assert_int_equal(adv_rdma_channel_enter(ch), 0);
+	rdma_destroy_event_channel(early);
+	assert_int_equal(early->fd, -1);
+	other = dup(STDERR_FILENO);
+	assert_int_not_equal(other, number);
+	close(other);
+	adv_rdma_channel_leave(ch);
+	other = dup(STDERR_FILENO);
+	assert_int_equal(other, number);
+	close(other);
 }
 
 static void migrating_moves_events(void **state)
@@ -417,6 +439,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_channel_goes_while_a_thread_waits, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(the_channel_goes_before_a_thread_sleeps, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(no_descriptor_gets_the_number_of_a_reader, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(migrating_moves_events, setup, teardown),
 		cmocka_unit_test_setup_teardown(failures_are_logged, setup, teardown),

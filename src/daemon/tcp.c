@@ -9,6 +9,8 @@
 
 #include "daemon/ucma_address.h"
 
+#define REST_MS 30000
+
 static socklen_t length_of(const union adv_ucma_sockaddr *a)
 {
 	return a->family == AF_INET ? sizeof(a->in) : sizeof(a->in6);
@@ -76,6 +78,13 @@ void adv_tcp_set_tos(int fd, sa_family_t family, uint8_t tos)
 		(void)setsockopt(fd, IPPROTO_IP, IP_TOS, &value, sizeof(value));
 	else
 		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &value, sizeof(value));
+}
+
+void adv_tcp_limit_rest(int fd)
+{
+	unsigned ms = REST_MS;
+
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
 }
 
 int adv_tcp_connect(int fd, const struct adv_cm_addr *remote)

@@ -16,6 +16,9 @@
 int adv_tcp_open(struct adv_cm_addr *local, bool own_family);
 /* Sets the TOS or traffic class of the socket's packets. */
 void adv_tcp_set_tos(int fd, sa_family_t family, uint8_t tos);
+/* Makes the kernel give up the bytes of a closed connection after the peer has taken none for half
+ * a minute, and not for the minutes of tcp(7). */
+void adv_tcp_limit_rest(int fd);
 /* Begins to connect. 0 also while the connection is being made; else errno. */
 int adv_tcp_connect(int fd, const struct adv_cm_addr *remote);
 /* As adv_spare_accept(). */

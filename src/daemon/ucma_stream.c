@@ -6,12 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "daemon/tcp.h"
 #include "daemon/ucma_channel.h"
+#include "daemon/ucma_stream_backlog.h"
 #include "daemon/ucma_stream_end.h"
 #include "daemon/ucma_stream_wait.h"
 
@@ -160,47 +162,6 @@ int adv_ucma_stream_connect(struct adv_ucma_id *id, const struct adv_cm_conn_par
 
 /* ---- the passive side ---- */
 
-/* The connections that a listener has accepted, and its program has not fetched: requests that are
- * awaited, that the program can fetch, and that the device has refused and whose connection has not
- * ended. */
-static unsigned waiting_requests(const struct adv_ucma_stream *listener)
-{
-	unsigned n = 0;
-
-	adv_list_for_each(const struct adv_ucma_stream, s, &listener->children, child)
-		n++;
-	adv_list_for_each(const struct adv_ucma_id, id, &listener->id->requests, request_link)
-		n++;
-	return n;
-}
-
-static void accept_connections(struct adv_ucma_stream *listener)
-{
-	for (unsigned i = 0; i < ACCEPTS_A_ROUND; i++) {
-		int fd = adv_tcp_accept(&listener->ucma->streams.spare, listener->fd);
-		struct adv_ucma_stream *s;
-
-		if (fd < 0)
-			return;
-		s = may_have_more_sockets(listener->ucma) &&
-				    waiting_requests(listener) < listener->backlog
-			    ? new_stream(listener->ucma)
-			    : NULL;
-		if (!s) {
-			close(fd);
-			continue;
-		}
-		s->fd = fd;
-		s->ucma->streams.sockets++;
-		s->state = ADV_UCMA_STREAM_REQUEST_AWAITED;
-		s->listener = listener;
-		s->wish = listener->wish;
-		adv_list_add_tail(&listener->children, &s->child);
-		adv_ucma_stream_watch(s, EPOLLIN | EPOLLRDHUP);
-		adv_ucma_stream_set_timer(s, REQUEST_MS);
-	}
-}
-
 /* Makes the id of a request. False: there is none, because of a limit. */
 static bool make_request_id(struct adv_ucma_stream *s)
 {
@@ -246,6 +207,43 @@ static void on_request(struct adv_ucma_stream *s)
 	event.id = s->id;
 	fill_param(&s->request, &event.param);
 	adv_ucma_event_queue(&event);
+}
+
+static bool take_connection(struct adv_ucma_stream *listener, int fd)
+{
+	struct adv_cm_addr local, remote;
+	struct adv_ucma_stream *s;
+	uint32_t source;
+
+	if (!may_have_more_sockets(listener->ucma) || !adv_tcp_addresses(fd, &local, &remote))
+		return false;
+	source = adv_ucma_source_of(listener->ucma, &remote);
+	s = adv_ucma_backlog_make_room(listener, source) ? new_stream(listener->ucma) : NULL;
+	if (!s)
+		return false;
+	s->fd = fd;
+	s->source = source;
+	s->ucma->streams.sockets++;
+	s->state = ADV_UCMA_STREAM_REQUEST_AWAITED;
+	s->listener = listener;
+	s->wish = listener->wish;
+	adv_list_add_tail(&listener->children, &s->child);
+	adv_ucma_stream_watch(s, EPOLLIN | EPOLLRDHUP);
+	adv_ucma_stream_set_timer(s, REQUEST_MS);
+	on_request(s); /* it has often arrived, and then counts as one */
+	return true;
+}
+
+static void accept_connections(struct adv_ucma_stream *listener)
+{
+	for (unsigned i = 0; i < ACCEPTS_A_ROUND; i++) {
+		int fd = adv_tcp_accept(&listener->ucma->streams.spare, listener->fd);
+
+		if (fd < 0)
+			return;
+		if (!take_connection(listener, fd))
+			close(fd);
+	}
 }
 
 int adv_ucma_stream_listen(struct adv_ucma_id *id, unsigned backlog)
@@ -428,10 +426,19 @@ static void on_event(struct adv_ucma_stream *s)
 void adv_ucma_streams_poll(struct adv_ucma *u)
 {
 	struct epoll_event events[EVENTS_A_ROUND];
-	int n = epoll_wait(u->streams.epoll, events, EVENTS_A_ROUND, 0);
+	int n = epoll_wait(u->streams.epoll, events, EVENTS_A_ROUND, 0), listeners = 0;
 
-	/* The handling of one stream's event frees no other stream. */
-	for (int i = 0; i < n; i++)
+	/* The handling of one stream's event frees no other stream, but a listener may free its
+	 * connections: listeners come last. */
+	for (int i = 0; i < n; i++) {
+		struct adv_ucma_stream *s = events[i].data.ptr;
+
+		if (s->state == ADV_UCMA_STREAM_LISTENING)
+			events[listeners++].data.ptr = s;
+		else
+			on_event(s);
+	}
+	for (int i = 0; i < listeners; i++)
 		on_event(events[i].data.ptr);
 }
 
@@ -476,6 +483,9 @@ int adv_ucma_streams_start(struct adv_ucma *u)
 					  ? (unsigned)r.rlim_cur / 4
 					  : 1 << 18;
 	u->streams.spare.fd = -1;
+	u->streams.epoll = -1;
+	if (getrandom(u->streams.key, sizeof(u->streams.key), 0) != sizeof(u->streams.key))
+		return EIO;
 	u->streams.epoll = epoll_create1(EPOLL_CLOEXEC);
 	return u->streams.epoll < 0 ? errno : adv_spare_open(&u->streams.spare);
 }

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "daemon/tcp.h"
 #include "daemon/ucma_channel.h"
 #include "daemon/ucma_stream_wait.h"
 
@@ -19,6 +20,7 @@ void adv_ucma_stream_end(struct adv_ucma_stream *s)
 	/* The process may have copies of the socket, so the set would keep it. */
 	adv_ucma_stream_unwatch(s);
 	if (s->fd >= 0) {
+		adv_tcp_limit_rest(s->fd);
 		close(s->fd);
 		s->ucma->streams.sockets--;
 	}

@@ -33,7 +33,8 @@ struct adv_ucma_stream {
 	int fd;	       /* -1: none */
 	uint64_t due_ms;
 	unsigned backlog;
-	uint32_t qpn; /* of the program's queue pair; 0: not known */
+	uint32_t source; /* of a listener's connection: adv_ucma_source_of() */
+	uint32_t qpn;	 /* of the program's queue pair; 0: not known */
 	bool tos_set;
 	uint8_t tos;
 	struct adv_mpa_wish wish;

@@ -7,8 +7,12 @@
  * An epoll set holds the sockets, level-triggered. A socket is watched for room only while it is
  * full, or while a turn has left bytes for a later one.
  *
- * adverbd keeps a copy of each socket. So the end of a connection is shutdown() here; what is still
- * in the socket's buffer reaches the peer after the process has closed its own copy.
+ * adverbd keeps a copy of each socket, so the end of a connection is shutdown() here. The end of
+ * the sending direction comes first. What the peer still sends is discarded until it ends, too:
+ * unread bytes would keep its end away, and close() would turn them into a reset, by which the peer
+ * could lose what was sent to it before. After ENDING_NS both directions end, which adverbd
+ * notices: it reports DISCONNECTED. What is still in the socket's buffer reaches the peer after
+ * both copies are closed.
  */
 #include "host/device_internal.h"
 #include "host/device_streams.h"
@@ -28,6 +32,7 @@
 #include "transport/names.h"
 #include "transport/qpn.h"
 
+#define ENDING_NS    4000000000ull /* for a peer to end the connection, too; as in adverbd */
 #define BUFFER_LEN   65536
 #define EVENTS	     32
 #define READS	     16		/* most reads of a stream in one turn */
@@ -50,10 +55,12 @@ struct device_streams {
 struct device_stream {
 	struct adv_list node;
 	struct device_streams *streams;
-	struct adv_qp *qp;
-	struct adv_rdmap_stream *rdmap;
+	struct adv_qp *qp;		/* NULL: the connection only ends */
+	struct adv_rdmap_stream *rdmap; /* NULL: as qp */
 	int fd;
 	bool wants_room; /* EPOLLOUT is watched */
+	bool over;	 /* the peer has ended the connection, or it has failed */
+	struct adv_timer end_timer;
 };
 
 /* ---- streams ---- */
@@ -83,18 +90,69 @@ static void set_wants_room(struct device_stream *s, bool wants)
 	(void)watch(s, EPOLL_CTL_MOD);
 }
 
-/* Ends the connection and frees the stream. The stream leaves the list first: a child of a fork()
- * by another thread closes what is in the list, and the number may soon be another descriptor's. */
-static void close_stream(struct device_stream *s)
+static struct adv_timer_heap *timers_of(const struct device_stream *s)
+{
+	return &s->streams->device->engine->timers;
+}
+
+/* Closes this copy of the socket, and frees the stream. The stream leaves the list first: a child
+ * of a fork() by another thread closes what is in the list, and the number may soon be another
+ * descriptor's. */
+static void free_stream(struct device_stream *s)
 {
 	(void)watch(s, EPOLL_CTL_DEL);
-	(void)adv_sys_shutdown(s->fd, SHUT_WR);
 	adv_list_del(&s->node);
 	adv_sys_close(s->fd);
-	s->qp->connection = NULL;
-	adv_rdmap_stream_destroy(s->rdmap);
+	adv_timer_remove(timers_of(s), &s->end_timer);
+	adv_timers_release(timers_of(s));
 	s->streams->count--;
 	free(s);
+}
+
+static void set_end_timer(struct device_stream *s, uint64_t now)
+{
+	if (s->end_timer.when == ADV_NEVER)
+		adv_timer_set(timers_of(s), &s->end_timer, now + ENDING_NS);
+}
+
+/* Takes the connection from its queue pair, and ends this direction. */
+static void part_stream(struct device_stream *s, uint64_t now)
+{
+	(void)adv_sys_shutdown(s->fd, SHUT_WR);
+	s->qp->connection = NULL;
+	adv_rdmap_stream_destroy(s->rdmap);
+	s->qp = NULL;
+	s->rdmap = NULL;
+	set_wants_room(s, false);
+	set_end_timer(s, now);
+}
+
+/* The peer has not ended the connection in time, or has not taken the Terminate. */
+static void end_timer_expired(struct adv_engine *e, struct adv_timer *t, uint64_t now)
+{
+	struct device_stream *s = adv_container_of(t, struct device_stream, end_timer);
+
+	if (s->qp)
+		part_stream(s, now);
+	(void)adv_sys_shutdown(s->fd, SHUT_RDWR);
+	free_stream(s);
+}
+
+/* After the stream was used: if it has ended, ends the connection. Returns false if the stream may
+ * have been freed. */
+static bool still_streams(struct device_stream *s, uint64_t now)
+{
+	enum adv_rdmap_phase phase = adv_rdmap_phase(s->rdmap);
+
+	if (phase == ADV_RDMAP_OPEN)
+		return true;
+	set_end_timer(s, now);
+	if (phase == ADV_RDMAP_ENDING)
+		return true;
+	part_stream(s, now);
+	if (s->over)
+		free_stream(s);
+	return false;
 }
 
 /* The connection has ended. err: the errno of the call that found it; 0: the peer has ended it. */
@@ -106,6 +164,7 @@ static void connection_ended(struct device_stream *s, uint64_t now, int err)
 	else
 		adv_debug("queue pair 0x%06x: the peer has ended the connection",
 			  adv_qp_num(s->qp));
+	s->over = true;
 	adv_rdmap_ended(s->rdmap, now);
 }
 
@@ -165,14 +224,15 @@ static void take_turn(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batc
 	if (sent)
 		adv_device_note_activity(s->streams->device, 1);
 	count_packets(s->streams);
-	if (adv_rdmap_phase(s->rdmap) == ADV_RDMAP_ENDED)
-		close_stream(s);
+	(void)still_streams(s, now);
 }
 
 static void forget(struct adv_qp *qp)
 {
-	if (qp->connection)
-		close_stream(qp->connection);
+	const struct device_stream *s = qp->connection;
+
+	if (s)
+		part_stream(qp->connection, adv_device_now(s->streams->device));
 }
 
 static const struct adv_protocol iwarp = {
@@ -221,6 +281,20 @@ static enum read_result receive_once(struct device_stream *s, uint64_t now)
 	return (size_t)n == room + behind ? READ_PART : READ_ALL;
 }
 
+/* Discards what the peer still sends on a connection that ends. Frees the stream at the peer's end.
+ */
+static void discard(struct device_stream *s)
+{
+	struct iovec iov = {s->streams->buffer, BUFFER_LEN};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	ssize_t n = 1;
+
+	for (unsigned i = 0; i < READS && n > 0; i++)
+		n = adv_sys_recvmsg(s->fd, &msg, MSG_DONTWAIT);
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+		free_stream(s);
+}
+
 /* Receives what has arrived for a stream. Returns the number of reads that found bytes or the end
  * of the connection; the stream may have ended and been freed then. */
 static unsigned receive_stream(struct device_stream *s, uint64_t now)
@@ -229,13 +303,15 @@ static unsigned receive_stream(struct device_stream *s, uint64_t now)
 	enum read_result result = READ_PART;
 	unsigned reads = 0;
 
+	if (!s->qp) {
+		discard(s);
+		return 0;
+	}
 	while (result == READ_PART && reads < READS) {
 		result = receive_once(s, now);
 		reads += result != READ_NOTHING;
 	}
-	if (adv_rdmap_phase(s->rdmap) == ADV_RDMAP_ENDED)
-		close_stream(s);
-	else if (reads)
+	if (still_streams(s, now) && reads)
 		adv_qp_schedule(s->qp); /* answers to READs; what waited for the peer */
 	if (reads)
 		count_packets(all);
@@ -296,10 +372,16 @@ static bool flush_packets(struct adv_link *link)
 	return true;
 }
 
+/* The engine and its queue pairs do not exist any more: the streams only end. adverbd ends their
+ * connections. */
 static void destroy(struct adv_link *link)
 {
 	struct device_streams *all = (struct device_streams *)(void *)link;
 
+	adv_list_for_each_safe(struct device_stream, s, &all->list, node) {
+		adv_sys_close(s->fd);
+		free(s);
+	}
 	all->below->ops->destroy(all->below);
 	adv_sys_close(link->receive_fd);
 	free(all);
@@ -375,42 +457,62 @@ void adv_device_streams_describe(const struct adv_device *d, struct adv_object *
 
 /* ---- attaching ---- */
 
-/* Moves a QP to RTS, if its owner has left that to the connection. 0 or EINVAL. */
-static int bring_to_rts(struct adv_qp *qp, uint64_t now)
+/* 0 if a QP may get a connection; else EINVAL, with the reason. */
+static int check_qp(const struct adv_qp *qp)
 {
-	struct ibv_qp_attr attr;
-
 	if (qp->connection)
 		return adv_reason(EINVAL, "it is connected already");
 	if (qp->state != IBV_QPS_INIT && qp->state != IBV_QPS_RTR && qp->state != IBV_QPS_RTS)
 		return adv_reason(EINVAL, "it is in %s: a connection needs INIT, RTR or RTS",
 				  adv_qp_state_name(qp->state));
+	return 0;
+}
+
+/* Moves a QP to RTS, if its owner has left that to the connection. */
+static void bring_to_rts(struct adv_qp *qp, uint64_t now)
+{
+	struct ibv_qp_attr attr;
+
 	while (qp->state != IBV_QPS_RTS) {
 		attr.qp_state = qp->state + 1;
 		(void)adv_iwarp_modify(qp, now, &attr, IBV_QP_STATE);
 	}
-	return 0;
 }
 
+/* Makes what a stream needs. 0 or errno. */
+static int prepare_stream(struct device_stream *s, const struct adv_rdmap_config *config)
+{
+	int err = adv_timers_reserve(timers_of(s));
+
+	if (err)
+		return err;
+	adv_timer_init(&s->end_timer, end_timer_expired);
+	s->rdmap = adv_rdmap_stream_create(s->qp, config);
+	if (s->rdmap && watch(s, EPOLL_CTL_ADD) == 0)
+		return 0;
+	err = s->rdmap ? errno : ENOMEM;
+	if (s->rdmap)
+		adv_rdmap_stream_destroy(s->rdmap);
+	adv_timers_release(timers_of(s));
+	return err;
+}
+
+/* A failure leaves the QP in its state. */
 static int attach(struct adv_device *d, struct adv_qp *qp, int fd,
 		  const struct adv_rdmap_config *config)
 {
 	struct device_stream *s = calloc(1, sizeof(*s));
-	int err = s ? bring_to_rts(qp, adv_device_now(d)) : ENOMEM;
+	int err = s ? check_qp(qp) : ENOMEM;
 
+	if (!err) {
+		*s = (struct device_stream){.streams = d->streams, .qp = qp, .fd = fd};
+		err = prepare_stream(s, config);
+	}
 	if (err) {
 		free(s);
 		return err;
 	}
-	*s = (struct device_stream){.streams = d->streams, .qp = qp, .fd = fd};
-	s->rdmap = adv_rdmap_stream_create(qp, config);
-	if (!s->rdmap || watch(s, EPOLL_CTL_ADD) < 0) {
-		err = s->rdmap ? errno : ENOMEM;
-		if (s->rdmap)
-			adv_rdmap_stream_destroy(s->rdmap);
-		free(s);
-		return err;
-	}
+	bring_to_rts(qp, adv_device_now(d));
 	adv_list_add_tail(&d->streams->list, &s->node);
 	d->streams->count++;
 	qp->connection = s;

@@ -37,7 +37,7 @@ enum adv_rdmap_phase {
 
 struct adv_rdmap_stream;
 
-/* Begins the stream of a queue pair in RTS. NULL: ENOMEM. */
+/* Makes the stream of a queue pair that is in RTS when the stream is used. NULL: ENOMEM. */
 struct adv_rdmap_stream *adv_rdmap_stream_create(struct adv_qp *qp,
 						 const struct adv_rdmap_config *config);
 /* Frees the stream. The queue pair must still exist. */

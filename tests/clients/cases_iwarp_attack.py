@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """An attacker on the TCP connections of a real server: a bare socket, which sends what no iWARP adapter sends."""
 
+import contextlib
+import os
+import select
 import socket
 import struct
 
 import mpa
 from cases_cm import LINES, demand
 from cases_iwarp import IWARP, is_listening
-from harness import SLOWER, Failure, case
+from harness import SLOWER, Failure, case, daemons, process_name
 
 PORT = 7174
+END_EVENT = "RDMA_CM_EVENT_DISCONNECTED"
+STAYING, FLOOD = 24, 1 << 20
+HONEST, HALF_OPEN = 40, 160
 WRITE, READ_REQUEST, READ_RESPONSE, SEND, TERMINATE = 0, 1, 2, 3, 7
 UNTAGGED_LEN = 18
 RDMAP, DDP = 0, 1  # layers of a Terminate; then its type and its code (RFC 5040 section 4.8)
@@ -85,6 +91,55 @@ def expect_terminate(sock, expected):
     control, code = data[2 + UNTAGGED_LEN:][:2]
     if (control >> 4, control & 0xf, code) != expected:
         raise Failure(f"Terminate {(control >> 4, control & 0xf, code)}, not {expected}")
+
+
+def descriptors_of_worker():
+    pid, = (pid for pid in daemons() if process_name(pid) == "adverbd")
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+@case("iwarp", "attack-stays")
+def attack_stays(lab):
+    """A program that waits for events only gets DISCONNECTED of refused connections, and adverbd closes them, whether
+    the peer keeps its end, sends on, or ends the connection behind bytes that nobody wants."""
+    server = lab.start([lab.client("acceptor"), str(PORT)], env=IWARP)
+    lab.wait_until(lambda: is_listening(lab, PORT), 30, "a listener")
+    connect().close()  # with its first queue pair, the program opens the device
+    lab.wait_until(lambda: server.output().count(END_EVENT) == 1, 60, "the end of a connection")
+    before = descriptors_of_worker()
+    with contextlib.ExitStack() as stack:
+        for number in range(STAYING):
+            peer = stack.enter_context(connect())
+            peer.send(fpdu(untagged(15, bytes(16))))
+            peer.settimeout(1)
+            with contextlib.suppress(OSError):
+                if number % 3:
+                    peer.sendall(bytes(FLOOD))
+            if number % 3 == 2:
+                peer.shutdown(socket.SHUT_WR)
+        lab.wait_until(lambda: server.output().count(END_EVENT) == 1 + STAYING, 60,
+                       "an event for each refused connection")
+        lab.wait_until(lambda: descriptors_of_worker() == before, 60, f"{before} descriptors of adverbd")
+    server.kill()
+
+
+@case("iwarp", "attack-half-open")
+def attack_half_open(lab):
+    """Connections without a request do not keep others away from a listener, also not those of the same address."""
+    server = lab.start([lab.client("acceptor"), str(PORT)], env=IWARP)
+    lab.wait_until(lambda: is_listening(lab, PORT), 30, "a listener")
+    with contextlib.ExitStack() as stack:
+        silent = []
+        for _ in range(HONEST):
+            while len(silent) < HALF_OPEN:
+                silent.append(stack.enter_context(socket.create_connection(("127.0.0.1", PORT), 30)))
+            connect().close()
+            for sock in select.select(silent, [], [], 0)[0]:
+                silent.remove(sock)
+                sock.close()
+    lab.wait_until(lambda: server.output().count("RDMA_CM_EVENT_ESTABLISHED") == HONEST, 30, "all connections")
+    server.kill()
+    print(f"measured: {HONEST} connections beside {HALF_OPEN} without a request")
 
 
 @case("iwarp", "attack")

@@ -225,6 +225,37 @@ def backlog(build):
             cm.no_event()
 
 
+def other_address(port, address="127.0.0.2"):
+    return patient(socket.create_connection((HERE, port), source_address=(address, 0)))
+
+
+def backlog_of_silent(build):
+    """Connections whose request does not come give way: those of the address that has most, or the oldest."""
+    with Daemon(build, "--linger", "60"), Cm() as cm, contextlib.ExitStack() as stack:
+        _, port = cm.listener(iwarp=True, backlog=8)
+        silent = [stack.enter_context(other_address(port)) for _ in range(100)]
+        for address in (HERE, "127.0.0.2"):
+            peer = stack.enter_context(other_address(port, address))
+            peer.send(frame(REQUEST_KEY))
+            event = cm.event(ucma.CONNECT_REQUEST)
+            assert event.route.remote == peer.getsockname(), (event.route.remote, peer.getsockname())
+        wait_for(lambda: sum(not readable(s) for s in silent) <= 8)
+
+
+def fair_backlog(build):
+    """One address with many silent connections does not displace another one that has few."""
+    with Daemon(build, "--linger", "60"), Cm() as cm, contextlib.ExitStack() as stack:
+        _, port = cm.listener(iwarp=True, backlog=8)
+        slow = stack.enter_context(other_address(port, HERE))
+        silent = [stack.enter_context(other_address(port)) for _ in range(7)]
+        other = stack.enter_context(other_address(port, "127.0.0.3"))
+        wait_for(lambda: any(map(readable, silent)))
+        other.send(frame(REQUEST_KEY))
+        assert cm.event(ucma.CONNECT_REQUEST).route.remote == other.getsockname()
+        slow.send(frame(REQUEST_KEY))
+        assert cm.event(ucma.CONNECT_REQUEST).route.remote == slow.getsockname()
+
+
 def be_refused(peer):
     peer.send(frame(REQUEST_KEY, ENHANCED | CRC))
     assert receive(peer, REPLY_KEY).flags & REJECT
@@ -440,7 +471,8 @@ def wrong_ids(build):
 
 
 def end_is_waited_for(build):
-    """After a disconnect, the event comes when the peer ends the connection, or after 4 s."""
+    """After a disconnect, the event comes when the peer ends the connection, or after 4 s. The kernel keeps the rest
+    for half a minute."""
     with serving(build) as (cm, _, connect):
         peer = connect()
         peer.send(frame(REQUEST_KEY))
@@ -448,17 +480,19 @@ def end_is_waited_for(build):
         _, stream = answer(cm, ucma.ACCEPT, number)
         cm.event(ucma.ESTABLISHED)
         receive(peer, REPLY_KEY)
-        stream.close()
         started = time.monotonic()
         cm.command(ucma.DISCONNECT, number)
         expect_end(peer)
         peer.send(b"late")
         cm.event(ucma.DISCONNECTED)
         assert time.monotonic() - started >= 3.9
+        assert stream.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 30000
+        stream.close()
         assert readable(peer)
 
 
 if __name__ == "__main__":
     main([accepts, frames_of_flags, other_revisions, hostile_requests, refuses, peer_gives_up, backlog,
-          no_descriptor, backlog_of_refused, listener_of_refused, end_behind_refusal, refused_peer_ends, connects, refused_replies,
+          no_descriptor, backlog_of_silent, fair_backlog, backlog_of_refused, listener_of_refused,
+          end_behind_refusal, refused_peer_ends, connects, refused_replies,
           nobody_listens, last_bytes, wrong_ids, end_is_waited_for])

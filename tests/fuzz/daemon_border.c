@@ -340,6 +340,10 @@ void adv_tcp_set_tos(int fd, sa_family_t family, uint8_t tos)
 {
 }
 
+void adv_tcp_limit_rest(int fd)
+{
+}
+
 /* Every other connection is refused later, by the event of a socket without a peer. */
 int adv_tcp_connect(int fd, const struct adv_cm_addr *remote)
 {

@@ -4,6 +4,7 @@
 #include "node.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -289,6 +290,91 @@ static void test_attack(void **state)
 	node_close(&n);
 }
 
+/* True if both directions of a connection have ended: adverbd sees that by its copy. */
+static bool has_ended(int copy)
+{
+	struct pollfd p = {.fd = copy, .events = POLLRDHUP};
+
+	return poll(&p, 1, 0) == 1 && p.revents & POLLRDHUP;
+}
+
+/* As open_alone(), with a copy of the node's socket in *copy, as adverbd has one. full: nothing
+ * fits into the socket before the peer reads. */
+static int open_copied(struct node *n, bool full, int *copy)
+{
+	static const uint8_t zero[4096];
+	int fd[2];
+
+	node_open(n);
+	init_qp(n, n->qp);
+	make_pair(fd);
+	while (full && send(fd[0], zero, sizeof(zero), 0) > 0)
+		;
+	*copy = dup(fd[0]);
+	assert_true(*copy >= 0);
+	assert_int_equal(attach(n, fd[0], &responder), 0);
+	return fd[1];
+}
+
+/* A refused peer that sends on and keeps its end, with and without room for a Terminate: its bytes
+ * are discarded, and both directions end after some seconds. */
+static void test_peer_stays(void **state)
+{
+	static const uint8_t garbage[65536] = {1, 2, 3};
+
+	for (unsigned full = 0; full < 2; full++) {
+		struct node n;
+		int copy, fd = open_copied(&n, full, &copy);
+
+		for (unsigned i = 0; i < 4; i++)
+			WAIT_UNTIL(send(fd, garbage, sizeof(garbage), MSG_NOSIGNAL) > 0);
+		assert_false(has_ended(copy));
+		WAIT_UNTIL(state_of(&n) == IBV_QPS_ERR);
+		WAIT_UNTIL(has_ended(copy));
+		close(copy);
+		close(fd);
+		node_close(&n);
+	}
+}
+
+/* A refused peer that ends the connection behind bytes that nobody wants. */
+static void test_end_behind_bytes(void **state)
+{
+	static const uint8_t garbage[65536] = {1, 2, 3};
+	struct node n;
+	int copy, fd = open_copied(&n, false, &copy);
+
+	assert_int_equal(send(fd, garbage, 1000, 0), 1000);
+	expect_end(fd);
+	for (unsigned i = 0; i < 4; i++)
+		WAIT_UNTIL(send(fd, garbage, sizeof(garbage), MSG_NOSIGNAL) > 0);
+	WAIT_UNTIL(recv(copy, &n.buffer[0], 1, MSG_PEEK | MSG_DONTWAIT) < 0);
+	shutdown(fd, SHUT_WR);
+	WAIT_UNTIL(has_ended(copy));
+	close(copy);
+	close(fd);
+	node_close(&n);
+}
+
+/* A queue pair that gets no connection keeps its state. */
+static void test_failed_attach(void **state)
+{
+	struct node n;
+	int fd[2], file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+
+	assert_true(file >= 0);
+	node_open(&n);
+	init_qp(&n, n.qp);
+	assert_int_equal(attach(&n, file, &responder), EPERM); /* no epoll set takes it */
+	assert_int_equal(state_of(&n), IBV_QPS_INIT);
+	make_pair(fd);
+	assert_int_equal(attach(&n, fd[0], &responder), 0);
+	assert_int_equal(state_of(&n), IBV_QPS_RTS);
+	close(file);
+	close(fd[1]);
+	node_close(&n);
+}
+
 /* A descriptor that is not attached stays the caller's. */
 static void test_not_attached(void **state)
 {
@@ -351,6 +437,9 @@ int main(void)
 		cmocka_unit_test(test_reply_is_under_way),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_attack),
+		cmocka_unit_test(test_peer_stays),
+		cmocka_unit_test(test_end_behind_bytes),
+		cmocka_unit_test(test_failed_attach),
 		cmocka_unit_test(test_not_attached),
 		cmocka_unit_test(test_nothing_left),
 	};

@@ -26,7 +26,8 @@ UDP_SEGMENT = "src/link/udp_segment.c"
 UDP_TX = "src/link/udp_tx.c"
 THREAD = "src/host/device_thread.c"
 ACTIONS = "src/host/device_actions.c"
-UCMA_STREAM = "src/daemon/ucma_stream.c"
+STREAMS = "src/host/device_streams.c"
+UCMA_BACKLOG = "src/daemon/ucma_stream_backlog.c"
 UCMA_STREAM_END = "src/daemon/ucma_stream_end.c"
 USERS = "src/daemon/users.c"
 WAIT = "src/host/device_wait.c"
@@ -374,8 +375,18 @@ RUNTIME = [
      "\tfor (unsigned i = 0; i < n; i++)\n\t\tsignal_eventfd(wakes",
      "\tfor (unsigned i = 1; i < n; i++)\n\t\tsignal_eventfd(wakes"),
     # ---- the daemon ----
-    ("stream-refused-counts", "a connection that an iWARP device has refused leaves the backlog at once", UCMA_STREAM,
+    ("stream-refused-counts", "a connection that an iWARP device has refused leaves the backlog at once", UCMA_BACKLOG,
      "&listener->children, child)\n\t\tn++;", "&listener->children, child)\n\t\tn += s->state < ADV_UCMA_STREAM_REFUSED;"),
+    ("stream-backlog-most", "a full iWARP listener closes connections of the newcomer's own address", UCMA_BACKLOG,
+     "if (count[s->source % COUNTS] == most)", "if (count[s->source % COUNTS] < most)"),
+    ("stream-backlog-silent", "connections without a request hold the places of a full iWARP listener", UCMA_BACKLOG,
+     "if (s->state == ADV_UCMA_STREAM_REQUEST_AWAITED)", "if (s->state == ADV_UCMA_STREAM_ENDING)"),
+    ("stream-end-timer", "an iWARP device waits for the end of a connection whose peer stays", STREAMS,
+     "\tset_end_timer(s, now);\n\tif (phase ==", "\tif (phase =="),
+    ("stream-end-discard", "an iWARP device lets bytes behind an error lie in the socket", STREAMS,
+     "if (!s->qp) {\n\t\tdiscard(s);", "if (!s->qp) {"),
+    ("stream-attach-failed", "a queue pair without a connection stays in RTS", STREAMS,
+     "int err = s ? check_qp(qp) : ENOMEM;", "int err = s ? check_qp(qp) : ENOMEM;\n\n\tbring_to_rts(qp, 0);"),
     ("stream-refused-left", "a listener that is destroyed resets the connections that its device has refused",
      UCMA_STREAM_END, "if (s->state < ADV_UCMA_STREAM_REFUSED) {", "if (s->listener) {"),
     ("stream-refused-end", "the end of the stream follows a refusal at once", UCMA_STREAM_END,

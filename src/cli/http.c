@@ -7,14 +7,16 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Limits against clients that open connections, or send slowly or without end. */
-#define CONNECTIONS	  32
-#define CONNECTIONS_OF_IP 16
-#define IDLE_SECONDS	  10
-#define CONNECTION_BYTES  16384u /* of a request's line and headers */
+#include "cli/http_clients.h"
+
+/* Limits against clients that open connections, or send without end. cli/http_clients.h has those
+ * for clients that send slowly; the limit here has room for connections that give way. */
+#define CONNECTIONS	 64
+#define CONNECTION_BYTES 16384u /* of a request's line and headers */
 
 struct adv_http_server {
 	struct MHD_Daemon *daemon;
+	struct adv_http_clients clients;
 	adv_http_answer *answer;
 	void *user;
 };
@@ -61,6 +63,34 @@ static enum MHD_Result handle_request(void *user, struct MHD_Connection *c, cons
 	return send_page(c, &page, NULL);
 }
 
+static void note_connection(void *user, struct MHD_Connection *c, void **context,
+			    enum MHD_ConnectionNotificationCode what)
+{
+	const union MHD_ConnectionInfo *fd, *peer;
+	struct adv_http_server *s = user;
+
+	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+		adv_http_client_remove(&s->clients, *context);
+		*context = NULL;
+		return;
+	}
+	fd = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+	peer = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	if (fd && peer)
+		*context = adv_http_client_add(&s->clients, fd->connect_fd, peer->client_addr);
+}
+
+static void note_answer(void *user, struct MHD_Connection *c, void **state,
+			enum MHD_RequestTerminationCode how)
+{
+	const union MHD_ConnectionInfo *context =
+		MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	struct adv_http_server *s = user;
+
+	if (context && how == MHD_REQUEST_TERMINATED_COMPLETED_OK)
+		adv_http_client_answered(&s->clients, context->socket_context);
+}
+
 static struct adv_http_server *start(int listener, adv_http_answer *answer, void *user)
 {
 	struct adv_http_server *s = malloc(sizeof(*s));
@@ -69,12 +99,12 @@ static struct adv_http_server *start(int listener, adv_http_answer *answer, void
 		close(listener);
 		return NULL;
 	}
-	*s = (struct adv_http_server){NULL, answer, user};
+	*s = (struct adv_http_server){.answer = answer, .user = user};
+	adv_http_clients_init(&s->clients);
 	s->daemon = MHD_start_daemon(
 		MHD_USE_EPOLL, 0, NULL, NULL, handle_request, s, MHD_OPTION_LISTEN_SOCKET, listener,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
-		MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)CONNECTIONS_OF_IP,
-		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS, MHD_OPTION_NOTIFY_CONNECTION,
+		note_connection, s, MHD_OPTION_NOTIFY_COMPLETED, note_answer, s,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
 		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
 	if (s->daemon)
@@ -99,15 +129,17 @@ static int descriptor(const struct adv_http_server *s)
 
 static int timeout(struct adv_http_server *s)
 {
+	int ours = adv_http_clients_timeout(&s->clients);
 	MHD_UNSIGNED_LONG_LONG ms;
 
-	if (MHD_get_timeout(s->daemon, &ms) != MHD_YES)
-		return -1;
+	if (MHD_get_timeout(s->daemon, &ms) != MHD_YES || (ours >= 0 && ms > (unsigned)ours))
+		return ours;
 	return ms < INT_MAX ? (int)ms : INT_MAX;
 }
 
 static void run(struct adv_http_server *s)
 {
+	adv_http_clients_expire(&s->clients);
 	(void)MHD_run(s->daemon);
 }
 

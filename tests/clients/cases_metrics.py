@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import socket
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -179,6 +180,39 @@ def http(lab):
     port = re.search(r"http://\[::1\]:(\d+)/metrics", other.output())[1]
     same("IPv6", get(("[::1]", port))[0], 200)
     ended_well(other)
+
+
+@case("metrics", "slow-clients")
+def slow_clients(lab):
+    """Clients that send a byte now and then keep no other one away, also with one address, and have 10 s."""
+    process = serve(lab)
+    drips = []
+    for number in range(6):
+        while len(drips) < 120:
+            drips.append(socket.create_connection(METRICS, timeout=60))
+        drips = [sock for sock in drips if drip(sock)]
+        same("beside slow clients", get(METRICS)[0], 200)
+        time.sleep(0.1)
+    if len(drips) > 32:
+        raise Failure(f"{len(drips)} slow clients stay")
+    for sock in drips:
+        sock.close()
+    alone = socket.create_connection(METRICS, timeout=60)
+    lab.wait_until(lambda: not drip(alone), 20, "the end of a slow client")
+    same("afterwards", get(METRICS)[0], 200)
+    ended_well(process)
+
+
+def drip(sock):
+    """Sends a byte; whether the connection still exists."""
+    try:
+        sock.send(b"G")
+        sock.setblocking(False)
+        return bool(sock.recv(1))
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
 
 
 def get_or_none():

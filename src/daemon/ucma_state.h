@@ -73,7 +73,7 @@ struct adv_ucma {
 	struct {
 		int epoll;
 		struct adv_spare spare;
-		uint64_t key[2]; /* of the numbers of peers' addresses */
+		uint64_t key[2];	 /* of the numbers of peers' addresses */
 		struct adv_list timed;	 /* ordered by due_ms */
 		struct adv_list orphans; /* without an id: they only end */
 		unsigned sockets;

@@ -47,9 +47,31 @@ static void apply_tos(const struct adv_ucma_stream *s)
 		adv_tcp_set_tos(s->fd, adv_cm_id_local(s->id->cm)->family, s->tos);
 }
 
-static bool may_have_more_sockets(const struct adv_ucma *u)
+static const struct adv_user *user_of(const struct adv_ucma_id *id)
 {
-	return u->streams.sockets < u->streams.socket_limit;
+	return id->channel->client->session.turn.user;
+}
+
+/* If the daemon serves many users, one user's connections take half of the sockets at most. */
+static bool may_have_more_sockets(const struct adv_ucma_id *id)
+{
+	const struct adv_ucma *u = id->channel->client->ucma;
+	const struct adv_user *user = user_of(id);
+
+	if (u->streams.sockets >= u->streams.socket_limit)
+		return false;
+	return !u->daemon->system || (user->streams < u->streams.socket_limit / 2 &&
+				      adv_users_may_open(u->users, user, 1));
+}
+
+/* Gives a stream without a socket one, for the user of the id. */
+static void set_socket(struct adv_ucma_stream *s, const struct adv_ucma_id *id, int fd)
+{
+	s->fd = fd;
+	s->ucma->streams.sockets++;
+	s->user = adv_users_hold(s->ucma->users, user_of(id)->uid);
+	s->user->streams++;
+	s->user->descriptors++;
 }
 
 static void fill_param(const struct adv_mpa_frame *f, struct adv_cm_conn_param *p)
@@ -215,15 +237,14 @@ static bool take_connection(struct adv_ucma_stream *listener, int fd)
 	struct adv_ucma_stream *s;
 	uint32_t source;
 
-	if (!may_have_more_sockets(listener->ucma) || !adv_tcp_addresses(fd, &local, &remote))
+	if (!may_have_more_sockets(listener->id) || !adv_tcp_addresses(fd, &local, &remote))
 		return false;
 	source = adv_ucma_source_of(listener->ucma, &remote);
 	s = adv_ucma_backlog_make_room(listener, source) ? new_stream(listener->ucma) : NULL;
 	if (!s)
 		return false;
-	s->fd = fd;
+	set_socket(s, listener->id, fd);
 	s->source = source;
-	s->ucma->streams.sockets++;
 	s->state = ADV_UCMA_STREAM_REQUEST_AWAITED;
 	s->listener = listener;
 	s->wish = listener->wish;
@@ -369,15 +390,16 @@ int adv_ucma_stream_bind(struct adv_ucma_id *id, struct adv_cm_addr *local)
 
 	if (s->state != ADV_UCMA_STREAM_NEW)
 		return EINVAL;
-	if (s->fd < 0 && !may_have_more_sockets(s->ucma))
+	if (s->fd < 0 && !may_have_more_sockets(id))
 		return EMFILE;
 	fd = adv_tcp_open(local, id->bind_flags & ADV_CM_BIND_AFONLY);
 	if (fd < 0)
 		return errno;
-	if (s->fd >= 0)
-		close(s->fd);
-	else
-		s->ucma->streams.sockets++;
+	if (s->fd < 0) {
+		set_socket(s, id, fd);
+		return 0;
+	}
+	close(s->fd);
 	s->fd = fd;
 	return 0;
 }

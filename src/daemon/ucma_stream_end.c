@@ -15,16 +15,24 @@
 #define REFUSED_MS    1000 /* for a refused peer to end the connection, as siw does */
 #define ENDING_MS     4000 /* for a peer to end the connection, too */
 
+static void close_socket(struct adv_ucma_stream *s)
+{
+	adv_tcp_limit_rest(s->fd);
+	close(s->fd);
+	s->fd = -1;
+	s->ucma->streams.sockets--;
+	s->user->streams--;
+	s->user->descriptors--;
+	adv_users_release(s->user);
+	s->user = NULL;
+}
+
 void adv_ucma_stream_end(struct adv_ucma_stream *s)
 {
 	/* The process may have copies of the socket, so the set would keep it. */
 	adv_ucma_stream_unwatch(s);
-	if (s->fd >= 0) {
-		adv_tcp_limit_rest(s->fd);
-		close(s->fd);
-		s->ucma->streams.sockets--;
-	}
-	s->fd = -1;
+	if (s->fd >= 0)
+		close_socket(s);
 	s->state = ADV_UCMA_STREAM_ENDED;
 	adv_ucma_stream_set_timer(s, 0);
 }

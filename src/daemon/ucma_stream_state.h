@@ -29,8 +29,9 @@ struct adv_ucma_stream {
 	struct adv_ucma_id *id;		  /* NULL: a request is awaited, or the connection ends */
 	struct adv_ucma_stream *listener; /* of a request that is awaited, or was refused */
 	enum adv_ucma_stream_state state;
-	bool rejected; /* by the program, which gets no DISCONNECTED */
-	int fd;	       /* -1: none */
+	bool rejected;	       /* by the program, which gets no DISCONNECTED */
+	int fd;		       /* -1: none */
+	struct adv_user *user; /* who has the socket */
 	uint64_t due_ms;
 	unsigned backlog;
 	uint32_t source; /* of a listener's connection: adv_ucma_source_of() */

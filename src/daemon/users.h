@@ -38,6 +38,7 @@ struct adv_user {
 	unsigned channels;   /* event channels */
 	unsigned joins;	     /* memberships in multicast groups */
 	unsigned queries;    /* addresses being resolved */
+	unsigned streams;    /* sockets of iWARP ids, ending ones too */
 	unsigned descriptors;
 	struct adv_pair_use pairs;
 };

@@ -95,5 +95,25 @@ def channels_of_one_user(build):
             greedy.wait()
 
 
+def streams_of_one_user(build):
+    """As with channels, a user cannot use all sockets of iWARP ids."""
+    code = ("import errno, os, ucma\n"
+            "cm, result = ucma.Cm('adverbd'), 0\n"
+            "while not result:\n"
+            "    result = cm.result(ucma.BIND, ucma.sockaddr('127.0.0.1'), number=cm.new_id(iwarp=True))\n"
+            "assert result == errno.EMFILE, result\n"
+            "os.kill(os.getpid(), 19)\n")
+    with (for_a_stranger(build) as (_, start), with_few_descriptors(build, 1024) as place,
+          Daemon(place, "--system", name="adverbd")):
+        greedy = start(code)
+        try:
+            assert os.WIFSTOPPED(os.waitpid(greedy.pid, os.WUNTRACED)[1])
+            with Cm("adverbd") as cm:
+                cm.listener(iwarp=True)
+        finally:
+            greedy.kill()
+            greedy.wait()
+
+
 if __name__ == "__main__":
-    adverbd.main([privileged_ports, two_users, channels_of_one_user])
+    adverbd.main([privileged_ports, two_users, channels_of_one_user, streams_of_one_user])

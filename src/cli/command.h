@@ -127,7 +127,8 @@ void adv_cli_absence(int error, const char *reason, char *text, size_t len);
  */
 void adv_cli_warn_of_pkeys(struct adv_control *c, const char *who);
 
-/* True if the adverbd of another user, or another program, holds the port: text says so. */
+/* True if the adverbd of another user, or another program, holds the port, and no wait changes
+ * that; text says so. */
 bool adv_cli_port_conflict(char *text, size_t len);
 
 /* Copies a consistent state of the GID table. If there is no table, prints an error and returns

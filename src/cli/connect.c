@@ -8,7 +8,8 @@
 #include "host/pkeys.h"
 #include "wire/packet.h"
 
-bool adv_cli_port_conflict(char *text, size_t len)
+/* True if another user's adverbd, or another program, holds the port; text says so. */
+static bool is_port_taken(char *text, size_t len)
 {
 	if (!adv_port_holder_hinders(ADV_ROCE_UDP_PORT))
 		return false;
@@ -16,11 +17,16 @@ bool adv_cli_port_conflict(char *text, size_t len)
 	return true;
 }
 
+bool adv_cli_port_conflict(char *text, size_t len)
+{
+	return !adv_port_holder_is_idle(ADV_ROCE_UDP_PORT) && is_port_taken(text, len);
+}
+
 void adv_cli_absence(int error, const char *reason, char *text, size_t len)
 {
 	char port[1024];
 
-	if (error == ECONNREFUSED && adv_cli_port_conflict(port, sizeof(port)))
+	if (error == ECONNREFUSED && is_port_taken(port, sizeof(port)))
 		snprintf(text, len, "no adverbd for your user runs in this network namespace: %s",
 			 port);
 	else

@@ -153,7 +153,7 @@ bool adv_port_holder_hinders(uint16_t port)
 	write_daemon_name(geteuid(), ADV_CONTROL_NAME_ESTATE, estate);
 	/* With the name `estate`, clients of an earlier daemon of this user hold the port for the
 	 * next daemon. */
-	return find_holder(port, &h) && !is_named(estate) && !adv_port_holder_is_idle(port);
+	return find_holder(port, &h) && !is_named(estate);
 }
 
 bool adv_port_holder_is_idle(uint16_t port)

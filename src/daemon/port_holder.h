@@ -19,7 +19,7 @@ bool adv_port_holder_parse(const char *line, uint16_t port, struct adv_port_hold
 /* Writes the error message for a port that is in use. */
 void adv_port_holder_describe(uint16_t port, char *why, size_t why_len);
 
-/* True if a new daemon of this user could not bind the port, also after a while. */
+/* True if a new daemon of this user could not bind the port now. */
 bool adv_port_holder_hinders(uint16_t port);
 
 /* True if the adverbd of another user holds the port, and has no client: it exits soon. */

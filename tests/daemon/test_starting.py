@@ -213,7 +213,7 @@ def full_pipe():
 def reports_without_names(build):
     """A daemon that cannot start has no names any more when it says so."""
     out, into = full_pipe()
-    with Daemon(build), os.fdopen(out, "rb", 0) as pipe, \
+    with Daemon(build), Client(), os.fdopen(out, "rb", 0) as pipe, \
             subprocess.Popen([*adverbd.as_user(adverbd.NOBODY), str(build / "adverbd"), "--foreground",
                               f"--ready-fd={into}"], pass_fds=[into], stderr=subprocess.PIPE,
                              env={**os.environ, "ADVERB_LOG": "error"}) as late:

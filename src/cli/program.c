@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "cli/program.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -12,46 +11,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#define HEADERS_MAX 64
-
-/* Finds the file that execvp() would execute. */
-static bool find_program(const char *name, char path[PATH_MAX])
-{
-	const char *folders = getenv("PATH");
-
-	if (strchr(name, '/'))
-		return snprintf(path, PATH_MAX, "%s", name) < PATH_MAX && access(path, X_OK) == 0;
-	for (const char *p = folders ? folders : "/bin:/usr/bin"; *p;) {
-		size_t len = strcspn(p, ":");
-
-		if (snprintf(path, PATH_MAX, "%.*s%s%s", (int)len, p, len ? "/" : "", name) <
-			    PATH_MAX &&
-		    access(path, X_OK) == 0)
-			return true;
-		p += len + (p[len] == ':');
-	}
-	return false;
-}
-
-/* True if the file is a program without a dynamic linker. */
-static bool is_static(int fd)
-{
-	Elf64_Ehdr head;
-	Elf64_Phdr part[HEADERS_MAX];
-	ssize_t want;
-
-	if (pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
-	    memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    head.e_phentsize != sizeof(part[0]) || head.e_phnum > HEADERS_MAX)
-		return false;
-	want = (ssize_t)(head.e_phnum * sizeof(part[0]));
-	if (pread(fd, part, (size_t)want, (off_t)head.e_phoff) != want)
-		return false;
-	for (unsigned i = 0; i < head.e_phnum; i++)
-		if (part[i].p_type == PT_INTERP)
-			return false;
-	return true;
-}
+#include "host/program_file.h"
 
 /* Returns what gives the program a privilege that its caller does not have; NULL: nothing. */
 static const char *privilege_of(const char *path, const struct stat *st)
@@ -74,7 +34,7 @@ void adv_program_warn(const char *name)
 	struct stat st;
 	int fd;
 
-	if (!find_program(name, path) || stat(path, &st) < 0)
+	if (!adv_program_find(name, path) || stat(path, &st) < 0)
 		return;
 	privilege = privilege_of(path, &st);
 	if (privilege) {
@@ -87,7 +47,7 @@ void adv_program_warn(const char *name)
 		return;
 	}
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0 && is_static(fd))
+	if (fd >= 0 && adv_program_is_static(fd))
 		fprintf(stderr,
 			"adverb run: %s is statically linked: it will find no device, unless it "
 			"starts programs that are not\n",

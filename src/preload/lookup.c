@@ -13,6 +13,7 @@
 #include "base/sys.h"
 #include "host/identity.h"
 #include "host/sysfs_root.h"
+#include "preload/foreign.h"
 #include "preload/redirect.h"
 #include "preload/tree.h"
 #include "preload/uverbs_node.h"
@@ -344,6 +345,8 @@ static const char *resolve_absolute(const char *path, enum adv_lookup look, char
 	char root[PATH_MAX];
 	const char *node;
 
+	if (kind == ADV_REDIRECT_OURS)
+		adv_foreign_check();
 	if (kind == ADV_REDIRECT_NONE || kind == ADV_REDIRECT_ABOVE ||
 	    (kind == ADV_REDIRECT_OURS && is_kernels(&r)) ||
 	    !adv_tree_ready(look == ADV_LOOKUP_CURRENT, root))

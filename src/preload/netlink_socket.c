@@ -10,6 +10,7 @@
 #include <sys/un.h>
 
 #include "base/sys.h"
+#include "preload/foreign.h"
 #include "preload/query.h"
 #include "preload/nldev.h"
 
@@ -136,6 +137,7 @@ int adv_netlink_open(int type)
 		errno = ESOCKTNOSUPPORT;
 		return -1;
 	}
+	adv_foreign_check();
 	fd = adv_sys_socket(AF_UNIX, SOCK_DGRAM | flags, 0);
 	if (fd < 0)
 		return -1;

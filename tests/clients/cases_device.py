@@ -4,6 +4,7 @@
 import os
 import pathlib
 import re
+import shutil
 import signal
 
 import for_nobody
@@ -54,6 +55,39 @@ def gids_command(lab):
     if [row[0] for row in rows] != ["0", "1"] or "127.0.0.1" not in rows[0] or \
             not all("lo" in row and "v2" in row for row in rows):
         raise Failure(f"not just the two loopback addresses:\n{text}")
+
+
+@case("devinfo", "other-libraries")
+def other_libraries(lab):
+    """A program that does not use Adverb's libraries learns why it has no device, and what to do."""
+    def says(words, *texts, adverb=lab.adverb):
+        process = lab.start([adverb, "run", "--", *words], adverb=False)
+        process.wait(30)
+        text = process.output()
+        for wanted in texts:
+            if not re.search(wanted, text):
+                raise Failure(f"{words}: the output lacks '{wanted}':\n{text}")
+    program, folder = lab.client("devices"), lab.build.resolve() / "lib"
+    none = "devices: 0"
+    says([program], none, "no device: this program uses .*/libibverbs.so.1, because a DT_RPATH")
+    says(["sh", "-c", f"LD_PRELOAD=$LD_PRELOAD:{folder}/libibverbs.so.1:{folder}/librdmacm.so.1 exec {program}"],
+         "devices: 1")
+    says(["sh", "-c", "unset LD_LIBRARY_PATH; ibv_devices"],
+         f"uses .*/libibverbs.so.1, because a wrapper has taken {folder} out of LD_LIBRARY_PATH")
+    for words in (["sh", "-c", f"{lab.client('linked')}; true"], ["env", lab.client("linked")],
+                  ["python3", "-c", f"import subprocess; subprocess.run(['{lab.client('linked')}'])"]):
+        says(words, none, "no device: .*/linked is statically linked")
+    part = lab.dir / "part"
+    for path in [lab.build / "adverb", lab.build / "adverbd", folder / "libibverbs.so.1", folder / "libadverb-sysfs.so"]:
+        to = part / path.resolve().relative_to(lab.build.resolve()).parent / path.name
+        to.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, to)
+    says(["rping", "-c", "-a", "127.0.0.1"], f"because {part}/lib/librdmacm.so.1 does not exist: build",
+         adverb=part / "adverb")
+    quiet = lab.run([lab.adverb, "run", "--", "sh", "-c", "ibv_devices; cat /sys/class/infiniband/*/node_type; true"],
+                    adverb=False)
+    if "no device" in quiet:
+        raise Failure(quiet)
 
 
 @case("devinfo", "daemon-leaves")

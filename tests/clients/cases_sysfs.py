@@ -325,7 +325,7 @@ def removed(lab):
         shutil.rmtree(other, ignore_errors=True)  # a daemon that exits may remove it, too
     same("node_type", read(lab, f"{IBDEV}/node_type"), ["1: CA"])
     lab.wait_until(lambda: not folder.exists(), 20, "the folder is gone")
-    same("what is left", [path.name for path in lab.dir.glob("adverb-sysfs-*")], [])
+    lab.wait_until(lambda: not list(lab.dir.glob("adverb-sysfs-*")), 20, "nothing is left")
 
 
 @case("sysfs", "unprivileged")

@@ -42,19 +42,26 @@ static int note_library(struct dl_phdr_info *info, size_t size, void *user)
 	return 0;
 }
 
-/* Writes the folder of this library, which is that of Adverb's other libraries. */
-static bool find_own_folder(char folder[PATH_MAX])
+/* Writes the folder of a file. False: the path has none. */
+static bool write_folder(const char *path, char folder[PATH_MAX])
 {
-	Dl_info info;
 	char *slash;
 
-	if (!dladdr((void *)(uintptr_t)adv_foreign_check, &info) || !info.dli_fname ||
-	    snprintf(folder, PATH_MAX, "%s", info.dli_fname) >= PATH_MAX)
+	if (!path || snprintf(folder, PATH_MAX, "%s", path) >= PATH_MAX)
 		return false;
 	slash = strrchr(folder, '/');
 	if (slash)
 		*slash = 0;
 	return slash != NULL;
+}
+
+/* Writes the folder of this library, which is that of Adverb's other libraries. */
+static bool find_own_folder(char folder[PATH_MAX])
+{
+	Dl_info info;
+
+	return dladdr((void *)(uintptr_t)adv_foreign_check, &info) &&
+	       write_folder(info.dli_fname, folder);
 }
 
 /* True if a file of the folder is the file of this path. */
@@ -69,15 +76,18 @@ static bool is_in_folder(const char *folder, const char *name, const char *path)
 	       a.st_ino == b.st_ino;
 }
 
-/* True if the library has a function of Adverb's: one of another build of Adverb works, too. */
-static bool is_adverbs(const char *path)
+/* True if the loaded libraries are of another build of Adverb, which works, too: libibverbs has a
+ * function of Adverb's, and librdmacm, if it is the library in question, is beside it. */
+static bool is_of_another_build(const struct found *f, size_t library)
 {
-	void *library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
-	bool is = library && dlsym(library, "adv_ibv_wait");
+	void *verbs = f->path[0][0] ? dlopen(f->path[0], RTLD_LAZY | RTLD_NOLOAD) : NULL;
+	bool is = verbs && dlsym(verbs, "adv_ibv_wait");
+	char folder[PATH_MAX];
 
-	if (library)
-		dlclose(library);
-	return is;
+	if (verbs)
+		dlclose(verbs);
+	return is && write_folder(f->path[0], folder) &&
+	       is_in_folder(folder, libraries[library], f->path[library]);
 }
 
 /* True if LD_LIBRARY_PATH does not have the folder. */
@@ -131,7 +141,7 @@ void adv_foreign_check(void)
 	(void)dl_iterate_phdr(note_library, &f);
 	for (size_t i = 0; i < ADV_ARRAY_SIZE(libraries) && !atomic_load(&told); i++) {
 		if (!f.path[i][0] || is_in_folder(folder, libraries[i], f.path[i]) ||
-		    (i == 0 && is_adverbs(f.path[i])))
+		    is_of_another_build(&f, i))
 			continue;
 		atomic_store(&told, true);
 		report_library(folder, libraries[i], f.path[i]);

@@ -261,6 +261,8 @@ RUNTIME = [
      "\tif (len != m->segment_len)\n", "\tif (len > m->segment_len)\n"),
     ("report-name", "a datagram counts as one from the sender of an earlier one", UDP_RX,
      "memcmp(m->msg_name, &k->report, REPORT_LEN(k->control_len)) == 0", "m->msg_name"),
+    ("report-hop-limit", "a datagram by UDP has no hop limit", UDP_RX,
+     "\t\t\tmeta->hop_limit = (uint8_t)value;\n", ""),
     ("report-tclass", "a known report leaves the traffic class of another one", UDP_RX,
      "\td.meta = &k->meta;\n", "\td.meta = &k->source->meta;\n"),
     ("datagram-same", "all datagrams of several packets have one number", UDP_RX,

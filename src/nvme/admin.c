@@ -57,7 +57,9 @@ static void identify_controller(struct adv_nvme_request *request)
 		id.anagrpmax = id.nanagrpid = ADV_NVME_ANA_GROUP;
 		id.nn = id.mnan = ADV_NVME_NSID_MAX;
 		id.fuses = ADV_NVME_FUSES_COMPARE;
-		id.oncs = ADV_NVME_ONCS_COMPARE | ADV_NVME_ONCS_DSM | ADV_NVME_ONCS_WRITE_ZEROES;
+		id.oncs = ADV_NVME_ONCS_COMPARE | ADV_NVME_ONCS_DSM | ADV_NVME_ONCS_WRITE_ZEROES |
+			  ADV_NVME_ONCS_COPY;
+		id.ocfs = ADV_NVME_OCFS_FORMAT_0;
 		id.vwc = ADV_NVME_VWC_PRESENT | ADV_NVME_VWC_NO_BROADCAST;
 	}
 	adv_nvme_identify_controller_encode(&id, request->data);
@@ -93,6 +95,9 @@ static uint16_t identify_namespace(struct adv_nvme_request *request)
 	id.nsze = id.ncap = id.nuse = ns->blocks;
 	id.nsfeat = ns->thin ? ADV_NVME_NSFEAT_THIN : 0;
 	id.nsattr = ns->read_only ? ADV_NVME_NSATTR_PROTECTED : 0;
+	id.mssrl = adv_nvme_copy_range_max(ns);
+	id.mcl = id.mssrl * ADV_NVME_SOURCES_MAX;
+	id.msrc = ADV_NVME_SOURCES_MAX - 1;
 	id.anagrpid = ADV_NVME_ANA_GROUP;
 	memcpy(id.nguid, ns->uuid, sizeof(id.nguid));
 	id.block_shift = ns->block_shift;

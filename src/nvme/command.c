@@ -140,6 +140,7 @@ static const struct name io_names[] = {
 	{ADV_NVME_COMPARE, "Compare"},
 	{ADV_NVME_WRITE_ZEROES, "Write Zeroes"},
 	{ADV_NVME_DATASET_MANAGEMENT, "Dataset Management"},
+	{ADV_NVME_COPY, "Copy"},
 };
 
 static const char *name_in(const struct name *names, size_t count, uint8_t code)
@@ -179,4 +180,17 @@ void adv_nvme_range_encode(const struct adv_nvme_range *range, uint8_t out[ADV_N
 	adv_put_le32(out, range->attributes);
 	adv_put_le32(out + 4, range->blocks);
 	adv_put_le64(out + 8, range->slba);
+}
+
+void adv_nvme_source_decode(const uint8_t in[ADV_NVME_SOURCE_LEN], struct adv_nvme_source *source)
+{
+	source->slba = adv_get_le64(in + 8);
+	source->blocks = adv_get_le16(in + 16) + 1u;
+}
+
+void adv_nvme_source_encode(const struct adv_nvme_source *source, uint8_t out[ADV_NVME_SOURCE_LEN])
+{
+	memset(out, 0, ADV_NVME_SOURCE_LEN);
+	adv_put_le64(out + 8, source->slba);
+	adv_put_le16(out + 16, (uint16_t)(source->blocks - 1));
 }

@@ -32,6 +32,7 @@ enum adv_nvme_io_opcode {
 	ADV_NVME_COMPARE = 0x05,
 	ADV_NVME_WRITE_ZEROES = 0x08,
 	ADV_NVME_DATASET_MANAGEMENT = 0x09,
+	ADV_NVME_COPY = 0x19,
 };
 
 enum adv_nvme_fabrics_type {
@@ -138,6 +139,22 @@ struct adv_nvme_range {
 #define ADV_NVME_RANGE_LEN  16
 #define ADV_NVME_RANGES_MAX 256
 #define ADV_NVME_DEALLOCATE 0x4u /* in Dword 11 of Dataset Management */
+
+/* A source range of a Copy command, format 0 (NVM Command Set 1.0, section 3.2.2), 32 bytes. */
+struct adv_nvme_source {
+	uint64_t slba;
+	uint32_t blocks; /* 1 to 65,536 */
+};
+
+#define ADV_NVME_SOURCE_LEN  32
+#define ADV_NVME_SOURCES_MAX 128
+
+/* Of Dword 12 of Copy: the number of ranges, and their format. */
+#define ADV_NVME_COPY_SOURCES(cdw12) (((cdw12)&0xff) + 1)
+#define ADV_NVME_COPY_FORMAT(cdw12)  ((cdw12) >> 8 & 0xf)
+
+void adv_nvme_source_decode(const uint8_t in[ADV_NVME_SOURCE_LEN], struct adv_nvme_source *source);
+void adv_nvme_source_encode(const struct adv_nvme_source *source, uint8_t out[ADV_NVME_SOURCE_LEN]);
 
 void adv_nvme_range_decode(const uint8_t in[ADV_NVME_RANGE_LEN], struct adv_nvme_range *range);
 void adv_nvme_range_encode(const struct adv_nvme_range *range, uint8_t out[ADV_NVME_RANGE_LEN]);

@@ -41,6 +41,7 @@ void adv_nvme_identify_controller_encode(const struct adv_nvme_identify_controll
 	adv_put_le16(out + 520, c->oncs);
 	adv_put_le16(out + 522, c->fuses);
 	out[525] = c->vwc;
+	adv_put_le16(out + 534, c->ocfs);
 	adv_put_le32(out + 536, c->sgls);
 	adv_put_le32(out + 540, c->mnan);
 	memcpy(out + 768, c->subnqn, strnlen(c->subnqn, ADV_NVME_NQN_MAX));
@@ -86,6 +87,7 @@ void adv_nvme_identify_controller_decode(const uint8_t in[ADV_NVME_IDENTIFY_LEN]
 	c->oncs = adv_get_le16(in + 520);
 	c->fuses = adv_get_le16(in + 522);
 	c->vwc = in[525];
+	c->ocfs = adv_get_le16(in + 534);
 	c->sgls = adv_get_le32(in + 536);
 	c->mnan = adv_get_le32(in + 540);
 	memcpy(c->subnqn, in + 768, ADV_NVME_NQN_MAX);
@@ -107,6 +109,9 @@ void adv_nvme_identify_namespace_encode(const struct adv_nvme_identify_namespace
 	/* NLBAF (byte 25) and FLBAS (byte 26) are 0: one format, which is in use. */
 	out[30] = n->nmic;
 	out[33] = n->dlfeat;
+	adv_put_le16(out + 74, n->mssrl);
+	adv_put_le32(out + 76, n->mcl);
+	out[80] = n->msrc;
 	adv_put_le32(out + 92, n->anagrpid);
 	out[99] = n->nsattr;
 	memcpy(out + 104, n->nguid, sizeof(n->nguid));
@@ -126,6 +131,9 @@ void adv_nvme_identify_namespace_decode(const uint8_t in[ADV_NVME_IDENTIFY_LEN],
 	n->nsfeat = in[24];
 	n->nmic = in[30];
 	n->dlfeat = in[33];
+	n->mssrl = adv_get_le16(in + 74);
+	n->mcl = adv_get_le32(in + 76);
+	n->msrc = in[80];
 	n->anagrpid = adv_get_le32(in + 92);
 	n->nsattr = in[99];
 	memcpy(n->nguid, in + 104, sizeof(n->nguid));

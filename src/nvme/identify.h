@@ -35,6 +35,8 @@ enum adv_nvme_controller_type { ADV_NVME_IO_CONTROLLER = 1, ADV_NVME_DISCOVERY_C
 #define ADV_NVME_ONCS_COMPARE	   0x0001
 #define ADV_NVME_ONCS_DSM	   0x0004
 #define ADV_NVME_ONCS_WRITE_ZEROES 0x0008
+#define ADV_NVME_ONCS_COPY	   0x0100
+#define ADV_NVME_OCFS_FORMAT_0	   0x0001
 
 #define ADV_NVME_OAES_NAMESPACE	   0x00000100u /* namespace attribute notices */
 #define ADV_NVME_OAES_DISCOVERY	   0x80000000u /* discovery log page change notices */
@@ -81,6 +83,7 @@ struct adv_nvme_identify_controller {
 	uint16_t oncs;
 	uint16_t fuses;
 	uint8_t vwc;
+	uint16_t ocfs; /* formats of Copy */
 	uint32_t sgls;
 	uint32_t mnan; /* most namespaces */
 	char subnqn[ADV_NVME_NQN_LEN];
@@ -106,6 +109,9 @@ struct adv_nvme_identify_namespace {
 	uint8_t nmic;
 	uint8_t dlfeat;
 	uint8_t nsattr;
+	uint16_t mssrl; /* most blocks of a source range of Copy */
+	uint32_t mcl;	/* of all its ranges */
+	uint8_t msrc;	/* most ranges, 0's based */
 	uint32_t anagrpid;
 	uint8_t nguid[ADV_NVME_UUID_LEN];
 	uint8_t block_shift; /* log2 of the block's bytes: LBADS of the format in use */

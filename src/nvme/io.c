@@ -34,6 +34,12 @@ static uint16_t set_range(struct adv_nvme_request *request, uint64_t slba, uint6
 	return ADV_NVME_SUCCESS;
 }
 
+static bool wants_fua(const struct adv_nvme_request *request)
+{
+	return (ADV_NVME_CDW(&request->command, 12) & ADV_NVME_FUA) != 0 ||
+	       request->queue->controller->no_write_cache;
+}
+
 static uint16_t start_blocks(struct adv_nvme_request *request, enum adv_nvme_io_kind kind)
 {
 	const struct adv_nvme_command *command = &request->command;
@@ -47,8 +53,7 @@ static uint16_t start_blocks(struct adv_nvme_request *request, enum adv_nvme_io_
 			   adv_nvme_command_blocks(command));
 	if (status != ADV_NVME_SUCCESS)
 		return status;
-	request->io.fua = (ADV_NVME_CDW(command, 12) & ADV_NVME_FUA) != 0 ||
-			  request->queue->controller->no_write_cache;
+	request->io.fua = wants_fua(request);
 	return ADV_NVME_SUCCESS;
 }
 
@@ -165,6 +170,76 @@ static void dataset_execute(struct adv_nvme_request *request, uint64_t now)
 	adv_nvme_request_complete(request, ADV_NVME_SUCCESS);
 }
 
+/* --- Copy --- */
+
+static uint32_t source_count(const struct adv_nvme_request *request)
+{
+	return ADV_NVME_COPY_SOURCES(ADV_NVME_CDW(&request->command, 12));
+}
+
+static uint16_t copy_start(struct adv_nvme_request *request)
+{
+	uint16_t status = check_writable(request, find_namespace(request));
+
+	if (status != ADV_NVME_SUCCESS)
+		return status;
+	if (ADV_NVME_COPY_FORMAT(ADV_NVME_CDW(&request->command, 12)) != 0)
+		return ADV_NVME_INVALID_FIELD | ADV_NVME_DNR;
+	if (source_count(request) > ADV_NVME_SOURCES_MAX)
+		return ADV_NVME_COPY_LIMIT | ADV_NVME_DNR;
+	request->io.fua = wants_fua(request);
+	request->data_length = source_count(request) * ADV_NVME_SOURCE_LEN;
+	return ADV_NVME_SUCCESS;
+}
+
+/* Sets source and destination of a range. `done`: blocks of the ranges before. */
+static uint16_t set_source(struct adv_nvme_request *request, uint32_t index, uint64_t done)
+{
+	struct adv_nvme_source source;
+	uint16_t status;
+
+	adv_nvme_source_decode(request->data + index * ADV_NVME_SOURCE_LEN, &source);
+	if (source.blocks > adv_nvme_copy_range_max(request->namespace))
+		return ADV_NVME_COPY_LIMIT | ADV_NVME_DNR;
+	status = set_range(request, source.slba, source.blocks);
+	request->io.source = request->io.offset;
+	if (status != ADV_NVME_SUCCESS)
+		return status;
+	/* Neither number overflows: the blocks of all ranges fit into 32 bits. */
+	if (adv_nvme_command_slba(&request->command) > request->namespace->blocks)
+		return ADV_NVME_LBA_RANGE | ADV_NVME_DNR;
+	return set_range(request, adv_nvme_command_slba(&request->command) + done, source.blocks);
+}
+
+/* Runs for the command, and again after each copied range. Checks all ranges before the first one
+ * is copied. The result is the number of ranges that were copied. */
+static void copy_execute(struct adv_nvme_request *request, uint64_t now)
+{
+	uint32_t shift = request->namespace->block_shift, last = source_count(request);
+	uint16_t status = ADV_NVME_SUCCESS;
+	uint64_t done = 0;
+
+	for (uint32_t i = 0; i < (request->range ? request->range : last); i++) {
+		status = set_source(request, i, done);
+		if (status != ADV_NVME_SUCCESS) {
+			adv_nvme_request_complete(request, status);
+			return;
+		}
+		done += request->io.length >> shift;
+	}
+	request->result = request->range;
+	if (request->range == last) {
+		adv_nvme_request_complete(request, ADV_NVME_SUCCESS);
+		return;
+	}
+	if (request->range == 0)
+		done = 0;
+	/* The namespace does not shrink, so this succeeds as it did before. */
+	set_source(request, request->range++, done);
+	request->io.kind = ADV_NVME_IO_COPY;
+	adv_nvme_order_submit(request);
+}
+
 const struct adv_nvme_handler adv_nvme_io_handlers[] = {
 	{ADV_NVME_FLUSH, flush_start, io_execute, false},
 	{ADV_NVME_WRITE, write_start, io_execute, false},
@@ -172,5 +247,6 @@ const struct adv_nvme_handler adv_nvme_io_handlers[] = {
 	{ADV_NVME_COMPARE, compare_start, io_execute, false},
 	{ADV_NVME_WRITE_ZEROES, zero_start, io_execute, false},
 	{ADV_NVME_DATASET_MANAGEMENT, dataset_start, dataset_execute, true},
+	{ADV_NVME_COPY, copy_start, copy_execute, true},
 	{0},
 };

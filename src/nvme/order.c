@@ -7,7 +7,7 @@ static bool is_ordered(const struct adv_nvme_request *request)
 	enum adv_nvme_io_kind kind = request->io.kind;
 
 	return kind == ADV_NVME_IO_WRITE || kind == ADV_NVME_IO_ZERO ||
-	       kind == ADV_NVME_IO_DEALLOCATE || request->partner;
+	       kind == ADV_NVME_IO_DEALLOCATE || kind == ADV_NVME_IO_COPY || request->partner;
 }
 
 static bool overlap(const struct adv_nvme_io *a, const struct adv_nvme_io *b)

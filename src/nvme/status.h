@@ -43,6 +43,7 @@ enum adv_nvme_status {
 	ADV_NVME_INVALID_LOG_PAGE = 0x109,
 	ADV_NVME_FEATURE_NOT_SAVEABLE = 0x10d,
 	ADV_NVME_FEATURE_NOT_CHANGEABLE = 0x10e,
+	ADV_NVME_COPY_LIMIT = 0x183, /* of Copy; the number is also that of CONNECT_RESTART */
 	/* of fabrics commands (NVMe over Fabrics 1.1, section 3.1) */
 	ADV_NVME_CONNECT_FORMAT = 0x180,
 	ADV_NVME_CONNECT_BUSY = 0x181,

@@ -166,6 +166,7 @@ enum adv_nvme_io_kind {
 	ADV_NVME_IO_COMPARE, /* success, or ADV_NVME_COMPARE_FAILURE */
 	ADV_NVME_IO_FLUSH,   /* makes all completed writes of the namespace durable */
 	ADV_NVME_IO_ZERO,
+	ADV_NVME_IO_COPY,	/* from `source` to `offset`, also if they overlap */
 	ADV_NVME_IO_DEALLOCATE, /* the bytes read as zeros afterwards, or are unchanged */
 };
 
@@ -174,6 +175,7 @@ struct adv_nvme_io {
 	void *backend;
 	uint64_t offset;     /* bytes */
 	uint64_t length;     /* bytes; offset + length is within the namespace; 0 of a flush */
+	uint64_t source;     /* of COPY: bytes, as offset */
 	uint32_t block;	     /* bytes; of Read, Write and Compare */
 	uint8_t *data;	     /* `length` bytes of Read, Write and Compare */
 	bool fua;	     /* durable before it completes */

@@ -126,6 +126,11 @@ uint16_t adv_nvme_ram_execute(const struct adv_nvme_backend *b, const struct adv
 		if (b->extents)
 			count_written(b, io->offset, io->length);
 		return ADV_NVME_SUCCESS;
+	case ADV_NVME_IO_COPY:
+		memmove(at, b->memory + io->source, io->length);
+		if (b->extents)
+			count_written(b, io->offset, io->length);
+		return ADV_NVME_SUCCESS;
 	case ADV_NVME_IO_COMPARE:
 		return memcmp(at, io->data, io->length) ? ADV_NVME_COMPARE_FAILURE
 							: ADV_NVME_SUCCESS;

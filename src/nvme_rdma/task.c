@@ -10,7 +10,7 @@
 
 #include "nvme/status.h"
 
-enum phase { TRANSFER, PUNCH, ZERO, SYNC };
+enum phase { TRANSFER, PUNCH, ZERO, SYNC, GATHER }; /* GATHER: Copy reads its source */
 
 /* A call takes a short time: other requests of the worker wait no longer, if it blocks. */
 #define PUNCH_AT_ONCE (256ull << 20)
@@ -30,7 +30,9 @@ bool adv_nvme_task_begin(struct adv_nvme_task *task, struct adv_nvme_request *re
 		task->phase = SYNC;
 	if (io->kind == ADV_NVME_IO_ZERO || io->kind == ADV_NVME_IO_DEALLOCATE)
 		task->phase = PUNCH;
-	if (io->kind == ADV_NVME_IO_COMPARE) {
+	if (io->kind == ADV_NVME_IO_COPY)
+		task->phase = GATHER;
+	if (io->kind == ADV_NVME_IO_COMPARE || io->kind == ADV_NVME_IO_COPY) {
 		task->buffer = aligned_alloc(ADV_NVME_DIRECT_ALIGN,
 					     (io->length + ADV_NVME_DIRECT_ALIGN - 1) /
 						     ADV_NVME_DIRECT_ALIGN * ADV_NVME_DIRECT_ALIGN);
@@ -54,6 +56,11 @@ static int choose_fd(const struct adv_nvme_backend *b, const struct adv_nvme_cal
 	return b->direct_fd >= 0 && all % ADV_NVME_DIRECT_ALIGN == 0 ? b->direct_fd : b->fd;
 }
 
+static bool writes(const struct adv_nvme_io *io)
+{
+	return io->kind == ADV_NVME_IO_WRITE || io->kind == ADV_NVME_IO_COPY;
+}
+
 void adv_nvme_task_call(const struct adv_nvme_task *task, struct adv_nvme_call *call)
 {
 	const struct adv_nvme_io *io = &task->request->io;
@@ -65,10 +72,15 @@ void adv_nvme_task_call(const struct adv_nvme_task *task, struct adv_nvme_call *
 	call->length = io->length - task->done;
 	switch (task->phase) {
 	case TRANSFER:
-		call->kind =
-			io->kind == ADV_NVME_IO_WRITE ? ADV_NVME_CALL_WRITE : ADV_NVME_CALL_READ;
+		call->kind = writes(io) ? ADV_NVME_CALL_WRITE : ADV_NVME_CALL_READ;
 		call->data = (task->buffer ? task->buffer : io->data) + task->done;
-		call->flags = io->kind == ADV_NVME_IO_WRITE && io->fua ? RWF_DSYNC : 0;
+		call->flags = writes(io) && io->fua ? RWF_DSYNC : 0;
+		call->fd = choose_fd(b, call);
+		break;
+	case GATHER:
+		call->kind = ADV_NVME_CALL_READ;
+		call->offset = io->source + task->done;
+		call->data = task->buffer + task->done;
 		call->fd = choose_fd(b, call);
 		break;
 	case PUNCH:
@@ -109,6 +121,11 @@ static bool finish_phase(struct adv_nvme_task *task, uint16_t *status)
 	const struct adv_nvme_io *io = &task->request->io;
 
 	*status = ADV_NVME_SUCCESS;
+	if (task->phase == GATHER) {
+		task->phase = TRANSFER;
+		task->done = 0;
+		return false;
+	}
 	if (io->kind == ADV_NVME_IO_COMPARE && memcmp(task->buffer, io->data, io->length) != 0)
 		*status = ADV_NVME_COMPARE_FAILURE;
 	if ((task->phase == PUNCH || task->phase == ZERO) && io->fua) {
@@ -138,9 +155,10 @@ bool adv_nvme_task_called(struct adv_nvme_task *task, int result, uint16_t *stat
 		task->phase = ZERO;
 		return false;
 	}
-	if (result < 0 || (result == 0 && (task->phase == TRANSFER || task->phase == ZERO))) {
+	if (result < 0 || (result == 0 && task->phase != PUNCH && task->phase != SYNC)) {
 		/* 0 bytes: the file has been truncated. */
-		*status = status_of(io->kind, result ? -result : EIO);
+		*status = status_of(task->phase == GATHER ? ADV_NVME_IO_READ : io->kind,
+				    result ? -result : EIO);
 		return true;
 	}
 	adv_nvme_task_call(task, &call);

@@ -29,6 +29,8 @@ static void use_io(const struct world *w, const struct adv_nvme_io *io, bool dat
 {
 	FUZZ_CHECK(io->backend == w->disk);
 	FUZZ_CHECK(io->offset <= sizeof(w->disk) && io->length <= sizeof(w->disk) - io->offset);
+	FUZZ_CHECK(io->kind != ADV_NVME_IO_COPY ||
+		   (io->length > 0 && io->source <= sizeof(w->disk) - io->length));
 	if (data && io->kind == ADV_NVME_IO_READ)
 		memset(io->data, 1, io->length);
 	if (data && (io->kind == ADV_NVME_IO_WRITE || io->kind == ADV_NVME_IO_COMPARE))
@@ -44,6 +46,12 @@ static void fetch(const struct world *w, struct adv_nvme_request *r)
 					     .host_nqn = "nqn.2026-01.test:host"};
 
 	memset(r->data, (int)r->remote.address, r->data_length);
+	for (uint32_t i = 0;
+	     r->command.opcode == ADV_NVME_COPY && i < r->data_length / ADV_NVME_SOURCE_LEN; i++) {
+		const struct adv_nvme_source source = {(r->remote.address >> 3) % BLOCKS + i, 1};
+
+		adv_nvme_source_encode(&source, r->data + (size_t)i * ADV_NVME_SOURCE_LEN);
+	}
 	if (r->data_length != ADV_NVME_CONNECT_LEN)
 		return;
 	if (r->remote.address & 2)
@@ -195,12 +203,30 @@ static void step(struct world *w, const uint8_t data[STEP])
 	case 3:
 		w->now += (uint64_t)data[3] << 26;
 		adv_nvme_target_expire(w->target, w->now);
+		if (data[4] == 0x5a && w->subsystem) {
+			adv_nvme_target_remove_subsystem(w->subsystem);
+			w->subsystem = NULL;
+		}
+		adv_nvme_target_next_released(w->target);
 		break;
 	default:
 		send_capsule(w, i, data + 8, data[3] & 1 ? (size_t)data[4] * 16 : 0);
 		break;
 	}
 	act(w);
+}
+
+/* Reports are lines that a terminal may show. */
+static void check_reports(struct adv_nvme_target *target)
+{
+	char text[ADV_NVME_REPORT_TEXT];
+	struct adv_nvme_report r;
+
+	while (adv_nvme_target_next_report(target, &r)) {
+		adv_nvme_report_print(&r, text, sizeof(text));
+		for (const char *c = text; *c; c++)
+			FUZZ_CHECK(*c >= ' ' && *c <= '~');
+	}
 }
 
 static void run_target(const uint8_t *data, size_t size)
@@ -228,6 +254,7 @@ static void run_target(const uint8_t *data, size_t size)
 		release_one(&w, 0, true);
 		act(&w);
 	}
+	check_reports(w.target);
 	adv_nvme_target_count(w.target, &counts);
 	FUZZ_CHECK(counts.queues == 0 && counts.controllers == 0);
 	adv_nvme_target_destroy(w.target);

@@ -69,6 +69,9 @@ static uint16_t execute(struct lab *lab, const struct adv_nvme_io *io)
 	case ADV_NVME_IO_WRITE:
 		memcpy(at, io->data, io->length);
 		break;
+	case ADV_NVME_IO_COPY:
+		memmove(at, (uint8_t *)io->backend + io->source, io->length);
+		break;
 	case ADV_NVME_IO_COMPARE:
 		return memcmp(at, io->data, io->length) ? ADV_NVME_COMPARE_FAILURE : 0;
 	case ADV_NVME_IO_FLUSH:

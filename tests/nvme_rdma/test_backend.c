@@ -29,6 +29,7 @@ struct lab {
 	struct adv_nvme_backend *backend;
 	char path[64];
 	uint8_t *data;
+	uint64_t source; /* of Copy */
 };
 
 static struct lab lab;
@@ -69,12 +70,13 @@ static uint16_t run(enum adv_nvme_io_kind kind, uint64_t offset, uint64_t length
 						  .backend = lab.backend,
 						  .offset = offset,
 						  .length = length,
+						  .source = lab.source,
 						  .data = data}};
 	struct pollfd fd = {.fd = lab.wake, .events = POLLIN};
 	uint16_t status;
 	uint64_t count;
 
-	if (kind == ADV_NVME_IO_WRITE || kind == ADV_NVME_IO_ZERO)
+	if (kind == ADV_NVME_IO_WRITE || kind == ADV_NVME_IO_ZERO || kind == ADV_NVME_IO_COPY)
 		request.io.fua = offset & PAGE;
 	request.io.may_deallocate = offset & (2 * PAGE);
 	if (adv_nvme_engine_start(lab.engine, &request, &status))
@@ -102,6 +104,30 @@ static void expect_bytes(uint64_t offset, uint64_t length, uint8_t byte)
 		if (lab.data[i] != byte)
 			fail_msg("byte %llu is %u", (unsigned long long)(offset + i), lab.data[i]);
 	}
+}
+
+/* Copies to a place apart, and to one that overlaps the source, in both directions. */
+static void expect_copies(void)
+{
+	const uint64_t length = 64 * PAGE;
+
+	for (unsigned i = 0; i < 128; i++)
+		memset(lab.data + (size_t)i * PAGE, (int)i, PAGE);
+	assert_int_equal(run(ADV_NVME_IO_WRITE, 0, 2 * length, lab.data), 0);
+	lab.source = 0;
+	assert_int_equal(run(ADV_NVME_IO_COPY, 2 << 20, length, NULL), 0);
+	expect_bytes((2 << 20) + 63 * PAGE, PAGE, 63);
+	assert_int_equal(run(ADV_NVME_IO_COPY, PAGE, length, NULL), 0);
+	expect_bytes(0, PAGE, 0);
+	expect_bytes(PAGE, PAGE, 0);
+	expect_bytes(2 * PAGE, PAGE, 1);
+	expect_bytes(64 * PAGE, PAGE, 63);
+	lab.source = PAGE;
+	assert_int_equal(run(ADV_NVME_IO_COPY, 0, length, NULL), 0);
+	expect_bytes(0, PAGE, 0);
+	expect_bytes(63 * PAGE, PAGE, 63);
+	expect_bytes(64 * PAGE, PAGE, 63);
+	expect_bytes(65 * PAGE, PAGE, 65);
 }
 
 static void test_requests(void **state)
@@ -133,6 +159,7 @@ static void test_requests(void **state)
 		expect_bytes(2 << 20, 1 << 20, 0);
 		expect_bytes(3 << 20, 1 << 20, 0x5a);
 		assert_int_equal(run(ADV_NVME_IO_FLUSH, 0, 0, NULL), 0);
+		expect_copies();
 		close_lab();
 	}
 }

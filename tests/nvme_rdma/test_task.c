@@ -27,6 +27,7 @@ static void begin(enum adv_nvme_io_kind kind, uint64_t length, uint8_t *at, bool
 	request.io = (struct adv_nvme_io){.kind = kind,
 					  .backend = &backend,
 					  .offset = PAGE,
+					  .source = 9 * PAGE,
 					  .length = length,
 					  .data = at,
 					  .fua = fua};
@@ -104,6 +105,32 @@ static void test_zeros(void **state)
 	ends(-EOPNOTSUPP, 0); /* it is advice */
 }
 
+/* Copy reads its source whole, then writes; each may be done in parts, or fail. */
+static void test_copy(void **state)
+{
+	struct adv_nvme_call call;
+
+	begin(ADV_NVME_IO_COPY, 2 * PAGE, NULL, true);
+	call = next();
+	assert_int_equal(call.kind, ADV_NVME_CALL_READ);
+	assert_int_equal(call.offset, 9 * PAGE);
+	goes_on(PAGE);
+	assert_int_equal(next().offset, 10 * PAGE);
+	goes_on(PAGE);
+	call = next();
+	assert_int_equal(call.kind, ADV_NVME_CALL_WRITE);
+	assert_int_equal(call.offset, PAGE);
+	assert_int_equal(call.length, 2 * PAGE);
+	assert_int_equal(call.flags, RWF_DSYNC);
+	goes_on(PAGE);
+	ends(PAGE, 0);
+	begin(ADV_NVME_IO_COPY, PAGE, NULL, false);
+	ends(0, ADV_NVME_READ_ERROR);
+	begin(ADV_NVME_IO_COPY, PAGE, NULL, false);
+	goes_on(PAGE);
+	ends(-EIO, ADV_NVME_WRITE_FAULT);
+}
+
 /* A long range is punched in parts. */
 static void test_punch(void **state)
 {
@@ -150,9 +177,8 @@ static void test_errors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_zeros),
-		cmocka_unit_test(test_punch),
+		cmocka_unit_test(test_parts),  cmocka_unit_test(test_copy),
+		cmocka_unit_test(test_zeros),  cmocka_unit_test(test_punch),
 		cmocka_unit_test(test_errors),
 	};
 

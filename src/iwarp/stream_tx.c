@@ -245,7 +245,8 @@ static bool frame_response(struct adv_rdmap_stream *s, uint64_t now)
 	uint32_t rest;
 	size_t built;
 
-	if (s->response_head == s->response_tail)
+	/* A request that failed just now may have ended the stream. */
+	if (s->response_head == s->response_tail || s->phase != ADV_RDMAP_OPEN)
 		return false;
 	rest = r->read.length - r->offset;
 	payload.iov_len = rest < s->config.segment ? rest : s->config.segment;

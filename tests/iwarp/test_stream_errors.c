@@ -149,6 +149,52 @@ static void test_own_key(void **state)
 	bed_close(s.b);
 }
 
+/* Takes bytes of end 1 to its pipe, `most` of them. */
+static void take_part(struct bed *b, size_t most)
+{
+	struct iovec iov[ADV_RDMAP_TX_IOV];
+	size_t count = adv_rdmap_tx(b->stream[1], b->net->now, iov), sent = 0;
+
+	for (size_t i = 0; i < count && sent < most; i++) {
+		size_t n = iov[i].iov_len < most - sent ? iov[i].iov_len : most - sent;
+
+		bed_inject(b, 1, iov[i].iov_base, n);
+		sent += n;
+	}
+	adv_rdmap_sent(b->stream[1], b->net->now, sent);
+}
+
+/* A request fails behind a part of an answer to a READ, while more READs wait: no byte follows the
+ * part. The peer would take bytes of another answer for the rest. */
+static void test_own_key_behind_part(void **state)
+{
+	struct scene s = scene_open(ALL_ACCESS);
+	struct pipe *answers = &s.b->pipe[1];
+	struct region wrong = *s.there;
+	struct iovec iov[ADV_RDMAP_TX_IOV];
+	size_t tail;
+
+	wrong.key ^= 0x100;
+	end_op(s.b->end[0], IBV_WR_RDMA_READ, 1, s.here, 0, 2000, s.there, 0);
+	bed_step(s.b, 0);
+	bed_step(s.b, 1);
+	take_part(s.b, 100);
+	end_op(s.b->end[0], IBV_WR_RDMA_READ, 2, s.here, 0, 2000, s.there, 1000);
+	end_op(s.b->end[0], IBV_WR_RDMA_READ, 3, s.here, 0, 2000, s.there, 2000);
+	bed_step(s.b, 0);
+	tail = answers->tail;
+	answers->tail = answers->head - sizeof(answers->bytes); /* it is full */
+	bed_step(s.b, 1);
+	answers->tail = tail;
+	end_op(s.b->end[1], IBV_WR_SEND, 9, &wrong, 0, 10, NULL, 0);
+	assert_int_equal(adv_rdmap_tx(s.b->stream[1], s.b->net->now, iov), 0);
+	bed_run(s.b);
+	expect_send(s.b->end[1], 0, 9, IBV_WC_LOC_PROT_ERR);
+	expect_send(s.b->end[0], 0, 1, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(adv_rdmap_phase(s.b->stream[1]), ADV_RDMAP_ENDED);
+	bed_close(s.b);
+}
+
 static void test_not_of_iwarp(void **state)
 {
 	struct scene s = scene_open(ALL_ACCESS);
@@ -510,6 +556,7 @@ int main(void)
 		cmocka_unit_test(test_read),
 		cmocka_unit_test(test_too_many_reads),
 		cmocka_unit_test(test_own_key),
+		cmocka_unit_test(test_own_key_behind_part),
 		cmocka_unit_test(test_not_of_iwarp),
 		cmocka_unit_test(test_deregistered),
 		cmocka_unit_test(test_program_ends),

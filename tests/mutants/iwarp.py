@@ -74,6 +74,9 @@ IWARP = [
     ("rdmap-placed", "payload that was received directly is not counted", STREAM_RX,
      "\ts->placed += (uint32_t)len;\n\tfor (; len; iov++)", "\tfor (; len; iov++)"),
     # ---- sending ----
+    ("iwarp-response-after-end", "an answer to a READ follows the end of the stream", STREAM_TX,
+     "if (s->response_head == s->response_tail || s->phase != ADV_RDMAP_OPEN)",
+     "if (s->response_head == s->response_tail)"),
     ("rdmap-ord", "READs are not limited", STREAM_TX, "s->reads_head - s->reads_tail >= s->config.ord", "false"),
     ("rdmap-fence", "a fenced request does not wait for READs", STREAM_TX,
      "(wqe->send_flags & IBV_SEND_FENCE) &&", "false &&"),

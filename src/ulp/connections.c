@@ -8,6 +8,10 @@
 
 #include "base/clock.h"
 #include "ulp/endpoint_internal.h"
+#include "verbs/wait.h"
+
+/* The libibverbs of another device does not have it. */
+#pragma weak adv_ibv_wait
 
 enum {
 	BACKLOG = 128,
@@ -38,9 +42,26 @@ static void device_ready(struct adv_watch *w, uint32_t events)
 {
 	struct adv_device *d = adv_container_of(w, struct adv_device, watch);
 
-	adv_device_events(d);
+	/* The loop calls this again as long as there are events: one look is one system call. */
+	adv_device_event(d);
 	if (events & (EPOLLERR | EPOLLHUP)) /* the device is gone: no event will follow */
 		adv_loop_unwatch(d->loop, w);
+}
+
+/* Receives for the device while the loop sleeps: otherwise a thread of libibverbs receives, which
+ * has to be woken, and has to wake this one. */
+static bool device_sleep(struct adv_sleeper *s, int epoll, int timeout_ms)
+{
+	struct adv_device *d = adv_container_of(s, struct adv_device, sleeper);
+	struct pollfd fds[2 + ADV_IBV_WAIT_ROOM] = {{.fd = epoll, .events = POLLIN},
+						    {.fd = d->channel->fd, .events = POLLIN}};
+	struct ibv_cq *cq;
+
+	if (adv_ibv_wait(d->channel, fds, 2, timeout_ms, &cq) != 0)
+		return true;
+	if (cq)
+		adv_endpoint_cq_event(cq);
+	return !cq || fds[0].revents || fds[1].revents;
 }
 
 static void free_device(struct adv_device *d)
@@ -54,6 +75,7 @@ static void free_device(struct adv_device *d)
 
 static void drop_devices(struct adv_connections *c)
 {
+	adv_loop_sleep_by(c->loop, NULL);
 	adv_list_for_each_safe(struct adv_device, d, &c->devices, link) {
 		adv_list_del(&d->link);
 		adv_loop_unwatch(c->loop, &d->watch);
@@ -84,6 +106,9 @@ static struct adv_device *device_of(struct adv_connections *c, struct ibv_contex
 		d->watch.fd = d->channel->fd;
 		if (adv_loop_watch(c->loop, &d->watch, EPOLLIN) == 0) {
 			adv_list_add_tail(&c->devices, &d->link);
+			d->sleeper.sleep = device_sleep;
+			if (adv_ibv_wait)
+				adv_loop_sleep_by(c->loop, &d->sleeper);
 			return d;
 		}
 		c->ops->device_gone(c->user, d);

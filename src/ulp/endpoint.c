@@ -132,17 +132,23 @@ static void look(struct adv_task *t)
 		adv_loop_defer(e->loop, t);
 }
 
-void adv_device_events(struct adv_device *d)
+void adv_endpoint_cq_event(struct ibv_cq *cq)
+{
+	struct adv_endpoint *e = cq->cq_context;
+
+	e->events++;
+	adv_loop_defer(e->loop, &e->look);
+}
+
+bool adv_device_event(struct adv_device *d)
 {
 	struct ibv_cq *cq;
 	void *context;
 
-	while (ibv_get_cq_event(d->channel, &cq, &context) == 0) {
-		struct adv_endpoint *e = context;
-
-		e->events++;
-		adv_loop_defer(e->loop, &e->look);
-	}
+	if (ibv_get_cq_event(d->channel, &cq, &context) != 0)
+		return false;
+	adv_endpoint_cq_event(cq);
+	return true;
 }
 
 /* --- the end --- */
@@ -182,7 +188,8 @@ static void end(struct adv_task *t)
 	if (e->id->qp) {
 		rdma_disconnect(e->id);
 		rdma_destroy_qp(e->id);
-		adv_device_events(e->device);
+		while (adv_device_event(e->device))
+			;
 	}
 	fail_all(&e->posted);
 	fail_all(&e->waiting);

@@ -23,6 +23,7 @@ struct adv_device {
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
 	struct adv_watch watch;
+	struct adv_sleeper sleeper;
 	void *user; /* set by `device` of the connections' operations */
 };
 

@@ -4,8 +4,10 @@
 
 #include "ulp/endpoint.h"
 
-/* Handles the events of a device's completion queues that have arrived. */
-void adv_device_events(struct adv_device *d);
+/* Handles an event of an endpoint's completion queue, which was fetched. */
+void adv_endpoint_cq_event(struct ibv_cq *cq);
+/* Fetches and handles an event of a device's completion queues. False: there is none. */
+bool adv_device_event(struct adv_device *d);
 enum { ADV_ENDPOINT_RESOLVE_MS = 2000 }; /* for an address, and for a route */
 
 /* Makes an endpoint that will connect by an id. The id belongs to it. NULL and errno. */

@@ -6,12 +6,17 @@
 
 #include "base/clock.h"
 
-enum { BATCH = 32 };
+enum {
+	BATCH = 32,
+	/* Of tasks, before other things are done: a task may make a stream's that sends. */
+	ROUNDS = 2,
+};
 
 struct adv_loop {
 	int epoll;
 	bool stop;
 	struct adv_list tasks, timers;
+	struct adv_sleeper *sleeper;	  /* or NULL */
 	struct epoll_event events[BATCH]; /* fetched */
 	int event_count, event_next;
 };
@@ -131,6 +136,11 @@ static bool run_timer(struct adv_loop *l, int *wait)
 
 static void run_events(struct adv_loop *l, int wait)
 {
+	if (wait != 0 && l->sleeper) {
+		if (!l->sleeper->sleep(l->sleeper, l->epoll, wait))
+			return;
+		wait = 0;
+	}
 	l->event_count = epoll_wait(l->epoll, l->events, BATCH, wait);
 	for (l->event_next = 0; l->event_next < l->event_count;) {
 		struct epoll_event *e = &l->events[l->event_next++];
@@ -141,12 +151,18 @@ static void run_events(struct adv_loop *l, int wait)
 	}
 }
 
+void adv_loop_sleep_by(struct adv_loop *l, struct adv_sleeper *s)
+{
+	l->sleeper = s;
+}
+
 void adv_loop_run(struct adv_loop *l)
 {
 	int wait;
 
 	while (!l->stop) {
-		run_tasks(l);
+		for (unsigned i = 0; i < ROUNDS && !adv_list_empty(&l->tasks); i++)
+			run_tasks(l);
 		while (run_timer(l, &wait))
 			;
 		/* A task or a timer may have stopped the loop. */

@@ -30,6 +30,13 @@ struct adv_timer {
 	void (*run)(struct adv_timer *t);
 };
 
+/* How a loop sleeps. */
+struct adv_sleeper {
+	/* Returns when the descriptor `epoll` can be read, when the time is over (-1: never), or
+	 * when it has deferred a task. False: it is known that the descriptor cannot be read. */
+	bool (*sleep)(struct adv_sleeper *s, int epoll, int timeout_ms);
+};
+
 /* NULL and errno. */
 struct adv_loop *adv_loop_create(void);
 /* Nothing is watched any more, and no task waits. */
@@ -52,6 +59,8 @@ void adv_timer_init(struct adv_timer *t, void (*run)(struct adv_timer *t));
 void adv_loop_start_timer(struct adv_loop *l, struct adv_timer *t, unsigned ms);
 void adv_timer_cancel(struct adv_timer *t);
 
+/* Lets the loop sleep by a function. NULL: by epoll_wait(2), as at first. */
+void adv_loop_sleep_by(struct adv_loop *l, struct adv_sleeper *s);
 /* Runs until adv_loop_stop(). */
 void adv_loop_run(struct adv_loop *l);
 void adv_loop_stop(struct adv_loop *l);

@@ -16,6 +16,8 @@
 enum {
 	PARTS_AT_ONCE = ADV_STREAM_PARTS_MAX + 1, /* with the length of a record */
 	PIECES_AT_ONCE = 64, /* that are received before the loop handles other things */
+	/* Bytes that are received with what is needed: a record with 4 KiB of data is one call. */
+	AHEAD = 8192,
 	PRIVILEGED_FIRST = 600,
 	PRIVILEGED_END = 1024,
 };
@@ -27,7 +29,10 @@ struct adv_stream {
 	void *user;
 	size_t limit;
 	bool connected, paused;
-	uint32_t events; /* that are watched */
+	bool blocked;		/* sendmsg() could not: the loop tells when it can */
+	uint32_t events;	/* that are watched */
+	struct adv_task work;	/* sends, and handles what is in `ahead` */
+	bool receiving, closed; /* closed: freed when the receiving ends */
 	struct adv_list out;
 	/* In which a record with memory has to arrive, and the first one of `out` to be sent. 0: no
 	 * limit. */
@@ -41,6 +46,10 @@ struct adv_stream {
 	size_t length;	 /* received */
 	size_t fragment; /* bytes of the fragment that are missing */
 	bool last;	 /* the fragment is the record's last one */
+
+	uint8_t ahead[AHEAD]; /* received, but not part of a record yet */
+	size_t ahead_first, ahead_end;
+	bool drained; /* nothing else could be received the last time */
 };
 
 static void update_events(struct adv_stream *s)
@@ -48,7 +57,7 @@ static void update_events(struct adv_stream *s)
 	/* The end of a paused stream is noticed too. */
 	uint32_t events = s->paused ? EPOLLRDHUP : EPOLLIN;
 
-	if (!s->connected || !adv_list_empty(&s->out))
+	if (!s->connected || s->blocked)
 		events |= EPOLLOUT;
 	if (events != s->events)
 		adv_loop_change(s->loop, &s->watch, events);
@@ -119,16 +128,17 @@ static void finish(struct adv_stream *s, struct adv_stream_out *out, bool ok)
 	out->done(out, ok);
 }
 
-/* Returns 0, or why the connection is lost. */
+/* Sends what can be sent. Returns 0, or why the connection is lost. */
 static int flush(struct adv_stream *s)
 {
 	struct iovec parts[PARTS_AT_ONCE];
 
-	while (s->connected && !adv_list_empty(&s->out)) {
+	while (s->connected && !s->blocked && !adv_list_empty(&s->out)) {
 		struct msghdr m = {.msg_iov = parts, .msg_iovlen = gather(s, parts)};
 		ssize_t n = sendmsg(s->watch.fd, &m, MSG_NOSIGNAL);
 		size_t sent;
 
+		s->blocked = n < 0;
 		if (n < 0)
 			return errno == EAGAIN || errno == EINTR ? 0 : errno;
 		sent = (size_t)n;
@@ -152,8 +162,9 @@ void adv_stream_send(struct adv_stream *s, struct adv_stream_out *out, size_t le
 	adv_list_add_tail(&s->out, &out->link);
 	if (s->out.next == &out->link)
 		limit_sending(s);
-	/* The loop sends: errors are reported from there only. */
-	update_events(s);
+	/* The loop sends, several records at once: errors are reported from there only. */
+	if (s->connected && !s->blocked)
+		adv_loop_defer(s->loop, &s->work);
 }
 
 /* --- receiving --- */
@@ -175,32 +186,58 @@ static int begin_fragment(struct adv_stream *s)
 	return 0;
 }
 
-/* Returns what recv() returns; 0 also if the peer closed. */
+/* Moves bytes from `ahead`. */
+static void take_ahead(struct adv_stream *s, uint8_t *to, size_t wanted)
+{
+	memcpy(to, s->ahead + s->ahead_first, wanted);
+	s->ahead_first += wanted;
+}
+
+static size_t ahead_of(const struct adv_stream *s)
+{
+	return s->ahead_end - s->ahead_first;
+}
+
+/* Receives the missing part of a fragment, and more into `ahead`, which is empty. Returns what
+ * recvmsg() returns; 0 also if the peer closed. */
 static ssize_t receive_some(struct adv_stream *s)
 {
-	ssize_t n;
+	bool body = s->head_length == sizeof(s->head);
+	struct iovec parts[] = {{body ? s->record + s->length : NULL, body ? s->fragment : 0},
+				{s->ahead, AHEAD}};
+	struct msghdr m = {.msg_iov = parts, .msg_iovlen = 2};
+	ssize_t n = recvmsg(s->watch.fd, &m, 0);
+	size_t direct = parts[0].iov_len;
 
-	if (s->head_length < sizeof(s->head)) {
-		n = recv(s->watch.fd, s->head + s->head_length, sizeof(s->head) - s->head_length,
-			 0);
-		if (n > 0)
-			s->head_length += (unsigned)n;
-		if (n > 0 && s->head_length == sizeof(s->head)) {
-			int err = begin_fragment(s);
-
-			if (err) {
-				errno = err;
-				return -1;
-			}
-		}
+	if (n <= 0)
 		return n;
-	}
-	n = recv(s->watch.fd, s->record + s->length, s->fragment, 0);
-	if (n > 0) {
-		s->length += (size_t)n;
-		s->fragment -= (size_t)n;
-	}
+	s->drained = (size_t)n < direct + AHEAD;
+	if (direct > (size_t)n)
+		direct = (size_t)n;
+	s->length += direct;
+	s->fragment -= direct;
+	s->ahead_first = 0;
+	s->ahead_end = (size_t)n - direct;
 	return n;
+}
+
+/* Uses what is in `ahead` for the length of a fragment, or for the fragment. Returns 0, or why the
+ * connection is lost. */
+static int use_ahead(struct adv_stream *s)
+{
+	size_t n = ahead_of(s), wanted = sizeof(s->head) - s->head_length;
+
+	if (wanted == 0) {
+		n = n < s->fragment ? n : s->fragment;
+		take_ahead(s, s->record + s->length, n);
+		s->length += n;
+		s->fragment -= n;
+		return 0;
+	}
+	n = n < wanted ? n : wanted;
+	take_ahead(s, s->head + s->head_length, n);
+	s->head_length += (unsigned)n;
+	return n == wanted ? begin_fragment(s) : 0;
 }
 
 /* Gets memory if a record needs it. False: there is none now. */
@@ -240,63 +277,109 @@ static void not_taken(struct adv_timer *t)
 	s->ops->lost(s->user, ETIMEDOUT);
 }
 
-/* Receives one piece. False: nothing more can be received now, or the stream may be closed. */
+/* Receives one piece. False: nothing more can be received now, or the stream is closed. */
 static bool receive(struct adv_stream *s)
 {
-	ssize_t n;
-
 	if (!has_memory(s)) {
 		s->paused = true;
 		update_events(s);
 		return false;
 	}
 	if (s->head_length < sizeof(s->head) || s->fragment > 0) {
-		n = receive_some(s);
-		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-			s->ops->lost(s->user, n == 0 ? 0 : errno);
-		if (n <= 0)
+		ssize_t n = 1;
+		int err = 0;
+
+		if (ahead_of(s) == 0) {
+			if (s->drained)
+				return false;
+			n = receive_some(s);
+			err = n < 0 ? errno : 0;
+		}
+		if (n < 0 && (err == EAGAIN || err == EINTR))
 			return false;
+		if (n > 0)
+			err = use_ahead(s);
+		if (n <= 0 || err) {
+			s->ops->lost(s->user, err);
+			return false;
+		}
 	}
 	if (s->head_length < sizeof(s->head) || s->fragment > 0 || !s->record)
 		return true;
 	s->head_length = 0;
-	if (!s->last)
-		return true;
-	hand_over(s);
-	return false;
+	if (s->last)
+		hand_over(s);
+	return !s->closed;
+}
+
+static void receive_all(struct adv_stream *s)
+{
+	s->receiving = true;
+	for (unsigned i = 0; i < PIECES_AT_ONCE && receive(s); i++)
+		;
+	s->receiving = false;
+	if (s->closed)
+		free(s);
+	/* The loop calls ready() as long as there is something to receive, but not for this. */
+	else if (ahead_of(s) > 0 && !s->paused)
+		adv_loop_defer(s->loop, &s->work);
+}
+
+/* The stream may be closed afterwards. */
+static void finish_connecting(struct adv_stream *s)
+{
+	int err = 0;
+	socklen_t len = sizeof(err);
+
+	getsockopt(s->watch.fd, SOL_SOCKET, SO_ERROR, &err, &len);
+	if (err) {
+		s->ops->lost(s->user, err);
+		return;
+	}
+	s->connected = true;
+	update_events(s);
+	adv_loop_defer(s->loop, &s->work);
+	s->ops->connected(s->user);
 }
 
 static void ready(struct adv_watch *w, uint32_t events)
 {
 	struct adv_stream *s = adv_container_of(w, struct adv_stream, watch);
-	int err = 0;
-	socklen_t len = sizeof(err);
+	bool ended = events & (EPOLLHUP | EPOLLERR);
+	int err;
 
-	if (!s->connected && (events & (EPOLLOUT | EPOLLERR | EPOLLHUP))) {
-		getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &err, &len);
-		if (err) {
-			s->ops->lost(s->user, err);
-			return;
-		}
-		s->connected = true;
-		/* The user may close the stream. The loop calls this again: it can be written to.
-		 */
-		s->ops->connected(s->user);
+	if (!s->connected) {
+		finish_connecting(s);
 		return;
 	}
+	if (ended || (events & EPOLLOUT))
+		s->blocked = false;
 	err = flush(s);
-	if (!err && s->paused && (events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP)))
+	if (!err && s->paused && (ended || (events & EPOLLRDHUP)))
 		err = ECONNRESET;
 	if (err) {
 		s->ops->lost(s->user, err);
 		return;
 	}
 	update_events(s);
-	/* The loop calls this again as long as there is something to receive. */
-	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
-		for (unsigned i = 0; i < PIECES_AT_ONCE && receive(s); i++)
-			;
+	s->drained = false;
+	if (ended || (events & EPOLLIN))
+		receive_all(s);
+}
+
+/* Sends, and handles what was received before. */
+static void run_work(struct adv_task *t)
+{
+	struct adv_stream *s = adv_container_of(t, struct adv_stream, work);
+	int err = flush(s);
+
+	if (err) {
+		s->ops->lost(s->user, err);
+		return;
 	}
+	update_events(s);
+	if (ahead_of(s) > 0 && !s->paused)
+		receive_all(s);
 }
 
 bool adv_stream_resume(struct adv_stream *s)
@@ -305,6 +388,8 @@ bool adv_stream_resume(struct adv_stream *s)
 		return false;
 	s->paused = false;
 	update_events(s);
+	if (ahead_of(s) > 0)
+		adv_loop_defer(s->loop, &s->work);
 	return true;
 }
 
@@ -350,6 +435,7 @@ static struct adv_stream *new_stream(struct adv_loop *l, int fd, size_t limit,
 	adv_list_init(&s->out);
 	adv_timer_init(&s->incomplete, give_up);
 	adv_timer_init(&s->unsent, not_taken);
+	adv_task_init(&s->work, run_work);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
 	return s;
@@ -397,11 +483,14 @@ struct adv_stream *adv_stream_connect(struct adv_loop *l, const struct sockaddr 
 void adv_stream_close(struct adv_stream *s)
 {
 	adv_loop_unwatch(s->loop, &s->watch);
+	adv_task_cancel(&s->work);
 	adv_timer_cancel(&s->incomplete);
 	close(s->watch.fd);
 	if (s->record)
 		s->ops->dropped(s->user, s->record, s->size ? s->size : 1);
 	while (!adv_list_empty(&s->out))
 		finish(s, adv_container_of(s->out.next, struct adv_stream_out, link), false);
-	free(s);
+	s->closed = true;
+	if (!s->receiving)
+		free(s);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A call of libibverbs for librdmacm, which is no part of the ABI of rdma-core. */
+/* A call of libibverbs for librdmacm, and for programs of ours that can do without it. It is no
+ * part of the ABI of rdma-core. */
 #ifndef ADV_VERBS_WAIT_H
 #define ADV_VERBS_WAIT_H
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "ulp/endpoint_internal.h"
+#include "verbs/wait.h"
 
 enum { ROUNDS = 20, ENOUGH = 1000000 };
 
@@ -19,7 +20,7 @@ static struct rdma_event_channel channel;
 static struct ibv_comp_channel completions;
 static struct rdma_cm_id id, requested;
 static struct rdma_cm_event event = {.id = &id, .event = RDMA_CM_EVENT_DISCONNECTED};
-static int ready; /* the other end of the channel's pipe */
+static int ready, completions_end; /* the other ends of the channels' pipes */
 static unsigned events, rounds;
 static struct adv_loop *loop;
 
@@ -33,6 +34,8 @@ static struct world {
 	unsigned listens, channels, ids; /* that exist */
 	unsigned devices_gone, lost, again, failed;
 	int error;
+	struct ibv_cq cq;
+	unsigned sleeps, cq_events;
 } w;
 
 /* --- librdmacm and libibverbs --- */
@@ -139,13 +142,28 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *verbs)
 	int fds[2];
 
 	assert_int_equal(pipe(fds), 0);
-	close(fds[1]);
 	completions.fd = fds[0];
+	completions_end = fds[1];
 	return &completions;
+}
+
+/* The first sleep takes an event of a completion queue. */
+int adv_ibv_wait(struct ibv_comp_channel *c, struct pollfd *fds, unsigned count, int timeout_ms,
+		 struct ibv_cq **cq)
+{
+	assert_ptr_equal(c, &completions);
+	assert_int_equal(w.devices_gone, 0);
+	*cq = NULL;
+	if (w.sleeps++ > 0)
+		return poll(fds, count, timeout_ms) < 0 ? -1 : 0;
+	*cq = &w.cq;
+	fds[0].revents = fds[1].revents = 0;
+	return 0;
 }
 
 int ibv_destroy_comp_channel(struct ibv_comp_channel *c)
 {
+	close(completions_end);
 	return close(c->fd);
 }
 
@@ -166,8 +184,15 @@ void adv_endpoint_event(struct adv_endpoint *e, enum rdma_cm_event_type type,
 {
 }
 
-void adv_device_events(struct adv_device *d)
+void adv_endpoint_cq_event(struct ibv_cq *cq)
 {
+	assert_ptr_equal(cq, &w.cq);
+	w.cq_events++;
+}
+
+bool adv_device_event(struct adv_device *d)
+{
+	return false;
 }
 
 /* --- the test --- */
@@ -278,8 +303,8 @@ static void stop(struct adv_timer *t)
 	adv_loop_stop(loop);
 }
 
-/* Listens, has a device, and runs until something has changed, or for a second. */
-static void lose(bool gone, int listen_error)
+/* Listens, has a device, and runs until something has changed, or for 0.4 s. */
+static void run_world(bool gone, unsigned removals, int listen_error)
 {
 	static const struct adv_connections_ops ops = {
 		use_device, leave_counted_device, ignore_request, count_change, .patience_ms = 250};
@@ -293,10 +318,11 @@ static void lose(bool gone, int listen_error)
 	assert_non_null(w.c);
 	assert_int_equal(adv_connections_listen(w.c, (struct sockaddr *)&at), 0);
 	w.gone = gone;
-	w.requests = w.removals = 1;
+	w.requests = 1;
+	w.removals = removals;
 	w.listen_error = listen_error;
 	adv_timer_init(&guard, stop);
-	adv_loop_start_timer(loop, &guard, 1000);
+	adv_loop_start_timer(loop, &guard, 400);
 	adv_loop_run(loop);
 	adv_timer_cancel(&guard);
 }
@@ -313,7 +339,7 @@ static void end_world(void)
 /* The device of the address goes away and comes back: the channel stays. */
 static void test_device_removed(void **state)
 {
-	lose(false, 0);
+	run_world(false, 1, 0);
 	assert_int_equal(w.lost, 1);
 	assert_int_equal(w.again, 1);
 	assert_int_equal(w.listens, 2);
@@ -324,7 +350,7 @@ static void test_device_removed(void **state)
 /* The connection manager ends: there is a new channel, and the devices of the old one are gone. */
 static void test_manager_ended(void **state)
 {
-	lose(true, 0);
+	run_world(true, 1, 0);
 	assert_int_equal(w.lost, 1);
 	assert_int_equal(w.again, 1);
 	assert_int_equal(w.listens, 2);
@@ -337,11 +363,21 @@ static void test_manager_ended(void **state)
 /* The address cannot be listened at again, such as because another program has it. */
 static void test_address_taken(void **state)
 {
-	lose(true, EADDRINUSE);
+	run_world(true, 1, EADDRINUSE);
 	assert_int_equal(w.again, 0);
 	assert_int_equal(w.failed, 1);
 	assert_int_equal(w.error, EADDRINUSE);
 	assert_true(events < 100);
+	end_world();
+}
+
+/* The loop sleeps by the device, which may have taken an event meanwhile. */
+static void test_sleep(void **state)
+{
+	run_world(false, 0, 0);
+	assert_int_equal(w.cq_events, 1);
+	assert_in_range(w.sleeps, 2, 10);
+	assert_int_equal(w.lost, 0);
 	end_world();
 }
 
@@ -350,7 +386,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_flood),	       cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_device_removed), cmocka_unit_test(test_manager_ended),
-		cmocka_unit_test(test_address_taken),
+		cmocka_unit_test(test_address_taken),  cmocka_unit_test(test_sleep),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -203,7 +203,8 @@ static void next_round(struct adv_task *t)
 		f.armed = false;
 		f.events++;
 	}
-	adv_device_events(&w.device);
+	while (adv_device_event(&w.device))
+		;
 	if (++w.rounds == ROUNDS)
 		adv_endpoint_close(w.endpoint);
 	else

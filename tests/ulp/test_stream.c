@@ -10,7 +10,9 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <sys/mman.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "ulp/stream.h"
@@ -22,7 +24,9 @@ struct world {
 	struct adv_stream *stream;
 	int listener, peer;
 	struct adv_timer guard;
-	bool starve; /* no memory until `more` */
+	bool starve;	       /* no memory until `more` */
+	unsigned starve_after; /* so many records, likewise */
+	void (*first)(void);   /* called after the first record, or NULL */
 	struct adv_timer more;
 	unsigned starved;
 	unsigned records, wanted, sent, unsent, connected;
@@ -33,6 +37,35 @@ struct world {
 };
 
 static struct world w;
+
+/* System calls of the stream and the loop. */
+static struct {
+	unsigned sends, receives, changes;
+} calls;
+
+ssize_t recv(int fd, void *to, size_t size, int flags)
+{
+	calls.receives++;
+	return syscall(SYS_recvfrom, fd, to, size, flags, NULL, NULL);
+}
+
+ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
+{
+	calls.sends++;
+	return syscall(SYS_sendmsg, fd, m, flags);
+}
+
+ssize_t recvmsg(int fd, struct msghdr *m, int flags)
+{
+	calls.receives++;
+	return syscall(SYS_recvmsg, fd, m, flags);
+}
+
+int epoll_ctl(int fd, int change, int of, struct epoll_event *e)
+{
+	calls.changes++;
+	return (int)syscall(SYS_epoll_ctl, fd, change, of, e);
+}
 
 static void connected(void *user)
 {
@@ -56,6 +89,10 @@ static void record(void *user, uint8_t *message, size_t size, size_t length)
 	free(message);
 	if (++w.records == w.wanted)
 		adv_loop_stop(w.loop);
+	if (w.records == w.starve_after)
+		w.starve = true;
+	if (w.records == 1 && w.first)
+		w.first();
 }
 
 static void dropped(void *user, uint8_t *message, size_t size)
@@ -122,6 +159,21 @@ static int set_up_closing(void **state)
 {
 	static const struct adv_stream_ops closing_ops = {close_at_once, buffer, record,
 							  dropped,	 lost,	 ADV_STREAM_RPC};
+
+	return set_up_as(&closing_ops);
+}
+
+static void record_and_close(void *user, uint8_t *message, size_t size, size_t length)
+{
+	record(user, message, size, length);
+	adv_stream_close(w.stream);
+	w.stream = NULL;
+}
+
+static int set_up_closing_record(void **state)
+{
+	static const struct adv_stream_ops closing_ops = {connected, buffer, record_and_close,
+							  dropped,   lost,   ADV_STREAM_RPC};
 
 	return set_up_as(&closing_ops);
 }
@@ -280,6 +332,73 @@ static void test_no_memory(void **state)
 	assert_int_equal(w.starved, 1);
 	assert_int_equal(w.records, 1);
 	assert_int_equal(w.last[0], 'x');
+}
+
+/* Records that arrive together, and memory for the first of them only. */
+static void test_no_memory_for_the_next(void **state)
+{
+	static const uint8_t in[] = {0x80, 0, 0, 1, 'x', 0x80, 0, 0, 2, 'y', 'z', 0x80, 0, 0};
+
+	adv_timer_init(&w.more, resume);
+	w.wanted = 3;
+	w.starve_after = 1;
+	peer_writes(in, sizeof(in));
+	peer_writes(&(uint8_t){0}, 1); /* the length of the third one: 0 */
+	adv_loop_run(w.loop);
+	assert_int_equal(w.starved, 1);
+	assert_int_equal(w.records, 3);
+	assert_int_equal(w.length, 0);
+	assert_int_equal(w.last[0], 'y');
+	assert_int_equal(w.last[1], 'z');
+}
+
+/* The user closes the stream when it gets the first of several records. */
+static void test_closed_by_record(void **state)
+{
+	static const uint8_t in[] = {0x80, 0, 0, 1, 'x', 0x80, 0, 0, 1, 'y'};
+
+	w.wanted = 1;
+	peer_writes(in, sizeof(in));
+	adv_loop_run(w.loop);
+	assert_int_equal(w.records, 1);
+	assert_int_equal(w.last[0], 'x');
+}
+
+static void reply_by_peer(struct adv_stream_out *out, bool ok)
+{
+	enum { LENGTH = 4300 };
+	static uint8_t in[4 + LENGTH] = {0x80, 0, LENGTH >> 8, LENGTH & 0xff};
+
+	assert_true(ok);
+	peer_writes(in, sizeof(in));
+}
+
+static void send_call(void)
+{
+	static struct iovec part;
+	static struct adv_stream_out out;
+	static char call[100];
+
+	part = (struct iovec){call, sizeof(call)};
+	out = (struct adv_stream_out){.parts = &part, .count = 1, .done = reply_by_peer};
+	adv_list_init(&out.link);
+	memset(&calls, 0, sizeof(calls));
+	adv_stream_send(w.stream, &out, sizeof(call));
+}
+
+/* A small call takes one system call, and so does its reply; waiting takes others. */
+static void test_few_calls(void **state)
+{
+	static const uint8_t in[] = {0x80, 0, 0, 1, 'x'};
+
+	w.wanted = 2;
+	w.first = send_call;
+	peer_writes(in, sizeof(in));
+	adv_loop_run(w.loop);
+	assert_int_equal(w.length, 4300);
+	assert_int_equal(calls.sends, 1);
+	assert_int_equal(calls.receives, 1);
+	assert_int_equal(calls.changes, 0);
 }
 
 static void reset_by_peer(struct adv_timer *t)
@@ -523,6 +642,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_closed_when_connected, set_up_closing,
 						tear_down),
 		TEST(test_no_memory),
+		TEST(test_no_memory_for_the_next),
+		cmocka_unit_test_setup_teardown(test_closed_by_record, set_up_closing_record,
+						tear_down),
+		TEST(test_few_calls),
 		TEST(test_reset_without_memory),
 		TEST(test_end_without_memory),
 		TEST(test_incomplete),

@@ -184,6 +184,16 @@ static void learn_mtu(struct adv_nvme_connection *c)
 	pthread_mutex_unlock(&c->worker->shared->lock);
 }
 
+static void report_failed_accept(const struct adv_nvme_connection *c)
+{
+	if (errno == ECONNABORTED)
+		adv_info("port %s: host at %s has left before its connection was made", c->port,
+			 c->peer);
+	else
+		adv_error("port %s: host at %s: cannot accept the connection: %s", c->port, c->peer,
+			  strerror(errno));
+}
+
 static bool accept_connection(struct adv_nvme_connection *c, const struct rdma_conn_param *request)
 {
 	struct adv_nvme_worker *w = c->worker;
@@ -203,8 +213,7 @@ static bool accept_connection(struct adv_nvme_connection *c, const struct rdma_c
 	param.initiator_depth = (uint8_t)(depth < READS_MAX ? depth : READS_MAX);
 	adv_nvme_cm_accept_encode(adv_nvme_queue_size(c->queue), data);
 	if (rdma_accept(c->id, &param) != 0) {
-		adv_error("port %s: host at %s: cannot accept the connection: %s", c->port, c->peer,
-			  strerror(errno));
+		report_failed_accept(c);
 		return false;
 	}
 	learn_mtu(c);

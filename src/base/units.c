@@ -259,3 +259,15 @@ const char *adv_units_print(enum adv_unit kind, uint64_t value, char text[ADV_UN
 			best = u;
 	return print_scaled(value, best->scale, best->name, text);
 }
+
+const char *adv_units_exact(enum adv_unit kind, uint64_t value, char text[ADV_UNITS_TEXT])
+{
+	const struct unit *units = kinds[kind].units, *best = units;
+
+	for (const struct unit *u = units; u->name; u++) {
+		if (value && value % u->scale == 0 && u->scale > best->scale)
+			best = u;
+	}
+	snprintf(text, ADV_UNITS_TEXT, "%" PRIu64 "%s", value / best->scale, best->name);
+	return text;
+}

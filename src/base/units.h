@@ -46,4 +46,9 @@ bool adv_units_parse_plain(enum adv_unit kind, const char *text, size_t len, uin
  */
 const char *adv_units_print(enum adv_unit kind, uint64_t value, char text[ADV_UNITS_TEXT]);
 
+/* Writes a quantity in the largest unit in which it is a whole number: "4MiB", "10ms", "86400s".
+ * The result is exact, and adv_units_parse() reads it: for limits in messages. Not of ratios.
+ * Returns the argument `text`. */
+const char *adv_units_exact(enum adv_unit kind, uint64_t value, char text[ADV_UNITS_TEXT]);
+
 #endif

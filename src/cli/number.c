@@ -33,7 +33,7 @@ uint64_t adv_cli_size(struct argp_state *state, const char *what, const char *ar
 		argp_error(state, "%s: %s", what, why);
 	if (bytes < least || bytes > most)
 		argp_error(state, "%s: '%s' is not from %s to %s", what, arg,
-			   adv_units_print(ADV_UNIT_BYTES, least, low),
-			   adv_units_print(ADV_UNIT_BYTES, most, high));
+			   adv_units_exact(ADV_UNIT_BYTES, least, low),
+			   adv_units_exact(ADV_UNIT_BYTES, most, high));
 	return bytes;
 }

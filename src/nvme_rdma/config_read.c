@@ -49,13 +49,13 @@ static struct adv_shown show(const char *text)
 static bool get_number(struct reader *r, enum adv_unit unit, const char *value, uint64_t least,
 		       uint64_t most, uint64_t *out)
 {
-	char why[ADV_UNITS_WHY];
+	char why[ADV_UNITS_WHY], low[ADV_UNITS_TEXT], high[ADV_UNITS_TEXT];
 
 	if (!adv_units_parse_plain(unit, value, strlen(value), out, why))
 		return fail(r, "%s", why);
 	if (*out < least || *out > most)
-		return fail(r, "'%s' is not from %llu to %llu", show(value).text,
-			    (unsigned long long)least, (unsigned long long)most);
+		return fail(r, "'%s' is not from %s to %s", show(value).text,
+			    adv_units_exact(unit, least, low), adv_units_exact(unit, most, high));
 	return true;
 }
 

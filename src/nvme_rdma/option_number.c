@@ -6,7 +6,7 @@
 uint64_t adv_nvme_option_number(struct argp_state *state, enum adv_unit unit, const char *arg,
 				uint64_t least, uint64_t most)
 {
-	char why[ADV_UNITS_WHY];
+	char why[ADV_UNITS_WHY], low[ADV_UNITS_TEXT], high[ADV_UNITS_TEXT];
 	uint64_t value;
 
 	if (!adv_units_parse_plain(unit, arg, strlen(arg), &value, why)) {
@@ -14,8 +14,8 @@ uint64_t adv_nvme_option_number(struct argp_state *state, enum adv_unit unit, co
 		return least;
 	}
 	if (value < least || value > most) {
-		argp_error(state, "'%s' is not from %llu to %llu", arg, (unsigned long long)least,
-			   (unsigned long long)most);
+		argp_error(state, "'%s' is not from %s to %s", arg,
+			   adv_units_exact(unit, least, low), adv_units_exact(unit, most, high));
 		return least;
 	}
 	return value;

@@ -164,6 +164,35 @@ static void test_print(void **state)
 				    cases[i].text);
 }
 
+static void test_exact(void **state)
+{
+	static const struct {
+		enum adv_unit kind;
+		uint64_t value;
+		const char *text;
+	} cases[] = {
+		{ADV_UNIT_BYTES, 0, "0B"},
+		{ADV_UNIT_BYTES, 512, "512B"},
+		{ADV_UNIT_BYTES, 4 << 20, "4MiB"},
+		{ADV_UNIT_BYTES, 1536, "1536B"},
+		{ADV_UNIT_BYTES, 12000000, "12MB"},
+		{ADV_UNIT_BYTES, UINT32_MAX, "4294967295B"},
+		{ADV_UNIT_TIME, UINT64_C(10000000000), "10ms"},
+		{ADV_UNIT_TIME, UINT64_C(86400000000000000), "86400s"},
+		{ADV_UNIT_TIME, 1234567, "1234567ps"},
+		{ADV_UNIT_COUNT, 64, "64"},
+	};
+	char text[ADV_UNITS_TEXT], why[ADV_UNITS_WHY];
+	uint64_t again;
+
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(cases); i++) {
+		assert_string_equal(adv_units_exact(cases[i].kind, cases[i].value, text),
+				    cases[i].text);
+		assert_true(adv_units_parse(cases[i].kind, text, strlen(text), &again, why));
+		assert_int_equal(again, cases[i].value);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -172,6 +201,7 @@ int main(void)
 		cmocka_unit_test(test_length_is_kept_to),
 		cmocka_unit_test(test_plain_numbers),
 		cmocka_unit_test(test_print),
+		cmocka_unit_test(test_exact),
 	};
 
 	return cmocka_run_group_tests_name("units", tests, NULL, NULL);

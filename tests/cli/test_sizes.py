@@ -65,6 +65,15 @@ class Sizes(unittest.TestCase):
         self.assertEqual(plan("0.5G"), plan("512M"))
         self.assertNotEqual(plan("16M"), plan("16MB"))
 
+    def test_limits_have_units(self):
+        for words, wanted in (("gateway nfs --to 127.0.0.1 --timeout 0", "'0' is not from 10ms to 86400s"),
+                              ("nvme serve --namespace ram:1M --buffers 1K", "'1K' is not from 4MiB to 4294967295B"),
+                              ("capture --pid 1 -B 1K", "'1K' is not from ")):
+            done = subprocess.run([ADVERB, *words.split()], capture_output=True, text=True, timeout=PATIENCE)
+            self.assertEqual(done.returncode, USAGE, done)
+            self.assertIn(wanted, done.stderr)
+            self.assertNotRegex(done.stderr, r"from \d+\b[^A-Za-z]")
+
     def test_all_options_with_a_size_are_listed(self):
         listed = {" ".join(w for w in c.split()) for c, _, _ in OPTIONS}
         for command in ("capture", "fabric capture", "gateway nfs", "gateway smb", "nvme serve", "nvme bench"):

@@ -79,7 +79,7 @@ static const struct {
 	{"[target]\nworkers = 0\n", "line 2: '0' is not from 1 to 64"},
 	{"[target]\nworkers = 1\nworkers = 2\n", "line 3: 'workers' is given twice"},
 	{"[target]\naddress-share = 101\n", "line 2: '101' is not from 1 to 100"},
-	{"[target]\nbuffers = 1B\n", "line 2: '1B' is not from"},
+	{"[target]\nbuffers = 1B\n", "line 2: '1B' is not from 4MiB to 4294967295B"},
 	{"[target]\ncontrol =\n", "line 2: 'control' has no value"},
 	{"[target\n", "line 1: the section has no ']'"},
 	{"[\n", "line 1: the section has no ']'"},

@@ -14,9 +14,11 @@ static bool is_fault(int number)
 bool adv_signals_may_interrupt(void)
 {
 	struct sigaction action;
+	sigset_t blocked;
 
+	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
 	for (int i = 1; i <= SIGRTMAX; i++)
-		if (!is_fault(i) && sigaction(i, NULL, &action) == 0 &&
+		if (!is_fault(i) && !sigismember(&blocked, i) && sigaction(i, NULL, &action) == 0 &&
 		    action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN &&
 		    !(action.sa_flags & SA_RESTART))
 			return true;

@@ -66,7 +66,7 @@ typedef bool adv_rs_test(struct adv_rsocket *rs);
 /*
  * Waits until test() is true. Call it with the lock held; the wait releases the lock. 0; or -1 and
  * EAGAIN at the deadline, EMFILE or ENOMEM if there is no waker, EINTR after a signal, unless the
- * deadline is ADV_RS_FOREVER and all handlers of the process have SA_RESTART.
+ * deadline is ADV_RS_FOREVER and all handlers that can run in the thread have SA_RESTART.
  */
 int adv_rs_wait(struct adv_rsocket *rs, adv_rs_test *test, int64_t deadline);
 

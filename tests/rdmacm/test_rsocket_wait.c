@@ -30,6 +30,7 @@ struct waiter {
 	pthread_t thread;
 	int fd;
 	int (*call)(int fd); /* the other call; NULL: none */
+	int blocks;	     /* signal that the thread blocks; 0: none */
 	int other;	     /* a further descriptor of rpoll(); -1: none */
 	bool polls;	     /* waits in rpoll() before it reads */
 	int timeout;	     /* of rpoll() */
@@ -69,6 +70,13 @@ static void *wait_main(void *arg)
 	struct waiter *w = arg;
 	char byte;
 
+	if (w->blocks) {
+		sigset_t set;
+
+		sigemptyset(&set);
+		sigaddset(&set, w->blocks);
+		pthread_sigmask(SIG_BLOCK, &set, NULL);
+	}
 	w->tid = (int)syscall(SYS_gettid);
 	w->fds[0] = (struct pollfd){.fd = w->fd, .events = POLLIN};
 	w->fds[1] = (struct pollfd){.fd = w->other, .events = POLLIN};
@@ -386,6 +394,30 @@ static void test_restart_with_timeout(void **state)
 	close_pair(ends);
 }
 
+/* Tests that a handler without SA_RESTART does not count for a thread that blocks its signal. */
+static void test_restart_of_mixed_handlers(void **state)
+{
+	struct sigaction action = {.sa_handler = handler}, before;
+	struct waiter w = {.other = -1};
+	int ends[2];
+
+	connect_pair(ends);
+	w.fd = ends[1];
+	handle_signals(SA_RESTART);
+	assert_int_equal(sigaction(SIGUSR2, &action, &before), 0);
+	start_waiter(&w);
+	expect_sleeps(&w);
+	expect_interrupted(&w);
+	w.blocks = SIGUSR2;
+	start_waiter(&w);
+	signal_often(&w);
+	assert_false(w.done);
+	send_byte(ends[0]);
+	assert_int_equal(join_waiter(&w), 1);
+	assert_int_equal(sigaction(SIGUSR2, &before, NULL), 0);
+	close_pair(ends);
+}
+
 /* Tests that rconnect(2) succeeds while a timer ticks, such as a profiler's. */
 static void test_restart_connecting(void **state)
 {
@@ -468,6 +500,7 @@ int main(void)
 		cmocka_unit_test_setup(test_signal, start_clock),
 		cmocka_unit_test_setup(test_restart, start_clock),
 		cmocka_unit_test_setup(test_restart_with_timeout, start_clock),
+		cmocka_unit_test_setup(test_restart_of_mixed_handlers, start_clock),
 		cmocka_unit_test_setup(test_restart_connecting, start_clock),
 		cmocka_unit_test_setup(test_other_thread, start_clock),
 		cmocka_unit_test_setup(test_many_waits, start_clock),

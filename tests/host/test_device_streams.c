@@ -337,6 +337,23 @@ static void test_peer_stays(void **state)
 	}
 }
 
+/* The program destroys the queue pair, and the peer keeps its end. */
+static void test_peer_outstays(void **state)
+{
+	struct node n;
+	int copy, fd = open_copied(&n, false, &copy);
+
+	adv_device_lock(n.d);
+	adv_qp_destroy(n.qp);
+	adv_device_unlock(n.d);
+	expect_end(fd);
+	assert_false(has_ended(copy));
+	WAIT_UNTIL(has_ended(copy));
+	close(copy);
+	close(fd);
+	node_close(&n);
+}
+
 /* A refused peer that ends the connection behind bytes that nobody wants. */
 static void test_end_behind_bytes(void **state)
 {
@@ -438,6 +455,7 @@ int main(void)
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_attack),
 		cmocka_unit_test(test_peer_stays),
+		cmocka_unit_test(test_peer_outstays),
 		cmocka_unit_test(test_end_behind_bytes),
 		cmocka_unit_test(test_failed_attach),
 		cmocka_unit_test(test_not_attached),

@@ -233,8 +233,9 @@ def backlog_of_silent(build):
     """Connections whose request does not come give way: those of the address that has most, or the oldest."""
     with Daemon(build, "--linger", "60"), Cm() as cm, contextlib.ExitStack() as stack:
         _, port = cm.listener(iwarp=True, backlog=8)
-        silent = [stack.enter_context(other_address(port)) for _ in range(100)]
+        silent = []
         for address in (HERE, "127.0.0.2"):
+            silent += [stack.enter_context(other_address(port)) for _ in range(40)]
             peer = stack.enter_context(other_address(port, address))
             peer.send(frame(REQUEST_KEY))
             event = cm.event(ucma.CONNECT_REQUEST)

@@ -3,15 +3,14 @@
  * Disconnects clients that make no progress, or little. A client that takes no replies holds memory
  * which the others need. One that is silent may have crashed: RDMA connections have no keep-alive.
  */
-#include <stdio.h>
-
+#include "base/log.h"
 #include "gateway/session_internal.h"
 
 enum { IDLE_CHECKS = 6 };
 
 static void end(struct adv_gateway_session *s, const char *why)
 {
-	fprintf(stderr, "%s: %s, and is disconnected\n", s->peer, why);
+	adv_warn("port %s: %s: %s, and is disconnected", s->gateway->port, s->peer, why);
 	adv_endpoint_close(s->endpoint);
 }
 

@@ -3,11 +3,11 @@
 #include "gateway/reverse.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "gateway/peer.h"
 #include "gateway/reverse_internal.h"
 
@@ -37,8 +37,7 @@ static void end_session(struct adv_reverse_session *s)
 	adv_reverse_free_calls(s);
 	adv_list_del(&s->link);
 	s->gateway->session_count--;
-	printf("%s: disconnected\n", s->peer);
-	fflush(stdout);
+	adv_info("port %s: %s: disconnected", s->gateway->port, s->peer);
 	free(s);
 }
 
@@ -66,8 +65,8 @@ static void connected(void *user, struct adv_device *d, const void *private_data
 
 	if (s->device && s->device != d) {
 		/* The memory of the calls is registered with the other device. */
-		fprintf(stderr, "%s: the route to %s has changed\n", s->peer,
-			s->gateway->server_name);
+		adv_warn("port %s: %s: the route to %s has changed", s->gateway->port, s->peer,
+			 s->gateway->server_name);
 		close_client(s);
 		return;
 	}
@@ -81,7 +80,8 @@ static void connected(void *user, struct adv_device *d, const void *private_data
 	s->credits = 1; /* until the first reply (RFC 8166, section 3.3.3) */
 	s->connected = true;
 	if (s->reported)
-		fprintf(stderr, "%s: connected to %s again\n", s->peer, s->gateway->server_name);
+		adv_info("port %s: %s: connected to %s again", s->gateway->port, s->peer,
+			 s->gateway->server_name);
 	s->reported = false;
 	adv_reverse_send_calls(s);
 	adv_reverse_unblock(s);
@@ -112,7 +112,8 @@ static void received(void *user, struct adv_receive *r)
 static void retry_later(struct adv_reverse_session *s)
 {
 	if (!s->reported)
-		fprintf(stderr, "%s: no connection to %s\n", s->peer, s->gateway->server_name);
+		adv_warn("port %s: %s: no connection to %s", s->gateway->port, s->peer,
+			 s->gateway->server_name);
 	s->reported = true;
 	s->wait_ms = s->wait_ms ? s->wait_ms * 2 : WAIT_FIRST_MS;
 	if (s->wait_ms > WAIT_MOST_MS)
@@ -205,7 +206,7 @@ static void record(void *user, uint8_t *message, size_t size, size_t length)
 		return;
 	}
 	if (!adv_reverse_add_call(s, whole, size, length)) {
-		fprintf(stderr, "%s: a record is no RPC call\n", s->peer);
+		adv_warn("port %s: %s: a record is no RPC call", s->gateway->port, s->peer);
 		close_client(s);
 		return;
 	}
@@ -219,9 +220,11 @@ static void lost(void *user, int err)
 	struct adv_reverse_session *s = user;
 
 	if (err == ETIME)
-		fprintf(stderr, "%s: the client does not complete a message\n", s->peer);
+		adv_warn("port %s: %s: the client does not complete a message", s->gateway->port,
+			 s->peer);
 	else if (err)
-		fprintf(stderr, "%s: the connection is lost: %s\n", s->peer, strerror(err));
+		adv_warn("port %s: %s: the connection is lost: %s", s->gateway->port, s->peer,
+			 strerror(err));
 	close_client(s);
 }
 
@@ -265,14 +268,13 @@ void adv_gateway_reverse_accept(struct adv_gateway *g, struct adv_connections *c
 	struct adv_reverse_session *s = new_session(g, c, fd);
 
 	if (!s) {
-		fprintf(stderr, "a connection is refused: %s\n", strerror(errno));
+		adv_warn("a connection is refused: %s", strerror(errno));
 		close(fd);
 		return;
 	}
 	adv_list_add_tail(&g->sessions, &s->link);
 	g->session_count++;
-	printf("%s: connected\n", s->peer);
-	fflush(stdout);
+	adv_info("port %s: %s: connected", s->gateway->port, s->peer);
 	connect_server(s);
 }
 
@@ -281,8 +283,8 @@ void adv_gateway_reverse_close_device(struct adv_gateway *g, const struct adv_de
 	adv_list_for_each_safe(struct adv_reverse_session, s, &g->sessions, link) {
 		if (s->device != d)
 			continue;
-		fprintf(stderr, "%s: the device of the connection to %s is gone\n", s->peer,
-			s->gateway->server_name);
+		adv_warn("port %s: %s: the device of the connection to %s is gone",
+			 s->gateway->port, s->peer, s->gateway->server_name);
 		close_client(s);
 	}
 }

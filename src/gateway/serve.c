@@ -9,6 +9,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "ulp/acceptor.h"
 
 enum { END_POLL_MS = 10 };
@@ -68,22 +69,21 @@ void adv_gateway_changed(void *user, enum adv_connections_change change, int err
 
 	switch (change) {
 	case ADV_CONNECTIONS_LOST:
-		fprintf(stderr, "the RDMA connections have ended: adverbd has ended, or the device "
-				"is gone\n");
+		adv_warn("the RDMA connections have ended: adverbd has ended, or the device is "
+			 "gone");
 		break;
 	case ADV_CONNECTIONS_AGAIN:
 		if (c->acceptor)
-			fprintf(stderr, "RDMA connections can be made again\n");
+			adv_info("RDMA connections can be made again");
 		else
-			fprintf(stderr, "listening again at %s port %s\n", c->at->host,
-				c->at->port);
+			adv_info("listening again at %s port %s", c->at->host, c->at->port);
 		break;
 	case ADV_CONNECTIONS_FAILED:
 		if (c->acceptor)
-			fprintf(stderr, "no RDMA device: %s; the gateway ends\n", strerror(err));
+			adv_error("no RDMA device: %s; the gateway ends", strerror(err));
 		else
-			fprintf(stderr, "cannot listen again at %s port %s: %s; the gateway ends\n",
-				c->at->host, c->at->port, strerror(err));
+			adv_error("cannot listen again at %s port %s: %s; the gateway ends",
+				  c->at->host, c->at->port, strerror(err));
 		c->status = EXIT_FAILURE;
 		begin_end(c);
 		break;
@@ -152,6 +152,8 @@ int adv_gateway_serve(struct adv_gateway *g, const struct adv_gateway_service *s
 
 	g->command = &c;
 	g->server = to->sa;
+	snprintf(g->port, sizeof(g->port), "%s", at->port);
+	adv_log_for_server("adverb-gateway");
 	snprintf(g->server_name, sizeof(g->server_name), "%s port %s", to->host, to->port);
 	adv_list_init(&g->sessions);
 	adv_list_init(&g->message_turns);

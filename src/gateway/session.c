@@ -3,10 +3,10 @@
 #include "gateway/session.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "gateway/peer.h"
 #include "gateway/session_internal.h"
 
@@ -280,7 +280,8 @@ static void connected(void *user)
 	struct adv_gateway_session *s = user;
 
 	if (s->reported)
-		fprintf(stderr, "%s: connected to %s again\n", s->peer, s->gateway->server_name);
+		adv_info("port %s: %s: connected to %s again", s->gateway->port, s->peer,
+			 s->gateway->server_name);
 	s->reported = false;
 	s->wait_ms = 0;
 }
@@ -353,8 +354,8 @@ static void lost(void *user, int err)
 
 	close_stream(s);
 	if (err == EMSGSIZE) { /* sending the call again would bring the same reply */
-		fprintf(stderr, "%s: a reply of %s is longer than %u bytes\n", s->peer,
-			s->gateway->server_name, ADV_GATEWAY_MESSAGE_MAX);
+		adv_warn("port %s: %s: a reply of %s is longer than %u bytes", s->gateway->port,
+			 s->peer, s->gateway->server_name, ADV_GATEWAY_MESSAGE_MAX);
 		adv_endpoint_close(s->endpoint);
 		return;
 	}
@@ -367,8 +368,8 @@ static void lost(void *user, int err)
 	if (!unanswered)
 		return;
 	if (!s->reported)
-		fprintf(stderr, "%s: the connection to %s is lost: %s\n", s->peer,
-			s->gateway->server_name, err ? strerror(err) : "closed by the server");
+		adv_warn("port %s: %s: the connection to %s is lost: %s", s->gateway->port, s->peer,
+			 s->gateway->server_name, err ? strerror(err) : "closed by the server");
 	s->reported = true;
 	s->wait_ms = s->wait_ms ? s->wait_ms * 2 : WAIT_FIRST_MS;
 	if (s->wait_ms > WAIT_MOST_MS)
@@ -416,8 +417,7 @@ static void closed(void *user)
 			adv_container_of(s->calls.next, struct adv_gateway_call, link));
 	adv_list_del(&s->link);
 	s->gateway->session_count--;
-	printf("%s: disconnected\n", s->peer);
-	fflush(stdout);
+	adv_info("port %s: %s: disconnected", s->gateway->port, s->peer);
 	free(s);
 }
 
@@ -465,8 +465,7 @@ bool adv_gateway_session_accept(struct adv_gateway *g, struct adv_device *d, str
 	adv_list_add_tail(&g->sessions, &s->link);
 	g->session_count++;
 	adv_gateway_progress_start(s);
-	printf("%s: connected\n", s->peer);
-	fflush(stdout);
+	adv_info("port %s: %s: connected", s->gateway->port, s->peer);
 	return true;
 }
 

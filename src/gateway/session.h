@@ -26,7 +26,8 @@ struct adv_gateway {
 	struct adv_loop *loop;
 	struct adv_gateway_command *command; /* that runs it (serve.c) */
 	struct sockaddr_storage server;
-	char server_name[80]; /* for messages */
+	char server_name[80]; /* for messages, as the next one */
+	char port[8];	      /* of the gateway */
 	size_t buffer_bytes;  /* of calls, and again of replies, on each device */
 	unsigned timeout_ms;  /* until a client that takes nothing is disconnected */
 	unsigned session_max;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Messages of an SMB Direct client on their way to the server: the data of WRITEs is fetched. */
-#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "gateway/smb_session_internal.h"
 
 struct adv_smb_request {
@@ -168,10 +168,9 @@ bool adv_smb_take_data_turn(struct adv_turn *t)
 static void report_refusals(struct adv_smb_session *s)
 {
 	if (s->table.refusals > 0 && s->refusals == 0)
-		fprintf(stderr,
-			"%s: a request with an RDMA channel is signed or wrong: the server refuses "
-			"it\n",
-			s->peer);
+		adv_warn("port %s: %s: a request with an RDMA channel is signed or wrong: the "
+			 "server refuses it",
+			 s->gateway->port, s->peer);
 	s->refusals = s->table.refusals;
 }
 

@@ -2,11 +2,11 @@
 #include "gateway/smb_reverse.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "gateway/peer.h"
 #include "gateway/smb_memory.h"
 #include "gateway/smb_reverse_internal.h"
@@ -73,17 +73,16 @@ static void closed(void *user, const char *reason)
 	struct adv_smb_reverse *s = user;
 
 	if (!s->closing)
-		fprintf(stderr, "%s: the connection to %s %s%s%s\n", s->peer,
-			s->gateway->server_name, s->device ? "has ended" : "cannot be made",
-			reason ? ": " : "", reason ? reason : "");
+		adv_warn("port %s: %s: the connection to %s %s%s%s", s->gateway->port, s->peer,
+			 s->gateway->server_name, s->device ? "has ended" : "cannot be made",
+			 reason ? ": " : "", reason ? reason : "");
 	s->closing = true;
 	adv_turn_end(&s->message_turn);
 	close_stream(s);
 	adv_smb_reverse_free_calls(s);
 	adv_list_del(&s->link);
 	s->gateway->session_count--;
-	printf("%s: disconnected\n", s->peer);
-	fflush(stdout);
+	adv_info("port %s: %s: disconnected", s->gateway->port, s->peer);
 	free(s);
 }
 
@@ -178,12 +177,11 @@ void adv_smb_reverse_accept(struct adv_gateway *g, struct adv_connections *c, in
 	struct adv_smb_reverse *s = new_session(g, c, fd);
 
 	if (!s) {
-		fprintf(stderr, "a connection is refused: %s\n", strerror(errno));
+		adv_warn("a connection is refused: %s", strerror(errno));
 		close(fd);
 		return;
 	}
-	printf("%s: connected\n", s->peer);
-	fflush(stdout);
+	adv_info("port %s: %s: connected", s->gateway->port, s->peer);
 	s->stream = adv_stream_accepted(g->loop, fd, g->timeout_ms, ADV_SMB_MESSAGE_MAX,
 					&stream_ops, s);
 	if (!s->stream) {

@@ -3,10 +3,10 @@
 #include "gateway/smb_session.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "gateway/peer.h"
 #include "gateway/smb_session_internal.h"
 
@@ -64,8 +64,8 @@ static void lost(void *user, int err)
 
 	close_stream(s);
 	if (!s->closing && err)
-		fprintf(stderr, "%s: the connection to %s is lost: %s\n", s->peer,
-			s->gateway->server_name, strerror(err));
+		adv_warn("port %s: %s: the connection to %s is lost: %s", s->gateway->port, s->peer,
+			 s->gateway->server_name, strerror(err));
 	adv_smb_session_end(s, NULL);
 }
 
@@ -122,7 +122,8 @@ static void closed(void *user, const char *reason)
 	struct adv_smb_session *s = user;
 
 	if (reason && !s->closing)
-		fprintf(stderr, "%s: the client is disconnected: %s\n", s->peer, reason);
+		adv_warn("port %s: %s: the client is disconnected: %s", s->gateway->port, s->peer,
+			 reason);
 	s->closing = true;
 	adv_turn_end(&s->message_turn);
 	adv_turn_end(&s->data_turn);
@@ -131,8 +132,7 @@ static void closed(void *user, const char *reason)
 	adv_smb2_requests_free(&s->table);
 	adv_list_del(&s->link);
 	s->gateway->session_count--;
-	printf("%s: disconnected\n", s->peer);
-	fflush(stdout);
+	adv_info("port %s: %s: disconnected", s->gateway->port, s->peer);
 	free(s);
 }
 
@@ -174,8 +174,7 @@ bool adv_smb_session_accept(struct adv_gateway *g, struct adv_device *d, struct 
 	}
 	adv_list_add_tail(&g->sessions, &s->link);
 	g->session_count++;
-	printf("%s: connected\n", s->peer);
-	fflush(stdout);
+	adv_info("port %s: %s: connected", s->gateway->port, s->peer);
 	return true;
 }
 

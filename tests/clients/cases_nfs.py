@@ -48,11 +48,15 @@ def end(gateway):
 
 @case("nfs", "chunks")
 def chunks(lab):
-    """Calls with each kind of chunk, wrong ones, and calls at random."""
+    """Calls with each kind of chunk, wrong ones, and calls at random. The log names the client."""
     start_server(lab)
     gateway = start_gateway(lab)
     print(lab.run(client(lab, "-n", "100")).strip())
     end(gateway)
+    for what in ("connected", "disconnected"):
+        if not re.search(rf"^\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ adverb-gateway\[\d+/\d+\] info: "
+                         rf"port {PORT}: 127\.0\.0\.1.*: {what}$", gateway.output(), re.M):
+            raise Failure(f"the log does not say that a client {what}: {gateway.output()}")
 
 
 def start_reverse(lab, *options):
@@ -249,7 +253,7 @@ def end_while_connecting(lab):
 def kill_daemon(lab, gateways, names):
     """Kills the processes of adverbd that have these names. Returns when each gateway has said that it goes on."""
     def said(gateway):
-        return len(re.findall("^(listening again at 127|RDMA connections can be made again)", gateway.output(), re.M))
+        return len(re.findall("info: (listening again at 127|RDMA connections can be made again)", gateway.output()))
     victims = [pid for pid in daemons() if process_name(pid) in names]
     if len(victims) != len(names):
         raise Failure(f"{len(victims)} processes of {names}")

@@ -16,8 +16,8 @@ import for_nobody
 from adverbd import Client, Daemon, PATIENCE, PORT, alive, wait_for
 
 
-def adverb(build, *args, user=None, env=None, check=0):
-    command = (adverbd.as_user(user) if user else []) + [str(build / "adverb"), *args]
+def adverb(build, *args, user=None, env=None, check=0, prefix=()):
+    command = [*prefix, *(adverbd.as_user(user) if user else []), str(build / "adverb"), *args]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE,
                           stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})
     assert done.returncode == check, (args, done.returncode, done.stdout, done.stderr)
@@ -43,11 +43,11 @@ def client_or_none():
         return None
 
 
-def started(build):
+def started(build, prefix=()):
     """Starts a program, which starts a daemon, and returns a client of this daemon. Repeats that if
     the daemon has exited before the connection."""
     def attempt():
-        assert "127.0.0.1" in adverb(build, "gids")
+        assert "127.0.0.1" in adverb(build, "gids", prefix=prefix)
         return client_or_none()
 
     return wait_for(attempt)

@@ -13,11 +13,12 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 
 import adverbd
 from adverbd import Client, Daemon, PATIENCE, wait_for
-from test_starting import adverb, client_or_none, gone
+from test_starting import adverb, client_or_none, gone, started
 from test_steering import check_steering
 
 TCP = 18515
@@ -29,6 +30,19 @@ def end(process):
     if process.poll() is None:
         process.kill()
     return "" if process.stdout.closed else process.communicate()[0]
+
+
+def said_to_fatal(process):
+    """Waits until a program reports the end of the daemon, and ends it. Returns what it has printed."""
+    said = ""
+    late = threading.Timer(PATIENCE, process.kill)
+    late.start()
+    for line in process.stdout:
+        said += line
+        if FATAL in line:
+            break
+    late.cancel()
+    return said + end(process)
 
 
 @contextlib.contextmanager
@@ -79,7 +93,7 @@ def finish(pair):
 
 
 def daemons():
-    with client_or_none() as c:
+    with wait_for(client_or_none) as c:
         status = c.status()
     return {status["worker"], status["keeper"]}
 
@@ -149,7 +163,7 @@ def meant(build):
         while time.monotonic() < end_of_hope:
             assert client_or_none() is None
             time.sleep(0.1)
-        told = [end(process) for process in pair]
+        told = [said_to_fatal(process) for process in pair]
         assert all(FATAL in said for said in told), told
     gone()
 
@@ -263,7 +277,7 @@ def unable(build):
             assert "UDP port 4791 is in use by" in said or "of an adverbd that has died" in said or \
                 all(process.poll() is not None for process in pair), \
                 (done.returncode, said, [process.poll() for process in pair], [end(process) for process in pair])
-            told = [end(process) for process in pair]
+            told = [said_to_fatal(process) for process in pair]
             assert all(FATAL in said for said in told), told
             assert "PORT_ACTIVE" in adverb(build, "devinfo")
     finally:
@@ -331,8 +345,7 @@ def resume(client, slots):
 def every_place(build):
     """Each packet reaches its socket, also after any process has died. The group has hundreds of
     sockets, blocks of QP numbers, and sockets made by the continuing daemon."""
-    adverb(build, "gids")
-    clients = [wait_for(client_or_none)]
+    clients = [started(build)]
     slots = [clients[0].open_slot() for _ in range(300)]
     estate = estate_of(clients[0])
     blocks = [(clients[0].open_block(slots[i]), slots[i]) for i in (7, 250, 7)]
@@ -366,9 +379,7 @@ def every_place(build):
 def too_many(build):
     """At most half as many descriptors are in flight as a user may have open, so that other
     programs of the user can send descriptors."""
-    subprocess.run(["prlimit", f"--nofile={FEW}:", str(build / "adverb"), "gids"], check=True, timeout=PATIENCE,
-                   stdout=subprocess.DEVNULL)
-    with wait_for(client_or_none) as c:
+    with started(build, prefix=["prlimit", f"--nofile={FEW}:"]) as c:
         estate = estate_of(c)
         for _ in range(FEW // 2 - 3):
             c.open_slot().sock.close()

@@ -112,7 +112,7 @@ static __attribute__((noinline)) int poll_idle(struct adv_device *d, struct adv_
 	packets = adv_device_receive_packets(d, &p.receiving);
 	if (packets)
 		return finish_poll(&p, packets);
-	if (d->now >= d->idle.until || adv_progress_is_crowded(&d->progress, d->now))
+	if (d->now >= d->idle.until || adv_progress_may_nap(&d->progress, d->now))
 		return finish_vain_poll(&p);
 	d->progress.vain++;
 	adv_idle_continues(&d->idle);
@@ -131,7 +131,7 @@ static __attribute__((noinline)) int poll_busy(struct adv_device *d, struct adv_
 		return finish_poll(&p, packets);
 	/* If nothing was received and nothing is to be done, the CQ is as empty as before. */
 	if (!adv_device_is_quiet(d) || !adv_device_is_settled(d) || p.receiving.cq->overrun ||
-	    d->port || adv_progress_is_crowded(&d->progress, d->now))
+	    d->port || adv_progress_may_nap(&d->progress, d->now))
 		return finish_vain_poll(&p);
 	(void)adv_progress_poll_ends(&d->progress, d->now, 0);
 	adv_idle_begin(&d->idle, &d->lock, &d->progress, next_timer(d));

@@ -207,6 +207,7 @@ void adv_progress_init(struct adv_progress *p, uint64_t deadline)
 		.look_interval = LOOK_FIRST,
 		.quick_needed = QUICK_POSTS,
 		.hold.cost = ADV_PROGRESS_HOLD_COST,
+		.nap = ADV_PROGRESS_NAP_START,
 		.spin.signs = ADV_PROGRESS_SPIN_SIGNS,
 	};
 }
@@ -383,6 +384,7 @@ bool adv_progress_backs_off(struct adv_progress *p, uint64_t now, uint64_t *dead
 	*actions = follow_table(p, BACKS_OFF);
 	if (now + BACKOFF_LONGEST < *deadline)
 		*deadline = now + BACKOFF_LONGEST;
+	p->nap_began = now;
 	adv_progress_wait_sleeps(p, *deadline);
 	return true;
 }
@@ -392,6 +394,7 @@ unsigned adv_progress_backoff_ends(struct adv_progress *p, uint64_t now, bool ot
 	unsigned actions;
 
 	p->waiter_at = 0;
+	adv_progress_nap_slept(&p->nap, now > p->nap_began ? now - p->nap_began : 1);
 	adv_progress_reset_vain(p);
 	if (adv_progress_state(p) == ADV_PROGRESS_BACKOFF)
 		adv_progress_polled(p, now);

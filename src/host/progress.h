@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "host/progress_hold.h"
+#include "host/progress_nap.h"
 #include "host/progress_spin.h"
 
 #define ADV_PROGRESS_NEVER UINT64_MAX
@@ -121,6 +122,8 @@ struct adv_progress {
 	unsigned linger_vain;  /* consecutive lingering posts that were useless */
 	uint64_t lingered;     /* time when the last of them received a WRITE; 0: it did not */
 	struct adv_progress_hold hold;
+	struct adv_progress_nap nap;
+	uint64_t nap_began; /* time when the polling program began to sleep */
 
 	struct adv_progress_spin spin; /* of the thread */
 
@@ -190,6 +193,12 @@ static inline bool adv_progress_is_crowded(const struct adv_progress *p, uint64_
 	return now < p->crowded_till;
 }
 
+/* True if a polling loop should sleep between its polls at `now`. */
+static inline bool adv_progress_may_nap(const struct adv_progress *p, uint64_t now)
+{
+	return adv_progress_is_crowded(p, now) && adv_progress_nap_permitted(&p->nap);
+}
+
 /* Ends a poll that received `packets` packets. True if the program should call
  * adv_progress_backs_off() and sleep before it polls again. */
 static inline bool adv_progress_poll_ends(struct adv_progress *p, uint64_t now, unsigned packets)
@@ -198,11 +207,16 @@ static inline bool adv_progress_poll_ends(struct adv_progress *p, uint64_t now, 
 		if (p->paused_at == now)
 			adv_progress_found_after_pause(p, now);
 		adv_progress_reset_vain(p);
+		if (adv_progress_nap_heeds(&p->nap, packets))
+			adv_progress_nap_polled(&p->nap, packets);
 		return false;
 	}
-	if (p->vain++ == 0)
+	if (p->vain++ == 0) {
 		p->vain_since = now;
-	return adv_progress_is_crowded(p, now) && p->vain > ADV_PROGRESS_SPINS;
+		if (adv_progress_nap_heeds(&p->nap, 0))
+			adv_progress_nap_polled(&p->nap, 0);
+	}
+	return adv_progress_may_nap(p, now) && p->vain > ADV_PROGRESS_SPINS;
 }
 
 /* Records that a polling loop found completions, so that it did not receive packets. */

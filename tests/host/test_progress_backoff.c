@@ -17,20 +17,21 @@
 static struct adv_progress p;
 static uint64_t now;
 
-/* Setup: the thread has left receiving to the program's polls. */
-static int setup(void **state)
-{
-	now = 1000 * MS;
-	adv_progress_init(&p, ADV_PROGRESS_NEVER);
-	p.state = ADV_PROGRESS_POLLER;
-	return 0;
-}
-
 static bool poll(uint64_t later, unsigned packets)
 {
 	now += later;
 	adv_progress_poll_begins(&p, now);
 	return adv_progress_poll_ends(&p, now, packets);
+}
+
+/* Setup: the thread has left receiving to the program's polls, which have received a packet. */
+static int setup(void **state)
+{
+	now = 1000 * MS;
+	adv_progress_init(&p, ADV_PROGRESS_NEVER);
+	p.state = ADV_PROGRESS_POLLER;
+	(void)poll(POLL, 1);
+	return 0;
 }
 
 /* Polls without a packet for `ns`. Returns the number of polls after which the program should have
@@ -263,15 +264,81 @@ static void test_other_states(void **state)
 	}
 }
 
+/*
+ * A program that waits for something else and polls the queue besides, for `ns`, on a crowded
+ * processor: UCX with shared memory and a queue pair. A packet arrives every packets_every ns; 0:
+ * none. Returns the time for which the program slept.
+ */
+static uint64_t wait_for_others(uint64_t ns, uint64_t packets_every)
+{
+	const uint64_t begin = now;
+	uint64_t slept = 0, packet = packets_every ? now + packets_every : ADV_PROGRESS_NEVER;
+
+	while (now < begin + ns) {
+		uint64_t deadline = ADV_PROGRESS_NEVER, fell_asleep = now;
+		bool arrived = packet <= now;
+		unsigned actions;
+
+		p.crowded_till = ADV_PROGRESS_NEVER;
+		packet += arrived ? packets_every : 0;
+		if (!poll(POLL, arrived) || !adv_progress_backs_off(&p, now, &deadline, &actions))
+			continue;
+		now = packet < deadline ? packet : deadline;
+		(void)adv_progress_backoff_ends(&p, now, false);
+		slept += now - fell_asleep;
+	}
+	return slept;
+}
+
+static void test_silent_queue(void **state)
+{
+	adv_progress_init(&p, ADV_PROGRESS_NEVER);
+	assert_int_equal(wait_for_others(1000 * MS, 0), 0);
+}
+
+/* Tests a queue that is idle after packets have set it up. */
+static void test_idle_queue(void **state)
+{
+	assert_in_range(wait_for_others(100 * MS, 0), 1, 2 * MS);
+	assert_int_equal(wait_for_others(1000 * MS, 0), 0);
+}
+
+/* Tests a program that exchanges a packet now and then. */
+static void test_few_packets(void **state)
+{
+	assert_in_range(wait_for_others(10000 * MS, 5 * MS), 1, 50 * MS);
+}
+
+/* Tests a program that waits for packets only: it sleeps nearly all the time. */
+static void test_waits_for_packets(void **state)
+{
+	assert_in_range(wait_for_others(1000 * MS, 100 * US), 900 * MS, 1000 * MS);
+}
+
 #define T(name) cmocka_unit_test_setup(name, setup)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_free_processor), T(test_interrupts),  T(test_preempted),	   T(test_peer_ran),
-		T(test_short_loops),	T(test_few_polls),   T(test_computes),	   T(test_found),
-		T(test_slept),		T(test_tries_again), T(test_sleep),	   T(test_deadline),
-		T(test_others),		T(test_from_thread), T(test_other_states),
+		T(test_free_processor),
+		T(test_interrupts),
+		T(test_preempted),
+		T(test_peer_ran),
+		T(test_short_loops),
+		T(test_few_polls),
+		T(test_computes),
+		T(test_found),
+		T(test_slept),
+		T(test_tries_again),
+		T(test_sleep),
+		T(test_deadline),
+		T(test_others),
+		T(test_from_thread),
+		T(test_other_states),
+		T(test_silent_queue),
+		T(test_idle_queue),
+		T(test_few_packets),
+		T(test_waits_for_packets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

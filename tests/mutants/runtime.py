@@ -12,6 +12,8 @@ PROGRESS = "src/host/progress.c"
 PROGRESS_H = "src/host/progress.h"
 CROWDED = "src/host/progress_crowded.c"
 SPIN = "src/host/progress_spin.c"
+NAP = "src/host/progress_nap.c"
+NAP_H = "src/host/progress_nap.h"
 CHOICE = "src/link/copy_choice.c"
 PULL = "src/link/pull.c"
 RING = "src/link/ring.c"
@@ -357,6 +359,13 @@ RUNTIME = [
      "\t(void)BACKOFF_LONGEST;\n"),
     ("backoff-others", "a thread that waits is forgotten when the polling one stops sleeping", PROGRESS,
      "[S(BACKOFF)][WAIT_LEFT] = {S(NOBODY), S(KICK)}", "[S(BACKOFF)][WAIT_LEFT] = {S(POLLER), 0}"),
+    ("nap-silent", "a program sleeps in a poll before any packet has arrived", NAP_H,
+     ".due = ADV_PROGRESS_NAP_PRICE, ", ".due = 0, "),
+    ("nap-vain", "sleeps in vain cost nothing", NAP, "\tn->due = n->price;\n", ""),
+    ("nap-price", "each sleep in vain costs as little as the first", NAP, "\t\tn->price *= 2;", "\t\tn->price *= 1;"),
+    ("nap-budget", "sleeps that packets end do not earn longer ones", NAP,
+     "\t\tn->budget_ns *= 2;", "\t\tn->budget_ns *= 1;"),
+    ("nap-judge", "a sleep is judged by the packets of all later polls", NAP, "\tn->slept_ns = 0;\n", ""),
     ("lock-starves", "a thread that waits long for the lock does not reserve it", LOCK,
      "if (!starving && adv_clock_ns() - begin > ADV_LOCK_STARVES) {",
      "if (!starving && begin == 0) {"),
@@ -364,7 +373,7 @@ RUNTIME = [
     ("idle-timer", "polls that follow each other do not run timers", POLL,
      "if (d->now >= d->idle.until || ", "if ("),
     ("idle-crowded", "polls that follow each other never let another process run", POLL,
-     "if (d->now >= d->idle.until || adv_progress_is_crowded(&d->progress, d->now))",
+     "if (d->now >= d->idle.until || adv_progress_may_nap(&d->progress, d->now))",
      "if (d->now >= d->idle.until)"),
     ("idle-calls", "a poll relies on what an earlier poll found, though another call came in between", IDLE,
      "return lock->uses == idle->next && ", "return idle->next && "),

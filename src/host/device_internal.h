@@ -13,6 +13,7 @@
 #include "host/control.h"
 #include "host/device.h"
 #include "host/idle.h"
+#include "host/progress.h"
 #include "host/shards.h"
 #include "link/fault_link.h"
 #include "link/port.h"
@@ -100,6 +101,7 @@ static inline struct device_user *adv_device_user_of(struct adv_list *n)
 struct adv_device {
 	struct adv_device_front front; /* must be the first member */
 	struct adv_lock lock;
+	struct adv_idle idle;
 	struct adv_engine *engine;
 	uint64_t now; /* adv_device_clock() of the first clock reading since the lock was acquired;
 			 0: none */
@@ -143,8 +145,7 @@ struct adv_device {
 		};
 		uint64_t unusual; /* not 0: any of these is not 0 */
 	};
-	bool pumped; /* `cut` was set since the lock was acquired */
-	struct adv_idle idle;
+	bool pumped;	     /* `cut` was set since the lock was acquired */
 	uint64_t held_since; /* time when the first held request was posted */
 	unsigned activity;   /* counts packets in both directions */
 	bool dead;	     /* the fault plan killed the device, and DEVICE_FATAL was delivered */

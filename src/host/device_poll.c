@@ -2,8 +2,12 @@
 /* Polls a completion queue: takes its completions or, if there are none, receives packets first. */
 #include "base/ticks.h"
 #include "host/device_progress.h"
+#include "link/shm.h"
 
-#define TRIES 3 /* most tries of a poll whose thread is preempted each time */
+#define TRIES		3	/* most tries of a poll whose thread is preempted each time */
+#define LOOK_SOCKET_NS	6000	/* longest time between two looks in a quiet time ... */
+#define LOOK_MEMORY_NS	1000	/* ... if peers send through memory, or an answer is awaited ... */
+#define LOOK_NOTHING_NS 1000000 /* ... and if no queue pair is connected */
 
 /* The poll of an empty CQ. */
 struct poll {
@@ -89,12 +93,44 @@ static __attribute__((noinline)) int finish_poll(struct poll *p, unsigned packet
 	return got || !adv_held_up(p->began) ? got : poll_again(p);
 }
 
+/* Returns the longest time between two looks for packets. While requests have no answer, their
+ * retransmission timer is set. */
+static uint64_t longest_between_looks(const struct adv_device *d)
+{
+	if (!adv_engine_is_connected(d->engine))
+		return LOOK_NOTHING_NS;
+	if (adv_engine_timers(d->engine) != ADV_NEVER || (d->shm && adv_shm_has_peers(d->shm)))
+		return LOOK_MEMORY_NS;
+	return LOOK_SOCKET_NS;
+}
+
+/* Ends a poll that has changed nothing: it does not count as a use of the device. */
+static void end_idle_poll(struct poll *p)
+{
+	struct adv_device *d = p->receiving.device;
+
+	adv_idle_plan(&d->idle, p->began, d->now, longest_between_looks(d));
+	adv_lock_count(&d->lock, -1);
+	adv_idle_store(&p->receiving.cq->empty_at, adv_lock_uses(&d->lock));
+	adv_lock_release(&d->lock);
+}
+
 /* Returns the time of the first timer. */
 static inline uint64_t next_timer(const struct adv_device *d)
 {
 	uint64_t timers = adv_engine_timers(d->engine);
 
 	return timers < d->counters_next ? timers : d->counters_next;
+}
+
+/* Tells progress.c the time of the last poll, if it made no look. */
+static void note_skipped_polls(struct poll *p)
+{
+	struct adv_device *d = p->receiving.device;
+	uint64_t looked_at = adv_progress_last_poll(&d->progress);
+
+	adv_progress_polled(&d->progress,
+			    adv_idle_last_poll(&d->idle, p->began, d->now, looked_at));
 }
 
 /*
@@ -108,15 +144,15 @@ static __attribute__((noinline)) int poll_idle(struct adv_device *d, struct adv_
 	unsigned packets;
 
 	d->now = adv_clock_ns(); /* the device has no port of a fabric */
+	note_skipped_polls(&p);
 	adv_progress_poll_begins(&d->progress, d->now);
-	packets = adv_device_receive_packets(d, &p.receiving);
+	packets = adv_device_is_unconnected(d) ? 0 : adv_device_receive_packets(d, &p.receiving);
 	if (packets)
 		return finish_poll(&p, packets);
 	if (d->now >= d->idle.until || adv_progress_may_nap(&d->progress, d->now))
 		return finish_vain_poll(&p);
 	d->progress.vain++;
-	adv_idle_continues(&d->idle);
-	adv_lock_release(&d->lock);
+	end_idle_poll(&p);
 	return adv_held_up(p.began) ? poll_again(&p) : 0;
 }
 
@@ -134,7 +170,7 @@ static __attribute__((noinline)) int poll_busy(struct adv_device *d, struct adv_
 	    d->port || adv_progress_may_nap(&d->progress, d->now))
 		return finish_vain_poll(&p);
 	(void)adv_progress_poll_ends(&d->progress, d->now, 0);
-	adv_idle_begin(&d->idle, &d->lock, &d->progress, next_timer(d));
+	adv_idle_begin(&d->idle, &d->lock, &d->progress, d->now, next_timer(d), d->activity);
 	adv_lock_release(&d->lock);
 	return adv_held_up(p.began) ? poll_again(&p) : 0;
 }
@@ -178,6 +214,8 @@ static __attribute__((noinline)) int poll_contended(struct adv_device *d, struct
 /* Saves no registers, as it only calls functions whose result it returns. */
 int adv_device_poll_cq(struct adv_device *d, struct adv_cq *cq, int n, struct ibv_wc *wc)
 {
+	if (adv_idle_is_quiet(&d->idle, &d->lock, &d->progress, adv_idle_load(&cq->empty_at)))
+		return 0;
 	if (!adv_lock_try(&d->lock))
 		return poll_contended(d, cq, n, wc);
 	if (adv_cq_waiting(cq) || n <= 0)

@@ -38,6 +38,16 @@ adv_device_receive_packets(struct adv_device *d, struct device_receiving *r)
 	return d->link->ops->receive(d->link, DEVICE_RECEIVE_BUDGET, adv_device_take_packet, r);
 }
 
+/* True if a polling program need not receive: no queue pair is connected, and what arrives all the
+ * same wakes the background thread. */
+static inline bool adv_device_is_unconnected(struct adv_device *d)
+{
+	if (adv_engine_is_connected(d->engine))
+		return false;
+	adv_device_perform(d, adv_progress_gives_back(&d->progress, d->now));
+	return adv_progress_is_armed(&d->progress);
+}
+
 /* Begins a turn: receives packets. Returns their number. adv_device_end_turn() ends the turn; it is
  * not needed if no packet was received and adv_device_is_quiet(). */
 static inline __attribute__((always_inline)) unsigned
@@ -53,7 +63,7 @@ adv_device_begin_turn(struct adv_device *d, struct device_receiving *r, bool pol
 	d->pumped = false;
 	if (d->unusual)
 		adv_device_handle_rest(d);
-	return adv_device_receive_packets(d, r);
+	return polling && adv_device_is_unconnected(d) ? 0 : adv_device_receive_packets(d, r);
 }
 
 /* Ends a turn that has received `packets` packets: runs timers and sends. */

@@ -240,7 +240,8 @@ static bool begin_backoff(struct wait *w, const struct adv_cq *cq, struct timesp
 	uint64_t deadline;
 
 	(void)adv_engine_hasten_acks(d->engine);
-	if (d->waiting.count || adv_device_progress(d, false) > 0 || d->cut || !adv_cq_empty(cq))
+	if (!adv_engine_is_connected(d->engine) || d->waiting.count ||
+	    adv_device_progress(d, false) > 0 || d->cut || !adv_cq_empty(cq))
 		return false;
 	deadline = adv_device_deadline(d);
 	if (deadline <= d->now ||

@@ -113,7 +113,7 @@ static void sleep_for_lock(struct adv_lock *l)
 			spin_until_open(l);
 		}
 	}
-	l->uses++;
+	adv_lock_count(l, 1);
 	if (starving)
 		stop_starving(l);
 }

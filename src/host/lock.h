@@ -27,7 +27,7 @@ enum adv_lock_state {
 struct adv_lock {
 	_Atomic uint32_t state; /* enum adv_lock_state; a futex */
 	atomic_uint starving;	/* threads that have waited for ADV_LOCK_STARVES */
-	uint32_t uses;		/* counts acquisitions; for the holder of the lock only */
+	atomic_uint uses;	/* counts acquisitions; changed by the holder of the lock only */
 };
 
 #define ADV_LOCK_SPINS	     200      /* a few us; a preempted holder takes longer in any case */
@@ -43,6 +43,20 @@ static inline void adv_lock_pause(void)
 #endif
 }
 
+/* Returns the number of acquisitions so far; it wraps around. Any thread. */
+static inline uint32_t adv_lock_uses(const struct adv_lock *l)
+{
+	return atomic_load_explicit(&l->uses, memory_order_relaxed);
+}
+
+/* Adds to the number of acquisitions. -1: the holder has changed nothing, so its acquisition does
+ * not count. */
+static inline void adv_lock_count(struct adv_lock *l, int acquisitions)
+{
+	atomic_store_explicit(&l->uses, adv_lock_uses(l) + (uint32_t)acquisitions,
+			      memory_order_relaxed);
+}
+
 /* Acquires the lock if it is free. False: it is not free. */
 static inline bool adv_lock_try(struct adv_lock *l)
 {
@@ -51,7 +65,7 @@ static inline bool adv_lock_try(struct adv_lock *l)
 	if (!atomic_compare_exchange_strong_explicit(&l->state, &free_state, ADV_LOCK_TAKEN,
 						     memory_order_acquire, memory_order_relaxed))
 		return false;
-	l->uses++;
+	adv_lock_count(l, 1);
 	return true;
 }
 

@@ -67,8 +67,8 @@ enum event {
 	WAIT_LEFT, /* as WAIT_OVER, and other threads still wait */
 	BACKS_OFF, /* the polling program sleeps for a short time */
 	BACKOFF_OVER,
-	LINGERS,      /* a post receives until the peer's WRITE arrives */
-	LINGERS_VAIN, /* it did not arrive */
+	LINGERS,    /* a post receives until the peer's WRITE arrives */
+	GIVES_BACK, /* it did not arrive, or no packet is expected: the thread receives again */
 	/* The background thread. */
 	LEAVES,	     /* the thread woke while the program polls */
 	LEAVES_MUCH, /* as LEAVES, after many such wake-ups */
@@ -125,7 +125,7 @@ static const struct transition table[ADV_PROGRESS_STATES][EVENTS] = {
 	[S(POLLER)][ARMS] = {S(NOBODY), S(KICK)},
 	[S(POLLER)][WAITS] = {S(BETWEEN), 0},
 	[S(POLLER)][RECEIVES] = {S(WAITER), 0},
-	[S(POLLER)][LINGERS_VAIN] = {S(THREAD), 0},
+	[S(POLLER)][GIVES_BACK] = {S(THREAD), 0},
 	[S(POLLER)][WAIT_LEFT] = {S(NOBODY), S(KICK)},
 	[S(POLLER)][TAKES] = {S(THREAD), 0},
 
@@ -352,6 +352,20 @@ unsigned adv_progress_call_ends(struct adv_progress *p, const struct adv_progres
 	return actions;
 }
 
+/* Lets the thread receive again. It wakes at its next check of the program at the latest, or at
+ * wake_at if it has not woken since it received. */
+static unsigned return_to_thread(struct adv_progress *p, uint64_t now)
+{
+	if (p->wake_at < now + LOOK_LONGEST)
+		p->wake_at = now + LOOK_LONGEST;
+	return follow_table(p, GIVES_BACK);
+}
+
+unsigned adv_progress_gives_back(struct adv_progress *p, uint64_t now)
+{
+	return adv_progress_state(p) == ADV_PROGRESS_POLLER ? return_to_thread(p, now) : 0;
+}
+
 unsigned adv_progress_arms(struct adv_progress *p)
 {
 	p->useless = 0;
@@ -431,15 +445,6 @@ static void count_good_linger(struct adv_progress *p)
 	p->linger_vain = 0;
 	if (p->quick_needed > QUICK_POSTS)
 		p->quick_needed--;
-}
-
-/* Lets the thread receive again. It wakes at its next check of the program at the latest, or at
- * wake_at if it has not woken since it received. */
-static unsigned return_to_thread(struct adv_progress *p, uint64_t now)
-{
-	if (p->wake_at < now + LOOK_LONGEST)
-		p->wake_at = now + LOOK_LONGEST;
-	return follow_table(p, LINGERS_VAIN);
 }
 
 /* Judges the last lingering post, if it received a WRITE: it was useful if this post, at `now`,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Finds out whether a polling program shares its processor with others. */
-#include "host/progress.h"
+#include "host/progress_poll.h"
 
 #define US		1000ull
 #define MS		(1000 * US)

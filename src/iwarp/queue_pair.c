@@ -63,7 +63,7 @@ int adv_iwarp_modify(struct adv_qp *qp, uint64_t now, const struct ibv_qp_attr *
 		return adv_reason(EINVAL, "there is no such transition: the order is RESET, INIT, "
 					  "RTR, RTS, and from any state to RESET or ERR");
 	copy_attributes(&qp->attr, attr, mask);
-	qp->state = next;
+	adv_qp_set_state(qp, next);
 	adv_qp_review(qp);
 	return 0;
 }

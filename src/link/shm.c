@@ -25,8 +25,9 @@
 #define UDP_EARLIER  1	 /* value of shm_link.udp_last */
 #define DRAIN_CALLS  256 /* of receive(), before the first packet from memory */
 #define DRAIN_BUDGET 64
-#define UDP_EVERY    32	  /* a busy poller checks the socket once in this number of calls ... */
-#define QUIET_CALLS  4096 /* ... until this number of calls in a row find no packet in memory */
+#define UDP_EVERY    32	  /* a busy poller checks the socket once in this number of calls; */
+#define UDP_OFTEN    8	  /* in this number, ... */
+#define QUIET_CALLS  4096 /* ... if this number of calls in a row found no packet in memory */
 
 struct shm_link;
 
@@ -456,10 +457,11 @@ static unsigned receive_rings(struct shm_link *l, unsigned budget, adv_link_rx_f
  * more rarely if this call has found packets in memory. */
 static bool must_check_socket(struct shm_link *l, unsigned packets)
 {
-	unsigned every = packets ? 4 * UDP_EVERY : UDP_EVERY;
+	unsigned every;
 
 	l->quiet_calls = packets ? 0 : l->quiet_calls + 1;
-	if (l->link.busy_polled && l->quiet_calls < QUIET_CALLS && ++l->calls < every)
+	every = packets ? 4 * UDP_EVERY : l->quiet_calls < QUIET_CALLS ? UDP_EVERY : UDP_OFTEN;
+	if (l->link.busy_polled && ++l->calls < every)
 		return false;
 	l->calls = 0;
 	return true;
@@ -613,14 +615,12 @@ void adv_shm_set_homes(struct adv_link *link, const _Atomic uint16_t *home)
 
 void adv_shm_detach(struct adv_link *link, uint16_t slot)
 {
-	struct shm_link *l = shm_of(link);
-
-	struct shm_peer *p = l->of_slot[slot];
+	struct shm_peer *p = shm_of(link)->of_slot[slot];
 
 	if (!p)
 		return;
 	p->exited = true;
-	retire_peer(l, p);
+	retire_peer(shm_of(link), p);
 }
 
 bool adv_shm_attached(const struct adv_link *link, uint16_t slot)
@@ -628,6 +628,11 @@ bool adv_shm_attached(const struct adv_link *link, uint16_t slot)
 	const struct shm_link *l = shm_of((struct adv_link *)(uintptr_t)link);
 
 	return l->of_slot[slot] != NULL;
+}
+
+bool adv_shm_has_peers(const struct adv_link *link)
+{
+	return shm_of((struct adv_link *)(uintptr_t)link)->count > 0;
 }
 
 bool adv_shm_has_readers(const struct adv_link *link)

@@ -51,6 +51,9 @@ int adv_shm_attach(struct adv_link *link, uint16_t slot, const struct adv_shm_pa
  * most as many as fit into the memory twice. */
 void adv_shm_detach(struct adv_link *link, uint16_t slot);
 
+/* True if a peer is attached. */
+bool adv_shm_has_peers(const struct adv_link *link);
+
 /* True if the slot has a pair. */
 bool adv_shm_attached(const struct adv_link *link, uint16_t slot);
 

@@ -3,6 +3,8 @@
 #ifndef ADV_TRANSPORT_CQ_H
 #define ADV_TRANSPORT_CQ_H
 
+#include <stdatomic.h>
+
 #include "base/probe.h"
 #include "transport/affiliated.h"
 #include "transport/engine_state.h"
@@ -29,6 +31,7 @@ struct adv_cq {
 	void *user;
 	struct adv_timer moderation_timer;
 	uint32_t number;
+	atomic_uint empty_at; /* for the owner of the engine, which polls without its lock */
 };
 
 /* Returns the entry for the next completion, which the caller fills in before adv_cq_commit().

@@ -124,8 +124,9 @@ enum adv_todo {
 
 /* The first members of an engine. The caller reads them after each call; it must not write them. */
 struct adv_engine_front {
-	uint32_t todo;	 /* enum adv_todo */
-	uint64_t timers; /* a time before which no timer fires; ADV_NEVER: no timer is set */
+	uint32_t todo;	    /* enum adv_todo */
+	uint32_t connected; /* see adv_engine_is_connected() */
+	uint64_t timers;    /* a time before which no timer fires; ADV_NEVER: no timer is set */
 };
 
 /* Returns the set of enum adv_todo. If it is 0, there are no packets to send, no events and no
@@ -133,6 +134,13 @@ struct adv_engine_front {
 static inline uint32_t adv_engine_todo(const struct adv_engine *e)
 {
 	return ((const struct adv_engine_front *)(const void *)e)->todo;
+}
+
+/* True if a queue pair has been moved to RTR since it was created or reset. Otherwise no packet has
+ * an effect. */
+static inline bool adv_engine_is_connected(const struct adv_engine *e)
+{
+	return ((const struct adv_engine_front *)(const void *)e)->connected > 0;
 }
 
 /* Returns adv_engine_firm_deadline() without a call. */

@@ -277,7 +277,7 @@ void adv_qp_clear(struct adv_qp *qp)
 	qp->req.timer = timer;
 	qp->last_wqe_reported = false;
 	memset(&qp->error, 0, sizeof(qp->error));
-	qp->state = IBV_QPS_RESET;
+	adv_qp_set_state(qp, IBV_QPS_RESET);
 }
 
 void adv_qp_reset(struct adv_qp *qp)

@@ -192,7 +192,7 @@ static void stop_sending(struct adv_qp *qp)
 
 void adv_qp_enter_error(struct adv_qp *qp, uint64_t now)
 {
-	qp->state = IBV_QPS_ERR;
+	adv_qp_set_state(qp, IBV_QPS_ERR);
 	stop_sending(qp);
 	if (!qp->resp.dead) {
 		adv_list_del(&qp->tx_node);
@@ -208,7 +208,7 @@ void adv_qp_enter_error(struct adv_qp *qp, uint64_t now)
 
 static void enter_sqe(struct adv_qp *qp, uint64_t now)
 {
-	qp->state = IBV_QPS_SQE;
+	adv_qp_set_state(qp, IBV_QPS_SQE);
 	stop_sending(qp);
 	adv_qp_flush_send(qp, now);
 }

@@ -309,7 +309,7 @@ static int change_attributes(struct adv_qp *qp, enum ibv_qp_state next,
 	if (before == IBV_QPS_RTS && next == IBV_QPS_SQD)
 		qp->sqd_event_wanted =
 			(mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) && attr->en_sqd_async_notify;
-	qp->state = next;
+	adv_qp_set_state(qp, next);
 	continue_queues(qp, before);
 	adv_qp_review(qp);
 	return 0;

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Tests empty polls that follow each other: they skip what the first of them found out about the
- * device (host/idle.h). Each test changes one thing that such a poll must heed.
- * The tests change it without the lock, as acquiring the lock is one of these things.
+ * Tests empty polls that follow each other (host/idle.h): they skip what the first of them found
+ * out about the device, and look for packets from time to time only. Each test changes one thing
+ * that such a poll must heed. The tests change it without the lock, as acquiring the lock is one of
+ * these things.
  */
 #include "node.h"
 
 #include "../link/netns.h"
 #include "host/device_internal.h"
 #include "transport/cq.h"
+
+#define US 1000ull
+#define MS (1000 * US)
 
 static int poll_cq(struct node *n)
 {
@@ -17,18 +21,25 @@ static int poll_cq(struct node *n)
 	return adv_device_poll_cq(n->d, n->cq, 1, &wc);
 }
 
-/* Polls until the next poll is one that skips: nothing but a poll has used the device since the
- * poll before. */
+/* Polls until the next poll is one that skips: the last one changed nothing. */
 static void become_idle(struct node *n)
 {
 	uint64_t give_up = adv_clock_ns() + PATIENCE;
-	uint32_t next;
 
 	do {
 		assert_true(adv_clock_ns() < give_up);
-		next = n->d->idle.next;
+		adv_idle_store(&n->d->idle.gap, 0); /* the poll looks */
 		assert_int_equal(poll_cq(n), 0);
-	} while (n->d->idle.next != next + 1);
+	} while (adv_lock_uses(&n->d->lock) != adv_idle_load(&n->cq->empty_at));
+	adv_idle_store(&n->d->idle.gap, 0);
+}
+
+/* As become_idle(), and the next looks for packets are far away. */
+static void become_quiet(struct node *n)
+{
+	become_idle(n);
+	adv_idle_store(&n->d->idle.looked, adv_ticks());
+	adv_idle_store(&n->d->idle.gap, UINT32_MAX);
 }
 
 static void test_timer(void **state)
@@ -47,14 +58,15 @@ static void test_timer(void **state)
 static void test_crowded(void **state)
 {
 	struct node n;
-	uint32_t next;
+	uint32_t uses;
 
 	node_open(&n);
 	become_idle(&n);
 	n.d->progress.crowded_till = ADV_NEVER;
-	next = n.d->idle.next;
+	n.d->progress.nap.due = 0; /* as after a packet */
+	uses = adv_lock_uses(&n.d->lock);
 	assert_int_equal(poll_cq(&n), 0);
-	assert_int_equal(n.d->idle.next, next);
+	assert_int_not_equal(adv_lock_uses(&n.d->lock), uses);
 	n.d->progress.crowded_till = 0;
 	node_close(&n);
 }
@@ -98,6 +110,200 @@ static void test_overrun(void **state)
 	node_close(&n);
 }
 
+/* Between two looks, a poll does not acquire the lock. */
+static void test_no_lock(void **state)
+{
+	struct node n;
+
+	node_open(&n);
+	become_quiet(&n);
+	adv_lock_take(&n.d->lock);
+	adv_lock_count(&n.d->lock, -1);
+	for (unsigned i = 0; i < 1000; i++)
+		assert_int_equal(poll_cq(&n), 0); /* it would wait for ever */
+	adv_lock_release(&n.d->lock);
+	node_close(&n);
+}
+
+/* Between two looks, a completion that another thread has brought is found. */
+static void test_completion_of_others(void **state)
+{
+	struct ibv_wc wc;
+	struct node n;
+
+	node_open(&n);
+	node_connect(&n, &n);
+	become_quiet(&n);
+	assert_int_equal(node_write(&n, &n, 1, 0, NODE_BUFFER / 2, 64), 0);
+	while (adv_cq_empty(n.cq)) {
+		adv_device_lock(n.d);
+		(void)adv_device_progress(n.d, false);
+		adv_device_unlock(n.d);
+	}
+	assert_int_equal(adv_device_poll_cq(n.d, n.cq, 1, &wc), 1);
+	node_close(&n);
+}
+
+/* Between two looks, a packet that the thread leaves to the program makes the next poll look. */
+static void test_left_packet(void **state)
+{
+	struct node n;
+
+	node_open(&n);
+	become_quiet(&n);
+	atomic_store(&n.d->progress.state, ADV_PROGRESS_LEFT);
+	assert_int_equal(poll_cq(&n), 0);
+	assert_int_not_equal(adv_lock_uses(&n.d->lock), adv_idle_load(&n.cq->empty_at));
+	node_close(&n);
+}
+
+static unsigned looks;
+
+static unsigned count_look(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user)
+{
+	looks++;
+	return 0;
+}
+
+/* Returns how many of 10,000 polls look for packets, when all that follows from earlier calls is
+ * done. */
+static unsigned count_looks(struct node *n)
+{
+	const struct adv_link_ops *ops = n->d->link->ops;
+	struct adv_link_ops counting = *ops;
+
+	counting.receive = count_look;
+	become_idle(n);
+	n->d->link->ops = &counting;
+	looks = 0;
+	for (unsigned i = 0; i < 10000; i++)
+		assert_int_equal(poll_cq(n), 0);
+	n->d->link->ops = ops;
+	return looks;
+}
+
+/* No poll makes a system call while no queue pair is connected. What arrives all the same is
+ * received by the background thread. */
+static void test_not_connected(void **state)
+{
+	struct ibv_qp_attr attr;
+	struct node n;
+
+	node_open(&n);
+	assert_int_equal(count_looks(&n), 0);
+	assert_true(adv_progress_is_armed(&n.d->progress));
+	node_connect(&n, &n);
+	assert_in_range(count_looks(&n), 1, 10000);
+	adv_device_lock(n.d);
+	atomic_store(&n.d->progress.state, ADV_PROGRESS_POLLER); /* as after many packets */
+	adv_device_perform(n.d, ADV_PROGRESS_DISARM);
+	attr.qp_state = IBV_QPS_RESET;
+	assert_int_equal(adv_qp_modify(n.qp, adv_device_now(n.d), &attr, IBV_QP_STATE), 0);
+	adv_device_unlock(n.d);
+	assert_int_equal(count_looks(&n), 0);
+	assert_true(adv_progress_is_armed(&n.d->progress));
+	node_close(&n);
+}
+
+/* ---- the plan of looks, in virtual time ---- */
+
+#define RATE 3 /* ticks a ns */
+
+static struct adv_idle idle;
+static uint64_t now;
+
+/* Begins a quiet time. */
+static void hear(unsigned activity)
+{
+	static const struct adv_lock lock;
+	static struct adv_progress progress;
+
+	adv_idle_begin(&idle, &lock, &progress, now, ADV_NEVER, activity);
+	idle.heard = (uint32_t)(now * RATE); /* ticks of this world */
+}
+
+/* Looks after `later` ns. Returns the ns until the next look. */
+static uint64_t look(uint64_t later, uint64_t longest_ns)
+{
+	now += later;
+	adv_idle_store(&idle.gap, 0);
+	adv_idle_plan(&idle, (uint32_t)(now * RATE), now, longest_ns);
+	return adv_idle_load(&idle.gap) / RATE;
+}
+
+static int setup_plan(void **state)
+{
+	idle = (struct adv_idle){.until = 0};
+	now = 1000 * MS;
+	hear(1);
+	return 0;
+}
+
+static void test_plan(void **state)
+{
+	assert_int_equal(look(7 * US, 6 * US), 0);   /* each poll looks soon after traffic */
+	assert_int_equal(look(1 * US, 6 * US), 500); /* a sixteenth of the quiet time */
+	assert_int_equal(look(8 * US, 6 * US), 1 * US);
+	assert_int_equal(look(80 * US, 6 * US), 6 * US); /* the longest */
+	assert_int_equal(look(80 * US, 1 * US), 1 * US);
+	assert_int_equal(look(900 * MS, 6 * US), 6 * US);
+	assert_int_equal(look(5000 * MS, 6 * US), 6 * US); /* ticks have wrapped around */
+	hear(1);					   /* no traffic in between */
+	assert_int_equal(look(0, 6 * US), 6 * US);
+	hear(2);
+	assert_int_equal(look(0, 6 * US), 0);
+	assert_int_equal(look(16 * US, 6 * US), 1 * US);
+}
+
+/* A timer is not missed. */
+static void test_plan_timer(void **state)
+{
+	idle.until = now + 160 * US;
+	assert_int_equal(look(100 * US, 100 * US), 100 * US / 16);
+	assert_int_equal(look(58 * US, 100 * US), 2 * US);
+	assert_int_equal(look(2 * US, 100 * US), 0);
+	assert_int_equal(look(1 * US, 100 * US), 0);
+}
+
+/* A program that makes its first poll long after the last traffic: how many ticks a ns has is not
+ * known, so the next polls look. */
+static void test_plan_away(void **state)
+{
+	assert_int_equal(look(1500 * MS, 6 * US), 0);
+	hear(1);
+	assert_int_equal(look(1 * US, 6 * US), 0);
+	assert_int_equal(look(159 * US, 6 * US), 6 * US);
+}
+
+/* A thread that was preempted between the readings of time and ticks looks too early. */
+static void test_plan_preempted(void **state)
+{
+	idle.heard += 50 * US * RATE;
+	assert_int_equal(look(100 * US, 6 * US), 3 * US);
+}
+
+/* Polls between two looks count as polls. */
+static void test_last_poll(void **state)
+{
+	uint64_t looked_at;
+	uint32_t ticks;
+
+	assert_int_equal(look(800 * US, 50 * US), 50 * US);
+	looked_at = now;
+	ticks = (uint32_t)(now * RATE);
+	adv_idle_store(&idle.polled, ticks + 30 * US * RATE);
+	assert_int_equal(
+		adv_idle_last_poll(&idle, ticks + 40 * US * RATE, now + 40 * US, looked_at),
+		looked_at + 30 * US);
+	assert_int_equal(
+		adv_idle_last_poll(&idle, ticks + 40 * US * RATE, now + 200 * MS, looked_at),
+		looked_at);
+	adv_idle_store(&idle.gap, 0); /* no poll was without a look */
+	assert_int_equal(
+		adv_idle_last_poll(&idle, ticks + 40 * US * RATE, now + 40 * US, looked_at),
+		looked_at);
+}
+
 /* A packet that arrives is received by the next poll, and the CQ is empty again afterwards. */
 static void test_packet(void **state)
 {
@@ -117,12 +323,26 @@ static void test_packet(void **state)
 	node_close(&n);
 }
 
+#define P(name) cmocka_unit_test_setup(name, setup_plan)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_timer),	   cmocka_unit_test(test_crowded),
-		cmocka_unit_test(test_other_call), cmocka_unit_test(test_thread_leaves),
-		cmocka_unit_test(test_overrun),	   cmocka_unit_test(test_packet),
+		cmocka_unit_test(test_timer),
+		cmocka_unit_test(test_crowded),
+		cmocka_unit_test(test_other_call),
+		cmocka_unit_test(test_thread_leaves),
+		cmocka_unit_test(test_overrun),
+		cmocka_unit_test(test_packet),
+		cmocka_unit_test(test_no_lock),
+		cmocka_unit_test(test_completion_of_others),
+		cmocka_unit_test(test_left_packet),
+		cmocka_unit_test(test_not_connected),
+		P(test_plan),
+		P(test_plan_timer),
+		P(test_plan_away),
+		P(test_plan_preempted),
+		P(test_last_poll),
 	};
 
 	if (!netns_enter())

@@ -7,9 +7,12 @@ LOCK = "src/host/lock.c"
 POLL = "src/host/device_poll.c"
 PORT_CLOCK = "src/link/port_clock.c"
 IDLE = "src/host/idle.h"
+PLAN = "src/host/idle.c"
+PROGRESS_TURN = "src/host/device_progress.h"
 PAIRS = "src/daemon/pairs.c"
 PROGRESS = "src/host/progress.c"
 PROGRESS_H = "src/host/progress.h"
+POLL_H = "src/host/progress_poll.h"
 CROWDED = "src/host/progress_crowded.c"
 SPIN = "src/host/progress_spin.c"
 NAP = "src/host/progress_nap.c"
@@ -297,7 +300,7 @@ RUNTIME = [
     ("progress-lone-poll", "one poll before each post counts as a polling loop", PROGRESS,
      "if (!posted && !p->trial_polled && took", "if (!posted && p->trial_polled && took"),
     ("progress-found-post", "a completion found before a post counts as a poll at the thread's next wake-up",
-     PROGRESS_H, "\t\tatomic_store_explicit(&p->found, false, memory_order_relaxed);\n\t\tadv_progress_polled(p, now);\n",
+     POLL_H, "\t\tatomic_store_explicit(&p->found, false, memory_order_relaxed);\n\t\tadv_progress_polled(p, now);\n",
      "\t\tadv_progress_polled(p, now);\n"),
     ("hold-forgives", "short holds do not make up for long ones", "src/host/progress_hold.c",
      "\t\th->cost /= 2;", "\t\th->cost /= 1;"),
@@ -324,7 +327,7 @@ RUNTIME = [
     ("linger-again", "useless lingering begins again as soon as before", PROGRESS,
      "\t\tp->quick_needed *= 2;", "\t\tp->quick_needed *= 1;"),
     ("linger-thread", "the thread does not receive after a useless lingering post", PROGRESS,
-     "[S(POLLER)][LINGERS_VAIN] = {S(THREAD), 0}", "[S(POLLER)][LINGERS_VAIN] = {S(POLLER), 0}"),
+     "[S(POLLER)][GIVES_BACK] = {S(THREAD), 0}", "[S(POLLER)][GIVES_BACK] = {S(POLLER), 0}"),
     ("linger-sleep", "the thread sleeps on for long when a post lingers", PROGRESS,
      "\tif (sleeps_long(p, now))\n\t\tactions", "\tif (!p)\n\t\tactions"),
     ("backoff-thread", "a polling program spins beside others while the thread is the receiver", PROGRESS,
@@ -369,17 +372,31 @@ RUNTIME = [
     ("lock-starves", "a thread that waits long for the lock does not reserve it", LOCK,
      "if (!starving && adv_clock_ns() - begin > ADV_LOCK_STARVES) {",
      "if (!starving && begin == 0) {"),
-    ("lock-uses", "an acquisition after a sleep is not counted", LOCK, "\tl->uses++;\n", ""),
+    ("lock-uses", "an acquisition after a sleep is not counted", LOCK, "\tadv_lock_count(l, 1);\n", ""),
     ("idle-timer", "polls that follow each other do not run timers", POLL,
      "if (d->now >= d->idle.until || ", "if ("),
     ("idle-crowded", "polls that follow each other never let another process run", POLL,
      "if (d->now >= d->idle.until || adv_progress_may_nap(&d->progress, d->now))",
      "if (d->now >= d->idle.until)"),
     ("idle-calls", "a poll relies on what an earlier poll found, though another call came in between", IDLE,
-     "return lock->uses == idle->next && ", "return idle->next && "),
+     "return adv_lock_uses(lock) == adv_idle_load(&idle->uses) + 1 &&\n\t       adv_progress", "return adv_progress"),
     ("idle-thread", "a poll does not see that the thread has left without the lock", IDLE,
-     "lock->uses == idle->next && adv_progress_state(progress) == idle->state;",
-     "lock->uses == idle->next;"),
+     "\tuint32_t uses = adv_lock_uses(lock), ticks;\n\n\tif (uses != empty_at || uses != adv_idle_load(&idle->uses) ||\n"
+     "\t    adv_progress_state(progress) !=\n\t\t    atomic_load_explicit(&idle->state, memory_order_relaxed))",
+     "\tuint32_t uses = adv_lock_uses(lock), ticks;\n\n\t(void)progress;\n\tif (uses != empty_at || uses != adv_idle_load(&idle->uses))"),
+    ("idle-other-cq", "a poll takes a CQ for empty because another one was", IDLE,
+     "if (uses != empty_at || uses", "(void)empty_at;\n\tif (uses"),
+    ("idle-plan-timer", "two looks for packets are farther apart than the next timer", PLAN,
+     "idle->until > now ? idle->until - now : 0", "idle->until > now ? longest_ns : 0"),
+    ("idle-plan-hot", "polls soon after traffic do not look for packets", PLAN,
+     "\tif (quiet_ns < ADV_IDLE_HOT_NS)\n\t\treturn;\n", ""),
+    ("idle-unconnected", "a poll makes a system call though no queue pair is connected", PROGRESS_TURN,
+     "polling && adv_device_is_unconnected(d) ? 0 : ", ""),
+    ("idle-gives-back", "nobody receives what arrives for a device without connected queue pairs", PROGRESS,
+     "return adv_progress_state(p) == ADV_PROGRESS_POLLER ? return_to_thread(p, now) : 0;",
+     "(void)now;\n\treturn p == NULL;"),
+    ("connected-count", "a queue pair that was reset still counts as connected", "src/transport/qp.c",
+     "\tadv_qp_set_state(qp, IBV_QPS_RESET);", "\tqp->state = IBV_QPS_RESET;"),
     ("idle-overrun", "polls that follow each other do not report that the CQ has overrun", POLL,
      "&d->progress) && !cq->overrun)", "&d->progress))"),
     ("device-wakes", "one of several threads to be woken is forgotten", EVENTS,

@@ -120,7 +120,12 @@ static void check_guard(const uint8_t *p)
 static void check_front(const struct adv_engine *e)
 {
 	uint32_t todo = adv_engine_todo(e);
+	unsigned connected = 0;
 
+	adv_list_for_each(const struct adv_qp, qp, &e->qps, node)
+		connected += qp->state != IBV_QPS_RESET && qp->state != IBV_QPS_INIT;
+	assert_int_equal(adv_engine_is_connected(e), connected > 0);
+	assert_int_equal(e->front.connected, connected);
 	assert_true(todo & ADV_TODO_TX || !adv_engine_tx_ready(e));
 	assert_true(todo & ADV_TODO_EVENT || !adv_engine_has_event(e));
 	assert_int_equal(!!(todo & ADV_TODO_ACK), !adv_list_empty(&e->delayed));

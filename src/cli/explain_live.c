@@ -9,14 +9,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/command.h"
 #include "cli/explain_json.h"
 #include "cli/explain_print.h"
 #include "cli/port_reading.h"
 #include "host/fault_exchange.h"
 
-#define READINGS_NS   100000000u /* time between the two readings */
-#define SHOWN_MOST    8		 /* queue pairs shown if none is selected */
+#define READINGS_NS   100000000u  /* time between the two readings */
+#define RATES_NS      1000000000u /* and between those of the port: bursts are shorter */
+#define SHOWN_MOST    8		  /* queue pairs shown if none is selected */
 #define FAULT_WAIT_MS 500
 
 /* Both readings of a process. */
@@ -26,6 +28,7 @@ struct readings {
 	struct adv_objects qps[2];
 	struct adv_objects cqs[2];
 	struct adv_port_reading port[2];
+	uint64_t now; /* time of the second reading, ns */
 	bool faults;
 	struct json_object *json; /* the report; NULL: it is printed as text */
 };
@@ -35,8 +38,7 @@ struct readings {
 static bool read_once(struct readings *r, unsigned i)
 {
 	return adv_objects_read(&r->qps[i], r->control, ADV_RESOURCE_QP, r->pid) &&
-	       adv_objects_read(&r->cqs[i], r->control, ADV_RESOURCE_CQ, r->pid) &&
-	       adv_port_read(r->control, &r->port[i]) == 0;
+	       adv_objects_read(&r->cqs[i], r->control, ADV_RESOURCE_CQ, r->pid);
 }
 
 /* True if the process has a fault plan. */
@@ -61,11 +63,12 @@ static bool read_twice(struct readings *r)
 {
 	const struct timespec pause = {0, READINGS_NS};
 
-	if (!read_once(r, 0))
+	if (!read_once(r, 0) || adv_port_read(r->control, &r->port[0]) != 0)
 		return false;
 	nanosleep(&pause, NULL);
 	if (!read_once(r, 1))
 		return false;
+	r->now = adv_clock_ns();
 	r->faults = r->qps[1].count && has_faults(r->control, r->qps[1].list[0].slot);
 	return true;
 }
@@ -251,10 +254,10 @@ static void explain_qp(const struct readings *r, const struct adv_object *qp)
 	collect(r, qp, true, &f, &owner);
 	n = adv_triage(&f, findings);
 	if (r->json) {
-		adv_explain_json_qp(r->json, &f, &owner, r->port[1].at, findings, n);
+		adv_explain_json_qp(r->json, &f, &owner, r->now, findings, n);
 		return;
 	}
-	adv_explain_print_qp(&f, &owner, r->port[1].at);
+	adv_explain_print_qp(&f, &owner, r->now);
 	adv_explain_print_findings(findings, n);
 }
 
@@ -321,7 +324,18 @@ static int report_no_qp(uint32_t pid, uint32_t qpn)
 	return ADV_EXIT_FAILED;
 }
 
-static int report(const struct readings *r, uint32_t qpn)
+/* Reads the port again. What is found is printed before. False: adverbd has ended. */
+static bool read_port_again(struct readings *r)
+{
+	uint64_t passed = adv_clock_ns() - r->port[0].at;
+	struct timespec rest = adv_clock_timespec(passed < RATES_NS ? RATES_NS - passed : 0);
+
+	fflush(stdout);
+	nanosleep(&rest, NULL);
+	return adv_port_read(r->control, &r->port[1]) == 0;
+}
+
+static int report(struct readings *r, uint32_t qpn)
 {
 	const struct adv_object *qp = qpn ? find_object(&r->qps[1], qpn) : NULL;
 
@@ -333,6 +347,8 @@ static int report(const struct readings *r, uint32_t qpn)
 		explain_qp(r, qp);
 	else
 		explain_all(r);
+	if (!read_port_again(r))
+		return ADV_EXIT_FAILED;
 	if (r->json)
 		adv_explain_json_port(r->json, &r->port[0], &r->port[1]);
 	else

@@ -234,8 +234,8 @@ def reports_without_names(build):
 
 def other_than_root(build):
     """A user's daemon does not serve root. Root gets a message. For root by sudo the message
-    recommends to leave out sudo."""
-    with Daemon(build, user=adverbd.NOBODY), Client(f"adverbd-{adverbd.NOBODY}", hello=False):
+    recommends to leave out sudo. A client that is none yet does not keep the daemon."""
+    with Daemon(build, "--linger", "60", user=adverbd.NOBODY), Client(f"adverbd-{adverbd.NOBODY}", hello=False):
         for sudo, hint in (({}, "root included"), ({"SUDO_UID": str(adverbd.NOBODY)}, "leave out sudo")):
             assert "adverbd of user nobody" in adverb(build, "status", env=sudo, check=1)
             said = adverb(build, "run", "--", "true", env=sudo)

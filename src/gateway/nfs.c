@@ -33,10 +33,18 @@ static void request(void *user, struct adv_device *d, struct rdma_cm_id *id,
 	adv_gateway_session_accept(user, d, id, param);
 }
 
-static const struct adv_connections_ops forward_ops = {
-	device, device_gone, request, adv_gateway_changed, ADV_GATEWAY_PATIENCE_MS};
-static const struct adv_connections_ops reverse_ops = {
-	device, reverse_device_gone, NULL, adv_gateway_changed, ADV_GATEWAY_PATIENCE_MS};
+static const struct adv_connections_ops forward_ops = {device,
+						       device_gone,
+						       request,
+						       adv_gateway_refused,
+						       adv_gateway_changed,
+						       ADV_GATEWAY_PATIENCE_MS};
+static const struct adv_connections_ops reverse_ops = {device,
+						       reverse_device_gone,
+						       NULL,
+						       adv_gateway_refused,
+						       adv_gateway_changed,
+						       ADV_GATEWAY_PATIENCE_MS};
 
 static const struct adv_gateway_service forward = {"NFS", &forward_ops, NULL,
 						   adv_gateway_close_all};

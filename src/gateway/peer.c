@@ -2,12 +2,18 @@
 #include "gateway/peer.h"
 
 #include <netdb.h>
+#include <stdio.h>
 #include <string.h>
 
 static void name_address(char *name, size_t size, const struct sockaddr *sa, socklen_t len)
 {
-	if (getnameinfo(sa, len, name, (socklen_t)size, NULL, 0, NI_NUMERICHOST) != 0)
-		strcpy(name, "unknown");
+	char host[NI_MAXHOST], port[NI_MAXSERV];
+
+	if (getnameinfo(sa, len, host, sizeof(host), port, sizeof(port),
+			NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+		strcpy(name, "client unknown");
+	else
+		snprintf(name, size, "client %s port %s", host, port);
 }
 
 void adv_gateway_name_socket(char *name, size_t size, int fd)
@@ -16,7 +22,7 @@ void adv_gateway_name_socket(char *name, size_t size, int fd)
 	socklen_t len = sizeof(sa);
 
 	if (getpeername(fd, (struct sockaddr *)&sa, &len) != 0)
-		strcpy(name, "unknown");
+		strcpy(name, "client unknown");
 	else
 		name_address(name, size, (struct sockaddr *)&sa, len);
 }

@@ -3,14 +3,14 @@
  * Disconnects clients that make no progress, or little. A client that takes no replies holds memory
  * which the others need. One that is silent may have crashed: RDMA connections have no keep-alive.
  */
-#include "base/log.h"
 #include "gateway/session_internal.h"
 
 enum { IDLE_CHECKS = 6 };
 
 static void end(struct adv_gateway_session *s, const char *why)
 {
-	adv_warn("port %s: %s: %s, and is disconnected", s->gateway->port, s->peer, why);
+	adv_gateway_report(&s->gateway->log, ADV_LOG_WARN, "%s: %s, and is disconnected", s->peer,
+			   why);
 	adv_endpoint_close(s->endpoint);
 }
 

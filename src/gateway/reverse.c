@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "gateway/peer.h"
 #include "gateway/reverse_internal.h"
 
@@ -37,7 +36,7 @@ static void end_session(struct adv_reverse_session *s)
 	adv_reverse_free_calls(s);
 	adv_list_del(&s->link);
 	s->gateway->session_count--;
-	adv_info("port %s: %s: disconnected", s->gateway->port, s->peer);
+	adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s disconnected", s->peer);
 	free(s);
 }
 
@@ -65,8 +64,9 @@ static void connected(void *user, struct adv_device *d, const void *private_data
 
 	if (s->device && s->device != d) {
 		/* The memory of the calls is registered with the other device. */
-		adv_warn("port %s: %s: the route to %s has changed", s->gateway->port, s->peer,
-			 s->gateway->server_name);
+		adv_gateway_report(&s->gateway->log, ADV_LOG_WARN,
+				   "%s: the route to %s has changed", s->peer,
+				   s->gateway->server_name);
 		close_client(s);
 		return;
 	}
@@ -80,8 +80,8 @@ static void connected(void *user, struct adv_device *d, const void *private_data
 	s->credits = 1; /* until the first reply (RFC 8166, section 3.3.3) */
 	s->connected = true;
 	if (s->reported)
-		adv_info("port %s: %s: connected to %s again", s->gateway->port, s->peer,
-			 s->gateway->server_name);
+		adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s: connected to %s again",
+				   s->peer, s->gateway->server_name);
 	s->reported = false;
 	adv_reverse_send_calls(s);
 	adv_reverse_unblock(s);
@@ -112,8 +112,8 @@ static void received(void *user, struct adv_receive *r)
 static void retry_later(struct adv_reverse_session *s)
 {
 	if (!s->reported)
-		adv_warn("port %s: %s: no connection to %s", s->gateway->port, s->peer,
-			 s->gateway->server_name);
+		adv_gateway_report(&s->gateway->log, ADV_LOG_WARN, "%s: no connection to %s",
+				   s->peer, s->gateway->server_name);
 	s->reported = true;
 	s->wait_ms = s->wait_ms ? s->wait_ms * 2 : WAIT_FIRST_MS;
 	if (s->wait_ms > WAIT_MOST_MS)
@@ -206,7 +206,8 @@ static void record(void *user, uint8_t *message, size_t size, size_t length)
 		return;
 	}
 	if (!adv_reverse_add_call(s, whole, size, length)) {
-		adv_warn("port %s: %s: a record is no RPC call", s->gateway->port, s->peer);
+		adv_gateway_report(&s->gateway->log, ADV_LOG_WARN, "%s: a record is no RPC call",
+				   s->peer);
 		close_client(s);
 		return;
 	}
@@ -220,11 +221,11 @@ static void lost(void *user, int err)
 	struct adv_reverse_session *s = user;
 
 	if (err == ETIME)
-		adv_warn("port %s: %s: the client does not complete a message", s->gateway->port,
-			 s->peer);
+		adv_gateway_report(&s->gateway->log, ADV_LOG_WARN,
+				   "%s: the client does not complete a message", s->peer);
 	else if (err)
-		adv_warn("port %s: %s: the connection is lost: %s", s->gateway->port, s->peer,
-			 strerror(err));
+		adv_gateway_report(&s->gateway->log, ADV_LOG_WARN, "%s: the connection is lost: %s",
+				   s->peer, strerror(err));
 	close_client(s);
 }
 
@@ -266,15 +267,19 @@ static struct adv_reverse_session *new_session(struct adv_gateway *g, struct adv
 void adv_gateway_reverse_accept(struct adv_gateway *g, struct adv_connections *c, int fd)
 {
 	struct adv_reverse_session *s = new_session(g, c, fd);
+	int err = errno;
+	char peer[ADV_GATEWAY_PEER];
 
 	if (!s) {
-		adv_warn("a connection is refused: %s", strerror(errno));
+		adv_gateway_name_socket(peer, sizeof(peer), fd);
+		adv_gateway_report(&g->log, ADV_LOG_WARN, "%s: connection refused: %s", peer,
+				   strerror(err));
 		close(fd);
 		return;
 	}
 	adv_list_add_tail(&g->sessions, &s->link);
 	g->session_count++;
-	adv_info("port %s: %s: connected", s->gateway->port, s->peer);
+	adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s connected", s->peer);
 	connect_server(s);
 }
 
@@ -283,8 +288,9 @@ void adv_gateway_reverse_close_device(struct adv_gateway *g, const struct adv_de
 	adv_list_for_each_safe(struct adv_reverse_session, s, &g->sessions, link) {
 		if (s->device != d)
 			continue;
-		adv_warn("port %s: %s: the device of the connection to %s is gone",
-			 s->gateway->port, s->peer, s->gateway->server_name);
+		adv_gateway_report(&s->gateway->log, ADV_LOG_WARN,
+				   "%s: the device of the connection to %s is gone", s->peer,
+				   s->gateway->server_name);
 		close_client(s);
 	}
 }

@@ -26,7 +26,7 @@ struct adv_reverse_session {
 	unsigned credits;    /* that the server grants */
 	unsigned in_flight;  /* calls that use a credit */
 	unsigned back_count; /* messages of the back channel on their way, both ways */
-	char peer[64];
+	char peer[ADV_GATEWAY_PEER];
 };
 
 struct adv_reverse_call {

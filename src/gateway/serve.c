@@ -9,7 +9,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "gateway/peer.h"
 #include "ulp/acceptor.h"
 
 enum { END_POLL_MS = 10 };
@@ -63,27 +63,44 @@ static void signalled(struct adv_watch *w, uint32_t events)
 	begin_end(c);
 }
 
+void adv_gateway_refused(void *user, struct rdma_cm_id *id, int err)
+{
+	struct adv_gateway *g = user;
+	char peer[ADV_GATEWAY_PEER];
+
+	adv_gateway_name_id(peer, sizeof(peer), id);
+	if (err == ECONNABORTED)
+		adv_gateway_report(&g->log, ADV_LOG_INFO, "%s: it gave up while it was connecting",
+				   peer);
+	else
+		adv_gateway_report(&g->log, ADV_LOG_WARN, "%s: connection refused: %s", peer,
+				   strerror(err));
+}
+
 void adv_gateway_changed(void *user, enum adv_connections_change change, int err)
 {
-	struct adv_gateway_command *c = ((struct adv_gateway *)user)->command;
+	struct adv_gateway *g = user;
+	struct adv_gateway_command *c = g->command;
 
 	switch (change) {
 	case ADV_CONNECTIONS_LOST:
-		adv_warn("the RDMA connections have ended: adverbd has ended, or the device is "
-			 "gone");
+		adv_gateway_report(
+			&g->log, ADV_LOG_WARN,
+			"the RDMA connections have ended: adverbd has ended, or the device "
+			"is gone");
 		break;
 	case ADV_CONNECTIONS_AGAIN:
-		if (c->acceptor)
-			adv_info("RDMA connections can be made again");
-		else
-			adv_info("listening again at %s port %s", c->at->host, c->at->port);
+		adv_gateway_report(&g->log, ADV_LOG_INFO, "%s again",
+				   c->acceptor ? "RDMA connections can be made" : "listening");
 		break;
 	case ADV_CONNECTIONS_FAILED:
 		if (c->acceptor)
-			adv_error("no RDMA device: %s; the gateway ends", strerror(err));
+			adv_gateway_report(&g->log, ADV_LOG_ERROR,
+					   "no RDMA device: %s; the gateway ends", strerror(err));
 		else
-			adv_error("cannot listen again at %s port %s: %s; the gateway ends",
-				  c->at->host, c->at->port, strerror(err));
+			adv_gateway_report(&g->log, ADV_LOG_ERROR,
+					   "cannot listen again at %s: %s; the gateway ends",
+					   c->at->host, strerror(err));
 		c->status = EXIT_FAILURE;
 		begin_end(c);
 		break;
@@ -151,9 +168,9 @@ int adv_gateway_serve(struct adv_gateway *g, const struct adv_gateway_service *s
 					.status = EXIT_FAILURE};
 
 	g->command = &c;
-	g->server = to->sa;
-	snprintf(g->port, sizeof(g->port), "%s", at->port);
 	adv_log_for_server("adverb-gateway");
+	g->log.port = at->port;
+	g->server = to->sa;
 	snprintf(g->server_name, sizeof(g->server_name), "%s port %s", to->host, to->port);
 	adv_list_init(&g->sessions);
 	adv_list_init(&g->message_turns);

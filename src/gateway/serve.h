@@ -22,6 +22,8 @@ struct adv_gateway_service {
 int adv_gateway_serve(struct adv_gateway *g, const struct adv_gateway_service *service,
 		      const struct adv_nvme_address *at, const struct adv_nvme_address *to);
 
+/* `refused` of a gateway's connections: reports it. user: the gateway. */
+void adv_gateway_refused(void *user, struct rdma_cm_id *id, int err);
 /* `changed` of a gateway's connections: reports it. If connections cannot be made again, the
  * gateway ends. user: the gateway. */
 void adv_gateway_changed(void *user, enum adv_connections_change change, int err);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "gateway/peer.h"
 #include "gateway/session_internal.h"
 
@@ -280,8 +279,8 @@ static void connected(void *user)
 	struct adv_gateway_session *s = user;
 
 	if (s->reported)
-		adv_info("port %s: %s: connected to %s again", s->gateway->port, s->peer,
-			 s->gateway->server_name);
+		adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s: connected to %s again",
+				   s->peer, s->gateway->server_name);
 	s->reported = false;
 	s->wait_ms = 0;
 }
@@ -354,8 +353,9 @@ static void lost(void *user, int err)
 
 	close_stream(s);
 	if (err == EMSGSIZE) { /* sending the call again would bring the same reply */
-		adv_warn("port %s: %s: a reply of %s is longer than %u bytes", s->gateway->port,
-			 s->peer, s->gateway->server_name, ADV_GATEWAY_MESSAGE_MAX);
+		adv_gateway_report(&s->gateway->log, ADV_LOG_WARN,
+				   "%s: a reply of %s is longer than %u bytes", s->peer,
+				   s->gateway->server_name, ADV_GATEWAY_MESSAGE_MAX);
 		adv_endpoint_close(s->endpoint);
 		return;
 	}
@@ -368,8 +368,10 @@ static void lost(void *user, int err)
 	if (!unanswered)
 		return;
 	if (!s->reported)
-		adv_warn("port %s: %s: the connection to %s is lost: %s", s->gateway->port, s->peer,
-			 s->gateway->server_name, err ? strerror(err) : "closed by the server");
+		adv_gateway_report(&s->gateway->log, ADV_LOG_WARN,
+				   "%s: the connection to %s is lost: %s", s->peer,
+				   s->gateway->server_name,
+				   err ? strerror(err) : "closed by the server");
 	s->reported = true;
 	s->wait_ms = s->wait_ms ? s->wait_ms * 2 : WAIT_FIRST_MS;
 	if (s->wait_ms > WAIT_MOST_MS)
@@ -417,7 +419,7 @@ static void closed(void *user)
 			adv_container_of(s->calls.next, struct adv_gateway_call, link));
 	adv_list_del(&s->link);
 	s->gateway->session_count--;
-	adv_info("port %s: %s: disconnected", s->gateway->port, s->peer);
+	adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s disconnected", s->peer);
 	free(s);
 }
 
@@ -465,7 +467,7 @@ bool adv_gateway_session_accept(struct adv_gateway *g, struct adv_device *d, str
 	adv_list_add_tail(&g->sessions, &s->link);
 	g->session_count++;
 	adv_gateway_progress_start(s);
-	adv_info("port %s: %s: connected", s->gateway->port, s->peer);
+	adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s connected", s->peer);
 	return true;
 }
 

@@ -9,6 +9,8 @@
 
 #include <sys/socket.h>
 
+#include "gateway/peer.h"
+#include "gateway/report.h"
 #include "nvme_rdma/buffers.h"
 #include "ulp/endpoint.h"
 #include "ulp/turn.h"
@@ -26,10 +28,10 @@ struct adv_gateway {
 	struct adv_loop *loop;
 	struct adv_gateway_command *command; /* that runs it (serve.c) */
 	struct sockaddr_storage server;
-	char server_name[80]; /* for messages, as the next one */
-	char port[8];	      /* of the gateway */
-	size_t buffer_bytes;  /* of calls, and again of replies, on each device */
-	unsigned timeout_ms;  /* until a client that takes nothing is disconnected */
+	char server_name[80]; /* for messages */
+	struct adv_gateway_log log;
+	size_t buffer_bytes; /* of calls, and again of replies, on each device */
+	unsigned timeout_ms; /* until a client that takes nothing is disconnected */
 	unsigned session_max;
 	unsigned session_count;
 	struct adv_list sessions;

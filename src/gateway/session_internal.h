@@ -48,7 +48,7 @@ struct adv_gateway_session {
 	struct adv_list back_calls; /* struct adv_gateway_back_call, which wait */
 	unsigned back_count;	    /* calls of the back channel that wait for their replies */
 	unsigned back_waiting;
-	char peer[64];
+	char peer[ADV_GATEWAY_PEER];
 };
 
 enum adv_gateway_state {

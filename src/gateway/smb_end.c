@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The end of a client of the SMB gateway. */
-
-#include "base/log.h"
 #include "gateway/smb_reverse_internal.h"
 #include "gateway/smb_session_internal.h"
 
@@ -11,7 +9,7 @@ void adv_smb_session_end(struct adv_smb_session *s, const char *why)
 		return;
 	s->closing = true;
 	if (why)
-		adv_warn("port %s: %s: %s", s->gateway->port, s->peer, why);
+		adv_gateway_report(&s->gateway->log, ADV_LOG_WARN, "%s: %s", s->peer, why);
 	adv_smb_direct_close(s->direct);
 }
 
@@ -21,6 +19,6 @@ void adv_smb_reverse_end(struct adv_smb_reverse *s, const char *why)
 		return;
 	s->closing = true;
 	if (why)
-		adv_warn("port %s: %s: %s", s->gateway->port, s->peer, why);
+		adv_gateway_report(&s->gateway->log, ADV_LOG_WARN, "%s: %s", s->peer, why);
 	adv_smb_direct_close(s->direct);
 }

@@ -2,7 +2,6 @@
 /* Messages of an SMB Direct client on their way to the server: the data of WRITEs is fetched. */
 #include <stdlib.h>
 
-#include "base/log.h"
 #include "gateway/smb_session_internal.h"
 
 struct adv_smb_request {
@@ -168,9 +167,11 @@ bool adv_smb_take_data_turn(struct adv_turn *t)
 static void report_refusals(struct adv_smb_session *s)
 {
 	if (s->table.refusals > 0 && s->refusals == 0)
-		adv_warn("port %s: %s: a request with an RDMA channel is signed or wrong: the "
-			 "server refuses it",
-			 s->gateway->port, s->peer);
+		adv_gateway_report(
+			&s->gateway->log, ADV_LOG_WARN,
+			"%s: a request with an RDMA channel is signed or wrong: the server refuses "
+			"it",
+			s->peer);
 	s->refusals = s->table.refusals;
 }
 

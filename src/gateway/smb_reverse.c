@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "gateway/peer.h"
 #include "gateway/smb_memory.h"
 #include "gateway/smb_reverse_internal.h"
@@ -73,16 +72,17 @@ static void closed(void *user, const char *reason)
 	struct adv_smb_reverse *s = user;
 
 	if (!s->closing)
-		adv_warn("port %s: %s: the connection to %s %s%s%s", s->gateway->port, s->peer,
-			 s->gateway->server_name, s->device ? "has ended" : "cannot be made",
-			 reason ? ": " : "", reason ? reason : "");
+		adv_gateway_report(
+			&s->gateway->log, ADV_LOG_WARN, "%s: the connection to %s %s%s%s", s->peer,
+			s->gateway->server_name, s->device ? "has ended" : "cannot be made",
+			reason ? ": " : "", reason ? reason : "");
 	s->closing = true;
 	adv_turn_end(&s->message_turn);
 	close_stream(s);
 	adv_smb_reverse_free_calls(s);
 	adv_list_del(&s->link);
 	s->gateway->session_count--;
-	adv_info("port %s: %s: disconnected", s->gateway->port, s->peer);
+	adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s disconnected", s->peer);
 	free(s);
 }
 
@@ -175,13 +175,17 @@ static struct adv_smb_reverse *new_session(struct adv_gateway *g, struct adv_con
 void adv_smb_reverse_accept(struct adv_gateway *g, struct adv_connections *c, int fd)
 {
 	struct adv_smb_reverse *s = new_session(g, c, fd);
+	int err = errno;
+	char peer[ADV_GATEWAY_PEER];
 
 	if (!s) {
-		adv_warn("a connection is refused: %s", strerror(errno));
+		adv_gateway_name_socket(peer, sizeof(peer), fd);
+		adv_gateway_report(&g->log, ADV_LOG_WARN, "%s: connection refused: %s", peer,
+				   strerror(err));
 		close(fd);
 		return;
 	}
-	adv_info("port %s: %s: connected", s->gateway->port, s->peer);
+	adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s connected", s->peer);
 	s->stream = adv_stream_accepted(g->loop, fd, g->timeout_ms, ADV_SMB_MESSAGE_MAX,
 					&stream_ops, s);
 	if (!s->stream) {

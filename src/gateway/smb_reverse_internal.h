@@ -20,7 +20,7 @@ struct adv_smb_reverse {
 	bool offload;	       /* the server has chosen a dialect with RDMA channels */
 	struct adv_list calls; /* struct adv_smb_reverse_call */
 	unsigned call_count;
-	char peer[64];
+	char peer[ADV_GATEWAY_PEER];
 };
 
 /* Ends the connections of a session. why: for a message, or NULL. */

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "gateway/peer.h"
 #include "gateway/smb_session_internal.h"
 
@@ -64,8 +63,9 @@ static void lost(void *user, int err)
 
 	close_stream(s);
 	if (!s->closing && err)
-		adv_warn("port %s: %s: the connection to %s is lost: %s", s->gateway->port, s->peer,
-			 s->gateway->server_name, strerror(err));
+		adv_gateway_report(&s->gateway->log, ADV_LOG_WARN,
+				   "%s: the connection to %s is lost: %s", s->peer,
+				   s->gateway->server_name, strerror(err));
 	adv_smb_session_end(s, NULL);
 }
 
@@ -122,8 +122,8 @@ static void closed(void *user, const char *reason)
 	struct adv_smb_session *s = user;
 
 	if (reason && !s->closing)
-		adv_warn("port %s: %s: the client is disconnected: %s", s->gateway->port, s->peer,
-			 reason);
+		adv_gateway_report(&s->gateway->log, ADV_LOG_WARN,
+				   "%s: the client is disconnected: %s", s->peer, reason);
 	s->closing = true;
 	adv_turn_end(&s->message_turn);
 	adv_turn_end(&s->data_turn);
@@ -132,7 +132,7 @@ static void closed(void *user, const char *reason)
 	adv_smb2_requests_free(&s->table);
 	adv_list_del(&s->link);
 	s->gateway->session_count--;
-	adv_info("port %s: %s: disconnected", s->gateway->port, s->peer);
+	adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s disconnected", s->peer);
 	free(s);
 }
 
@@ -174,7 +174,7 @@ bool adv_smb_session_accept(struct adv_gateway *g, struct adv_device *d, struct 
 	}
 	adv_list_add_tail(&g->sessions, &s->link);
 	g->session_count++;
-	adv_info("port %s: %s: connected", s->gateway->port, s->peer);
+	adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s connected", s->peer);
 	return true;
 }
 

@@ -20,7 +20,7 @@ struct adv_smb_session {
 	struct adv_smb2_requests table;
 	unsigned refusals;	  /* that were reported */
 	struct adv_list requests; /* struct adv_smb_request, until the server has them */
-	char peer[64];
+	char peer[ADV_GATEWAY_PEER];
 };
 
 /* Ends the connections of a session. why: for a message, or NULL. */

@@ -3,10 +3,11 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/log.h"
 
 enum {
 	BACKLOG = 128,
@@ -37,7 +38,7 @@ static void pause_if_short(struct adv_acceptor *a)
 		return;
 	/* Without descriptors or memory the connection stays in the queue: do not spin. */
 	if (!a->reported)
-		fprintf(stderr, "cannot accept a connection: %s\n", strerror(errno));
+		adv_error("cannot accept a connection: %s", strerror(errno));
 	a->reported = true;
 	adv_loop_change(a->loop, &a->watch, 0);
 	adv_loop_start_timer(a->loop, &a->pause, PAUSE_MS);

@@ -2,7 +2,6 @@
 /* The events of connections, devices, and an address that is listened at. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -231,10 +230,7 @@ static void handle_request(struct adv_connections *c, struct rdma_cm_id *id,
 		c->ops->request(c->user, d, id, param);
 	if (id->context)
 		return;
-	if (errno == ECONNABORTED)
-		fprintf(stderr, "a peer gave up while it was connecting\n");
-	else
-		fprintf(stderr, "a connection is refused: %s\n", strerror(errno));
+	c->ops->refused(c->user, id, errno);
 	rdma_reject(id, NULL, 0);
 	rdma_destroy_id(id);
 }

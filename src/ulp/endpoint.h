@@ -46,6 +46,9 @@ struct adv_connections_ops {
 	 * rejected. `param` is valid during the call. NULL if the user does not listen. */
 	void (*request)(void *user, struct adv_device *d, struct rdma_cm_id *id,
 			const struct rdma_conn_param *param);
+	/* A request was rejected, such as because adv_endpoint_accept() failed. err: why;
+	 * ECONNABORTED: the peer gave up. */
+	void (*refused)(void *user, struct rdma_cm_id *id, int err);
 	/* err: why, if it has failed. */
 	void (*changed)(void *user, enum adv_connections_change change, int err);
 	unsigned patience_ms;

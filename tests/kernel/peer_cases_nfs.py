@@ -6,7 +6,7 @@ import os
 import pathlib
 import shutil
 
-from harness import Failure, Skip, case
+from harness import Failure, Skip, case, daemons, process_name
 
 PORT = 20049
 SERVER_PORT, MOUNT_PORT = 12049, 12050
@@ -111,6 +111,21 @@ def compare_copies(lab, folder):
             raise Failure(f"copy{number}: {found}, not {wanted}")
 
 
+# What dies of adverbd: its worker, and all of it.
+DAEMONS = (("adverbd",), ("adverbd", "adverbd-keeper"))
+
+
+def kill_daemon(lab, gateway, names, said="listening again"):
+    """Kills the processes of adverbd that have these names. Returns when the gateway has said that it goes on. The kernel
+    learns the end of its connection from packets that nobody acknowledges, and its client takes memory into use again that
+    requests without an answer name."""
+    lab.allowed.add("retry_exceeded_err")
+    lab.harmless_in_log += ("make_send_cqe: non-flush error status = 12", "rxe_reg_fast_mr: mr->lkey")
+    count = gateway.output().count(said)
+    lab.system("kill -KILL " + " ".join(str(pid) for pid in daemons() if process_name(pid) in names))
+    lab.wait_until(lambda: gateway.output().count(said) > count or not gateway.running(), 60, "the gateway goes on")
+
+
 def register(version):
     @case(f"nfs-{version}", "files")
     def files(lab):
@@ -169,6 +184,26 @@ def register(version):
             lab.wait_until(lambda: (folder / "copy5").exists(), 200, "the copies go on after the server's restart")
             gateway.kill()
             gateway = start_gateway(lab)
+            busy.expect(0, SECONDS)
+            compare_copies(lab, folder)
+        end(gateway)
+        end_ganesha(server)
+
+
+def register_killed(version):
+    @case(f"nfs-{version}", "killed-daemon")
+    def killed_daemon(lab):
+        """The worker of adverbd, then all of adverbd is killed while the client copies files: the client waits, and the
+        files are complete."""
+        server, folder = start_ganesha(lab)
+        gateway = start_gateway(lab)
+        with mounted(lab, version, folder):
+            lab.guest.run("head -c 3000000 /dev/urandom > /tmp/source")
+            busy = lab.start_in_guest(["sh", "-c", f"for i in $(seq 12); do cp /tmp/source {MOUNT}/copy$i || exit 1; sync; "
+                                       "sleep 1; done"])
+            for number, names in zip((3, 6), DAEMONS):
+                lab.wait_until(lambda copy=folder / f"copy{number}": copy.exists(), 200, "the copies go on")
+                kill_daemon(lab, gateway, names)
             busy.expect(0, SECONDS)
             compare_copies(lab, folder)
         end(gateway)
@@ -250,5 +285,6 @@ def fio(lab, mount):
 
 for _version in VERSIONS:
     register(_version)
+    register_killed(_version)
     if _version != "3":
         register_locks(_version)

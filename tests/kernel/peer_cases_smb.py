@@ -4,8 +4,8 @@
 import contextlib
 
 import samba_server
-from harness import Skip, case
-from peer_cases_nfs import compare, compare_copies, end, fio, gateway_of
+from harness import Failure, Skip, case
+from peer_cases_nfs import DAEMONS, compare, compare_copies, end, fio, gateway_of, kill_daemon
 from samba_server import PASSWORD
 
 PORT, SERVER_PORT = 445, 4450
@@ -53,6 +53,28 @@ def end_samba(server):
     server.wait(60)
 
 
+def interrupt_copies(lab, options, interrupt):
+    """Calls interrupt(gateway, number), for number 0 and 1, while the client copies files; it returns the gateway that serves
+    then. The client connects again, and the files are complete. An open() whose response is lost fails with EAGAIN in
+    Linux: its copy begins again."""
+    server, folder = start_samba(lab)
+    gateway = start_gateway(lab)
+    # the client reports that its connection has ended, and rdma_rxe of 6.12 that SENDs were not acknowledged
+    lab.harmless_in_log += ("CIFS", "make_send_cqe: non-flush error status = 12")
+    lab.allowed.add("retry_exceeded_err")
+    with mounted(lab, f"{options},hard".lstrip(",")):
+        lab.guest.run("head -c 3000000 /dev/urandom > /tmp/source")
+        busy = lab.start_in_guest(["sh", "-c", f"for i in $(seq 12); do for try in 1 2 3 4 5; do cp /tmp/source "
+                                   f"{MOUNT}/copy$i && break; sleep 1; done; sync; sleep 1; done"])
+        for number, copy in enumerate(("copy3", "copy6")):
+            lab.wait_until((folder / copy).exists, 200, "the copies go on")
+            gateway = interrupt(gateway, number)
+        busy.expect(0, SECONDS)
+        compare_copies(lab, folder)
+    end(gateway)
+    end_samba(server)
+
+
 def register(session, options):
     @case(f"smb-{session}", "files")
     def files(lab):
@@ -86,25 +108,21 @@ def register(session, options):
 
     @case(f"smb-{session}", "restarts")
     def restarts(lab):
-        """The gateway is killed and started again, twice, while the client copies files: the client connects again, and the
-        files are complete. An open() whose response is lost fails with EAGAIN in Linux: its copy begins again."""
-        server, folder = start_samba(lab)
-        gateway = start_gateway(lab)
-        # the client reports that its connection has ended, and rdma_rxe of 6.12 that SENDs were not acknowledged
-        lab.harmless_in_log += ("CIFS", "make_send_cqe: non-flush error status = 12")
-        lab.allowed.add("retry_exceeded_err")
-        with mounted(lab, f"{options},hard".lstrip(",")):
-            lab.guest.run("head -c 3000000 /dev/urandom > /tmp/source")
-            busy = lab.start_in_guest(["sh", "-c", f"for i in $(seq 12); do for try in 1 2 3 4 5; do cp /tmp/source "
-                                       f"{MOUNT}/copy$i && break; sleep 1; done; sync; sleep 1; done"])
-            for number in (3, 6):
-                lab.wait_until(lambda copy=folder / f"copy{number}": copy.exists(), 200, "the copies go on")
-                gateway.kill()
-                gateway = start_gateway(lab)
-            busy.expect(0, SECONDS)
-            compare_copies(lab, folder)
-        end(gateway)
-        end_samba(server)
+        """The gateway is killed and started again, twice, while the client copies files."""
+        def restart(gateway, _number):
+            gateway.kill()
+            return start_gateway(lab)
+
+        interrupt_copies(lab, options, restart)
+
+    @case(f"smb-{session}", "killed-daemon")
+    def killed_daemon(lab):
+        """The worker of adverbd, then all of adverbd is killed while the client copies files."""
+        def kill(gateway, number):
+            kill_daemon(lab, gateway, DAEMONS[number])
+            return gateway
+
+        interrupt_copies(lab, options, kill)
 
 
 for _session, _options in SESSIONS.items():

@@ -336,6 +336,13 @@ static const char *node_of_name(const char *name)
 	return strcmp(name, "rdma_cm") == 0 ? adv_node_rdma_cm : NULL;
 }
 
+/* True if the file is in one of the folders counters/ and hw_counters/. A program that looks for
+ * its devices opens dozens of other files, and an update of the tree writes all of them. */
+static bool is_counter(const struct adv_redirect *r)
+{
+	return strstr(r->rest, "counters/") != NULL;
+}
+
 /* Returns the path of the tree, or the device node, for an absolute path. NULL: the path is not
  * redirected. */
 static const char *resolve_absolute(const char *path, enum adv_lookup look, char room[PATH_MAX])
@@ -349,7 +356,7 @@ static const char *resolve_absolute(const char *path, enum adv_lookup look, char
 		adv_foreign_check();
 	if (kind == ADV_REDIRECT_NONE || kind == ADV_REDIRECT_ABOVE ||
 	    (kind == ADV_REDIRECT_OURS && is_kernels(&r)) ||
-	    !adv_tree_ready(look == ADV_LOOKUP_CURRENT, root))
+	    !adv_tree_ready(look == ADV_LOOKUP_CURRENT && is_counter(&r), root))
 		return NULL;
 	if (kind == ADV_REDIRECT_THROUGH) {
 		snprintf(room, PATH_MAX, "%s/%s", r.folder, r.rest);

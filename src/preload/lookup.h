@@ -29,7 +29,8 @@
 
 enum adv_lookup {
 	ADV_LOOKUP_CACHED,  /* existence and type: may be 50 ms old */
-	ADV_LOOKUP_CURRENT, /* contents: brought up to date */
+	ADV_LOOKUP_CURRENT, /* contents: counters are brought up to date; all else may be 50 ms old
+			     */
 	ADV_LOOKUP_NAME	    /* as ADV_LOOKUP_CACHED; a device node is an ordinary name */
 };
 

@@ -15,6 +15,7 @@
 #include "host/sysfs_root.h"
 #include "preload/query.h"
 
+#define NS_PER_MS     1000000ull
 #define FRESH_MS      50
 #define RETRY_MS      2000 /* interval between tries while adverbd is unreachable */
 #define LOCK_TRIES    200
@@ -93,7 +94,7 @@ static int find_root(uint64_t key, char root[PATH_MAX])
 
 enum turn {
 	OURS,
-	DONE,  /* another update has begun and ended since the call began */
+	DONE,  /* another update has begun since the wanted time, and has ended */
 	STUCK, /* the updating process or thread is stopped, perhaps in a debugger */
 };
 
@@ -110,23 +111,23 @@ static bool began_since(uint64_t began, uint64_t came)
 /* Acquires a lock of fcntl(2), because a child of fork() would share a lock of flock(2). Locks of
  * fcntl(2) do not distinguish threads, and end when any descriptor of the file is closed. So only
  * the thread that has set `busy` may hold the lock. */
-static enum turn take_file_lock(int fd, uint64_t came)
+static enum turn take_file_lock(int fd, uint64_t since)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	uint64_t began;
 
 	for (int i = 0; i < LOCK_TRIES; i++) {
+		if (syscall(SYS_pread64, fd, &began, sizeof(began), 0L) == sizeof(began) &&
+		    began_since(began, since))
+			return DONE;
 		if (syscall(SYS_fcntl, fd, F_SETLK, &lock) == 0)
 			return OURS;
 		adv_sys_poll(NULL, 0, LOCK_PAUSE_MS);
-		if (syscall(SYS_pread64, fd, &began, sizeof(began), 0L) == sizeof(began) &&
-		    began_since(began, came))
-			return DONE;
 	}
 	return STUCK;
 }
 
-static enum turn take_process_turn(uint64_t came)
+static enum turn take_process_turn(uint64_t since)
 {
 	uint32_t me = (uint32_t)syscall(SYS_getpid);
 
@@ -136,7 +137,7 @@ static enum turn take_process_turn(uint64_t came)
 		if (who != me && atomic_compare_exchange_strong(&busy, &who, me))
 			return OURS;
 		adv_sys_poll(NULL, 0, LOCK_PAUSE_MS);
-		if (began_since(done_began, came))
+		if (began_since(done_began, since))
 			return DONE;
 	}
 	return STUCK;
@@ -162,7 +163,7 @@ static bool update_locked(int root, int lock)
 	return true;
 }
 
-static bool update_under_lock(int root, uint64_t came)
+static bool update_under_lock(int root, uint64_t since)
 {
 	int lock = (int)syscall(SYS_openat, root, LOCK_FILE,
 				O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -170,21 +171,20 @@ static bool update_under_lock(int root, uint64_t came)
 
 	if (lock < 0)
 		return false;
-	if (take_file_lock(lock, came) == OURS)
+	if (take_file_lock(lock, since) == OURS)
 		good = update_locked(root, lock);
 	adv_sys_close(lock);
 	return good;
 }
 
-/* Updates the tree in turn. If the updating process is stuck, the existing tree is used unchanged.
- */
-static bool write_tree(int root)
+/* Updates the tree in turn, unless an update of any process began at the time `since` or later. If
+ * the updating process is stuck, the existing tree is used unchanged. */
+static bool write_tree(int root, uint64_t since)
 {
-	uint64_t came = adv_clock_ns();
 	bool good = true;
 
-	if (take_process_turn(came) == OURS) {
-		good = update_under_lock(root, came);
+	if (take_process_turn(since) == OURS) {
+		good = update_under_lock(root, since);
 		busy = 0;
 	}
 	return good;
@@ -193,6 +193,7 @@ static bool write_tree(int root)
 bool adv_tree_ready(bool now, char root[PATH_MAX])
 {
 	uint64_t key = adv_sysfs_network() << 32 ^ geteuid(), ms = adv_clock_ms();
+	uint64_t since = adv_clock_ns() - (now ? 0 : FRESH_MS * NS_PER_MS);
 	bool same = atomic_load(&written_for) == key;
 	bool good;
 	int fd;
@@ -204,7 +205,7 @@ bool adv_tree_ready(bool now, char root[PATH_MAX])
 		return false;
 	good = same && !now && ms < atomic_load(&written_ms) + FRESH_MS;
 	if (!good) {
-		good = write_tree(fd);
+		good = write_tree(fd, since);
 		atomic_store(&written_for, key);
 		atomic_store(&written_ms, adv_clock_ms());
 		atomic_store(&failed_ms, good ? 0 : adv_clock_ms());

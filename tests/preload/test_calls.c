@@ -466,17 +466,94 @@ static void open_files_are_up_to_date(void **state)
 	close(fd);
 }
 
+static void tree_path(char path[PATH_MAX], const char *file)
+{
+	struct stat st;
+
+	assert_int_equal(stat("/proc/self/ns/net", &st), 0);
+	snprintf(path, PATH_MAX, "%s/adverb-sysfs-%u-%lu/%s", getenv("XDG_RUNTIME_DIR"),
+		 (unsigned)geteuid(), (unsigned long)st.st_ino, file);
+}
+
+/* Returns the time at which the last update of the tree began, ns. */
+static uint64_t last_update(void)
+{
+	char path[PATH_MAX];
+	uint64_t began = 0;
+	int fd;
+
+	tree_path(path, ".lock");
+	fd = open(path, O_RDONLY);
+	assert_true(fd >= 0);
+	assert_int_equal(read(fd, &began, sizeof(began)), sizeof(began));
+	close(fd);
+	return began;
+}
+
+static uint64_t clock_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* Files other than counters may be 50 ms old: a program that opens many does not update the tree
+ * for each. */
+static void updates_seldom(void **state)
+{
+	uint64_t began = clock_ms(), last = 0, updates = 0;
+
+	for (unsigned i = 0; i < 500; i++) {
+		assert_text(open(TYPE, O_RDONLY), "1: CA\n");
+		updates += last_update() != last;
+		last = last_update();
+	}
+	assert_in_range(updates, 1, 2 + (clock_ms() - began) / 50);
+}
+
+/* Processes share the updates. */
+static void shares_updates(void **state)
+{
+	uint64_t began = clock_ms(), updates;
+	char path[PATH_MAX], command[2 * PATH_MAX], text[32] = "";
+	FILE *f;
+
+	tree_path(path, ".lock");
+	snprintf(command, sizeof(command),
+		 "for i in 1 2 3 4 5 6 7 8 9 10; do for j in 1 2 3 4 5; do "
+		 "cat " TYPE " >/dev/null; od -An -tx8 \"%s\"; done; done | sort -u | wc -l",
+		 path);
+	f = popen(command, "r");
+	assert_non_null(f);
+	assert_non_null(fgets(text, sizeof(text), f));
+	assert_int_equal(pclose(f), 0);
+	updates = strtoull(text, NULL, 10);
+	assert_in_range(updates, 1, 2 + (clock_ms() - began) / 50);
+}
+
+static void counters_are_up_to_date(void **state)
+{
+	uint64_t last = 0;
+
+	for (unsigned i = 0; i < 10; i++) {
+		int fd = open(IBDEV "/ports/1/counters/port_xmit_data", O_RDONLY);
+
+		assert_true(fd >= 0);
+		close(fd);
+		assert_true(last_update() > last);
+		last = last_update();
+	}
+}
+
 /* Removes the tree. Otherwise nothing may ever remove it: no later process may have a network
  * namespace of this number. */
 static int remove_tree(void **state)
 {
-	char command[PATH_MAX];
-	struct stat st;
+	char path[PATH_MAX], command[2 * PATH_MAX];
 
-	if (stat("/proc/self/ns/net", &st) < 0)
-		return -1;
-	snprintf(command, sizeof(command), "rm -rf \"$XDG_RUNTIME_DIR/adverb-sysfs-%u-%lu\"",
-		 (unsigned)geteuid(), (unsigned long)st.st_ino);
+	tree_path(path, "");
+	snprintf(command, sizeof(command), "rm -rf \"%s\"", path);
 	return system(command);
 }
 
@@ -500,6 +577,9 @@ int main(void)
 		cmocka_unit_test(children_see_it),
 		cmocka_unit_test(follows_addresses),
 		cmocka_unit_test(open_files_are_up_to_date),
+		cmocka_unit_test(updates_seldom),
+		cmocka_unit_test(shares_updates),
+		cmocka_unit_test(counters_are_up_to_date),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, remove_tree);

@@ -29,9 +29,9 @@ void adv_log_set_level(enum adv_log_level level);
  * adverbd calls it at start. */
 void adv_log_for_journal(void);
 
-/* The log of a server: the level is info, unless the environment asks for more; lines on standard error
- * begin as those in a file, "date time name[pid/thread] level: ...", or are for the journal. `name`
- * must stay valid. The server calls it at start. */
+/* The log of a server: the level is info, unless the environment asks for more; lines on standard
+ * error begin as those in a file, "date time name[pid/thread] level: ...", or are for the journal.
+ * `name` must stay valid. The server calls it at start. */
 void adv_log_for_server(const char *name);
 
 /* Writes one line "adverb[pid] level: ...", in a file "date time adverb[pid/thread] level: ...".

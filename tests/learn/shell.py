@@ -28,6 +28,7 @@ class Shell:
     def __init__(self, directory, patient=True):
         """patient: `sleep` waits for the program that was started before."""
         self.patient = patient
+        self.limit = LIMIT
         self.directory = directory
         self.bash = subprocess.Popen(["bash", "--norc"], cwd=directory, stdin=subprocess.PIPE,
                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -51,10 +52,10 @@ class Shell:
 
     def read_to_end(self, command):
         text = b""
-        deadline = time.monotonic() + LIMIT
+        deadline = time.monotonic() + self.limit
         while not (ended := ENDED.search(text)):  # the shell may report the end of a job behind it
             if not select.select([self.bash.stdout], [], [], max(0, deadline - time.monotonic()))[0]:
-                raise harness.Failure(f"$ {command}\n{text.decode(errors='replace')}no end within {LIMIT} s")
+                raise harness.Failure(f"$ {command}\n{text.decode(errors='replace')}no end within {self.limit} s")
             piece = self.bash.stdout.read()
             if not piece:
                 raise harness.Failure(f"$ {command}\n{text.decode(errors='replace')}the shell has ended")

@@ -4,6 +4,7 @@
 import contextlib
 import os
 import pathlib
+import signal
 
 from harness import Failure, Skip, case, daemons, process_name
 
@@ -150,6 +151,26 @@ def trim(lab):
         lab.guest.run(f"dd if={DEVICE} of=/tmp/back bs=1M iflag=direct count=8 && "
                       "dd if=/dev/zero of=/tmp/data bs=1M seek=1 count=4 conv=notrunc && cmp /tmp/back /tmp/data",
                       seconds=300)
+    end(target)
+
+
+@case("nvme-ipv4", "changes")
+def changes(lab):
+    """The log of asymmetric namespace access, Copy, and a namespace that grows while the kernel uses it."""
+    path = lab.dir / "disk"
+    lab.system(f"truncate -s 16M '{path}'")
+    target = serve(lab, "4", path)
+    with connected(lab, "4"):
+        text = lab.guest.run("nvme ana-log /dev/nvme0")
+        if "optimized" not in text:
+            raise Failure(f"nvme ana-log:\n{text}")
+        lab.guest.run(f"head -c 65536 /dev/urandom > /tmp/data && dd if=/tmp/data of={DEVICE} bs=65536 seek=4 oflag=direct && "
+                      f"nvme copy {DEVICE} --sdlba=128 --slbs=64 --blocks=15 && "
+                      f"dd if={DEVICE} of=/tmp/back bs=65536 skip=8 count=1 iflag=direct && cmp /tmp/back /tmp/data")
+        lab.system(f"truncate -s 32M '{path}'")
+        target.popen.send_signal(signal.SIGHUP)
+        lab.guest.wait_until(f"test $(cat /sys/block/{os.path.basename(DEVICE)}/size) = 65536", CONNECT_SECONDS, "it grows")
+        lab.guest.run(f"dd if=/tmp/data of={DEVICE} bs=65536 seek=511 oflag=direct")
     end(target)
 
 

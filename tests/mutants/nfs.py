@@ -86,7 +86,7 @@ NFS = [
     ("connections-greedy", "events of connections keep the loop from all others", CONNECTIONS,
      "i < AT_ONCE;", "true;"),
     ("connections-hung-up", "the end of the connection manager is ignored", CONNECTIONS,
-     "		if (errno != EAGAIN && errno != EINTR)\n			hang_up(c);\n", ""),
+     "		if (errno != EAGAIN && errno != EINTR)\n			hang_up(c);", "		if (false)\n			hang_up(c);"),
     ("connections-impatient", "an address that cannot be listened at is tried for ever", CONNECTIONS,
      "adv_clock_ms() - c->lost_since < c->ops->patience_ms", "true"),
     ("stream-connected", "a stream is used after `connected` has closed it", STREAM,

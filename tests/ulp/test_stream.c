@@ -531,6 +531,26 @@ static void take_some(struct adv_timer *t)
 	adv_loop_start_timer(w.loop, t, 1);
 }
 
+/* A record for which the socket has no room at once is sent when the peer has taken some. */
+static void test_blocked(void **state)
+{
+	enum { LENGTH = 16 << 20 };
+	char *memory = calloc(1, LENGTH);
+	struct iovec part = {memory, LENGTH};
+	struct adv_stream_out out = {.parts = &part, .count = 1, .done = done};
+
+	assert_non_null(memory);
+	w.wanted = 1;
+	adv_list_init(&out.link);
+	adv_stream_send(w.stream, &out, LENGTH);
+	adv_timer_init(&drip, take_some);
+	adv_loop_start_timer(w.loop, &drip, 1);
+	adv_loop_run(w.loop);
+	adv_timer_cancel(&drip);
+	free(memory);
+	assert_int_equal(w.sent, 1);
+}
+
 /* A peer that takes a record slowly: each piece in time, but not the record. */
 static void test_taken_slowly(void **state)
 {
@@ -646,6 +666,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_closed_by_record, set_up_closing_record,
 						tear_down),
 		TEST(test_few_calls),
+		TEST(test_blocked),
 		TEST(test_reset_without_memory),
 		TEST(test_end_without_memory),
 		TEST(test_incomplete),

@@ -57,13 +57,14 @@ class Bench:
             self.both = []
 
     @contextlib.contextmanager
-    def four_loops(self):
-        """Four processes that never sleep run beside the measured ones, and the scheduler places all."""
+    def busy_loops(self, number):
+        """Processes that never sleep run beside the measured ones, and the scheduler places all of them on the
+        two cores, or on one inside one_core()."""
         before = self.client, self.server
-        self.client = self.server = []
+        self.client = self.server = self.both
         self.pinned = False
-        loops = [subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "sh", "-c", "while :; do :; done"])
-                 for _ in range(LOOPS)]
+        loops = [subprocess.Popen([*self.both, "setpriv", "--pdeathsig", "KILL", "sh", "-c", "while :; do :; done"])
+                 for _ in range(number)]
         try:
             yield
         finally:
@@ -189,7 +190,7 @@ class Bench:
         return json.loads(text)["end"]["sum_received"]["bits_per_second"] / 1e9
 
 
-SETTINGS = {"one-core": Bench.one_core, "four-loops": Bench.four_loops,
+SETTINGS = {"one-core": Bench.one_core, "four-loops": lambda bench: bench.busy_loops(LOOPS),
             "veth-1500": lambda bench: bench.two_hosts(1500), "veth-9000": lambda bench: bench.two_hosts(9000)}
 
 

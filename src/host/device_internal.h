@@ -103,16 +103,15 @@ struct adv_device {
 	struct adv_lock lock;
 	struct adv_idle idle;
 	struct adv_engine *engine;
-	uint64_t now; /* adv_device_clock() of the first clock reading since the lock was acquired;
-			 0: none */
-	struct adv_link *link;		/* the outermost link, see device_tap.c */
-	struct adv_link *udp;		/* the innermost link; may be `link` itself */
-	struct adv_link *shm;		/* link of shared memory that wraps `udp`, or NULL */
-	struct adv_link *port;		/* link to an emulated fabric, or NULL: device_port.h */
-	struct adv_link *raw;		/* link of RoCE v1 that wraps `shm` or `udp`, or NULL */
-	bool v1;			/* uses RoCE v1, by `raw` or `port` */
-	struct adv_link *fault;		/* fault link of the plan in force, or NULL */
-	uint32_t tear_ns;		/* how long the present torn payload stays in two parts */
+	uint64_t now;		/* first clock reading since the lock was acquired; 0: none */
+	struct adv_link *link;	/* the outermost link, see device_tap.c */
+	struct adv_link *udp;	/* the innermost link; may be `link` itself */
+	struct adv_link *shm;	/* link of shared memory that wraps `udp`, or NULL */
+	struct adv_link *port;	/* link to an emulated fabric, or NULL: device_port.h */
+	struct adv_link *raw;	/* link of RoCE v1 that wraps `shm` or `udp`, or NULL */
+	bool v1;		/* uses RoCE v1, by `raw` or `port` */
+	struct adv_link *fault; /* fault link of the plan in force, or NULL */
+	uint32_t tear_ns;	/* how long the present torn payload stays in two parts */
 	struct device_streams *streams; /* of an iWARP device, device_streams.c; else NULL */
 	int receive_fd;			/* readable when `link` would find packets, or bytes */
 	struct adv_tap tap[ADV_CAPTURE_PLACES];

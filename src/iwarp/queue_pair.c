@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "iwarp/queue_pair.h"
+#include "transport/connected.h"
 #include "transport/names.h"
 #include "transport/qp.h"
 #include "transport/unusual.h"

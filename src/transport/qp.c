@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "transport/ah.h"
 #include "transport/completed.h"
+#include "transport/connected.h"
 #include "transport/cq.h"
 #include "transport/domain.h"
 #include "transport/flight.h"

@@ -3,6 +3,7 @@
 #include "base/probe.h"
 #include "transport/ah.h"
 #include "transport/completed.h"
+#include "transport/connected.h"
 #include "transport/cq.h"
 #include "transport/flight.h"
 #include "transport/inject.h"

@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "transport/address.h"
+#include "transport/connected.h"
 #include "transport/flight.h"
 #include "transport/flow.h"
 #include "transport/names.h"

@@ -321,20 +321,6 @@ static inline bool adv_qp_can_receive(const struct adv_qp *qp)
 	       qp->state == IBV_QPS_SQE;
 }
 
-/* True in the states in which packets have an effect: in ERR, a responder still answers. */
-static inline bool adv_qp_state_is_connected(enum ibv_qp_state state)
-{
-	return state != IBV_QPS_RESET && state != IBV_QPS_INIT;
-}
-
-/* Changes the state. Every change goes through here, so that the engine can count. */
-static inline void adv_qp_set_state(struct adv_qp *qp, enum ibv_qp_state state)
-{
-	qp->engine->front.connected += adv_qp_state_is_connected(state);
-	qp->engine->front.connected -= adv_qp_state_is_connected(qp->state);
-	qp->state = state;
-}
-
 /* Adds the QP to the ready list, so that adv_engine_tx() gives it a turn. */
 static inline void adv_qp_schedule(struct adv_qp *qp)
 {

@@ -15,6 +15,7 @@
 #include "cli/http.h"
 #include "cli/listener.h"
 #include "cli/metrics.h"
+#include "cli/metrics_gateway.h"
 #include "cli/metrics_nvme.h"
 #include "cli/module.h"
 #include "host/resources.h"
@@ -175,6 +176,7 @@ static bool refresh(struct exporter *x)
 	own = ftell(f);
 	adv_metrics_write_own(f, &x->metrics);
 	adv_metrics_write_nvme(f);
+	adv_metrics_write_gateways(f);
 	if (fclose(f) != 0) {
 		free(x->text);
 		x->text = NULL;

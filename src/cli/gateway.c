@@ -23,9 +23,17 @@ static int smb_main(int argc, char **argv)
 	return adv_companion_run(&gateway, &adv_gateway_smb_argp, argc, argv, &o);
 }
 
+static int stat_main(int argc, char **argv)
+{
+	struct adv_gateway_stat_options o;
+
+	return adv_companion_run(&gateway, &adv_gateway_stat_argp, argc, argv, &o);
+}
+
 static const struct adv_command commands[] = {
 	{"nfs", "NFS over RDMA to an NFS server over TCP", nfs_main},
 	{"smb", "SMB Direct to an SMB server over TCP", smb_main},
+	{"stat", "Show what clients and the server of a running gateway do", stat_main},
 	{NULL, NULL, NULL},
 };
 

@@ -6,9 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
-
-/* A label's value: '"' and '\' are escaped. */
-#define LABEL_ROOM (2 * ADV_NVME_NQN_LEN)
+#include "cli/metrics_text.h"
 
 /* Where a number is in struct adv_nvme_stats. */
 #define AT(member) offsetof(struct adv_nvme_stats, member)
@@ -33,36 +31,17 @@ static const struct {
 	{"latency_seconds_total", NULL, ",command=\"other\"", AT(other_ns), true},
 };
 
-static void escape(char out[LABEL_ROOM], const char *text)
-{
-	for (; *text; text++) {
-		if (*text == '"' || *text == '\\')
-			*out++ = '\\';
-		*out++ = *text;
-	}
-	*out = 0;
-}
-
 static void write_labels(FILE *f, const struct adv_nvme_stat *target,
 			 const struct adv_nvme_stat_row *row)
 {
-	char name[LABEL_ROOM], nqn[LABEL_ROOM];
+	char name[ADV_METRICS_LABEL], nqn[ADV_METRICS_LABEL];
 
-	escape(name, target->target);
-	escape(nqn, row->nqn);
+	adv_metrics_escape(name, target->target);
+	adv_metrics_escape(nqn, row->nqn);
 	if (row->nsid)
 		fprintf(f, "{target=\"%s\",subsystem=\"%s\",nsid=\"%u\"", name, nqn, row->nsid);
 	else
 		fprintf(f, "{target=\"%s\",host=\"%s\"", name, nqn);
-}
-
-static void write_number(FILE *f, uint64_t number, bool seconds)
-{
-	if (seconds)
-		fprintf(f, " %" PRIu64 ".%09" PRIu64 "\n", number / 1000000000,
-			number % 1000000000);
-	else
-		fprintf(f, " %" PRIu64 "\n", number);
 }
 
 static void write_metric(FILE *f, const struct adv_nvme_stat *targets, size_t count, bool hosts,
@@ -84,7 +63,7 @@ static void write_metric(FILE *f, const struct adv_nvme_stat *targets, size_t co
 			fprintf(f, "%s%s", prefix, metrics[m].name);
 			write_labels(f, &targets[t], row);
 			fprintf(f, "%s}", metrics[m].label);
-			write_number(f, number, metrics[m].seconds);
+			adv_metrics_write_number(f, number, metrics[m].seconds);
 		}
 	}
 }
@@ -121,9 +100,9 @@ void adv_metrics_write_targets(FILE *f, const struct adv_nvme_stat *targets, siz
 
 void adv_metrics_write_nvme(FILE *f)
 {
-	char names[ADV_NVME_STAT_TARGETS][ADV_NVME_CONTROL_NAME + 1];
+	char names[ADV_NVME_CONTROL_NAMES][ADV_NVME_CONTROL_NAME + 1];
 	char why[ADV_NVME_CONTROL_REPLY];
-	size_t named = adv_nvme_stat_targets(names), count = 0;
+	size_t named = adv_nvme_control_names(&adv_nvme_control_target, names), count = 0;
 	struct adv_nvme_stat *targets = calloc(named + 1, sizeof(*targets));
 
 	for (size_t i = 0; targets && i < named; i++)

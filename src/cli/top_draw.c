@@ -77,9 +77,9 @@ static void draw_head(struct adv_screen *s, const struct adv_top_view *v,
 	if (v->page == ADV_TOP_PROGRAMS)
 		at = adv_screen_print(s, 3, 0, ADV_BOLD, "Programs: %zu", d->rows.count);
 	else if (v->page == ADV_TOP_STORAGE)
-		at = adv_screen_print(s, 3, 0, ADV_BOLD,
-				      "Namespaces and hosts of NVMe over Fabrics targets: %zu",
-				      d->storage.count);
+		at = adv_screen_print(
+			s, 3, 0, ADV_BOLD,
+			"Namespaces and hosts of NVMe over Fabrics targets; gateways");
 	else if (v->pid)
 		at = adv_screen_print(s, 3, 0, ADV_BOLD, "Process %u (%s), queue pairs: %" PRIu64,
 				      v->pid, d->program.pid ? d->program.comm : "ended",
@@ -236,7 +236,7 @@ static void draw_help(struct adv_screen *s)
 		"Esc, Left, Backspace             back",
 		"a                                the queue pairs of all programs",
 		"n                                NVMe over Fabrics: namespaces and hosts of "
-		"targets",
+		"targets; gateways",
 		"s r                              sort by the next column; reverse",
 		"/                                filter by name, process or queue pair",
 		"Space                            freeze, go on",

@@ -6,5 +6,6 @@
 
 int adv_gateway_nfs_main(int argc, char **argv);
 int adv_gateway_smb_main(int argc, char **argv);
+int adv_gateway_stat_main(int argc, char **argv);
 
 #endif

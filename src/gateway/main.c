@@ -15,7 +15,8 @@ static void help(FILE *out)
 	fprintf(out, "Usage: adverb gateway COMMAND [OPTION...]\n"
 		     "Storage protocols over RDMA for servers without RDMA.\n\n"
 		     "  nfs        NFS over RDMA to an NFS server over TCP\n"
-		     "  smb        SMB Direct to an SMB server over TCP\n\n"
+		     "  smb        SMB Direct to an SMB server over TCP\n"
+		     "  stat       What clients and the server of a running gateway do\n\n"
 		     "'adverb gateway COMMAND --help' lists the options of a command.\n");
 }
 
@@ -26,6 +27,7 @@ static const struct {
 } commands[] = {
 	{"nfs", (char[]){"adverb gateway nfs"}, adv_gateway_nfs_main},
 	{"smb", (char[]){"adverb gateway smb"}, adv_gateway_smb_main},
+	{"stat", (char[]){"adverb gateway stat"}, adv_gateway_stat_main},
 };
 
 int main(int argc, char **argv)

@@ -64,5 +64,6 @@ int adv_gateway_nfs_main(int argc, char **argv)
 	g.buffer_bytes = o.buffer_bytes;
 	g.session_max = o.connections;
 	g.timeout_ms = o.timeout_ms;
+	g.control = o.control;
 	return adv_gateway_serve(&g, o.reverse ? &reverse : &forward, &at, &to);
 }

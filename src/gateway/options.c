@@ -2,10 +2,14 @@
 /* The options of the subcommands. The command adverb has them too: it checks them, and its
  * completions know them. */
 #include "gateway/options.h"
+
+#include <string.h>
+
 #include "nvme_rdma/option_number.h"
 
 enum {
 	KEY_TO = 256,
+	KEY_CONTROL,
 	CONNECTIONS_DEFAULT = 256,
 	CONNECTIONS_MOST = 65536,
 	TIMEOUT_DEFAULT = 60000, /* ms */
@@ -46,6 +50,8 @@ static const struct argp_option common_options[] = {
 	{"buffers", 'm', "SIZE", 0,
 	 "Memory for large calls, and again for replies, on each device (default 64M)", 0},
 	{"connections", 'c', "N", 0, "Accept at most N clients at the same time (default 256)", 0},
+	{"control", KEY_CONTROL, "NAME", 0,
+	 "Name for 'adverb gateway stat' (default: the port of --listen)", 0},
 	{0},
 };
 
@@ -56,11 +62,15 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		o->reverse = false;
+		o->control = NULL;
 		o->buffer_bytes = BUFFERS_DEFAULT;
 		o->connections = CONNECTIONS_DEFAULT;
 		return 0;
 	case 'r':
 		o->reverse = true;
+		return 0;
+	case KEY_CONTROL:
+		o->control = arg;
 		return 0;
 	case 'm':
 		o->buffer_bytes = adv_nvme_option_number(state, ADV_UNIT_BYTES, arg, BUFFERS_LEAST,
@@ -128,5 +138,56 @@ const struct argp adv_gateway_smb_argp = {
 	"A client mounts with 'mount -t cifs -o rdma'. The server needs no RDMA. With "
 	"--reverse, the server needs RDMA, and the client does not.",
 	children,
+	NULL,
+	NULL};
+
+/* --- stat --- */
+
+static const struct argp_option stat_options[] = {
+	{"control", KEY_CONTROL, "NAME", 0, "Name of the gateway (default: the only one)", 0},
+	{"interval", 'i', "SECONDS", 0, "Time of which the rates are (default 1)", 0},
+	{"count", 'n', "N", 0, "Print rates N times (default 1)", 0},
+	{"output-format", 'o', "FORMAT", 0,
+	 "normal, or json: counts since the start of the gateway", 0},
+	{0},
+};
+
+static error_t parse_stat(int key, char *arg, struct argp_state *state)
+{
+	struct adv_gateway_stat_options *o = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		*o = (struct adv_gateway_stat_options){NULL, 1, 1, false};
+		return 0;
+	case KEY_CONTROL:
+		o->control = arg;
+		return 0;
+	case 'i':
+		o->seconds = adv_nvme_option_number(state, ADV_UNIT_COUNT, arg, 1, 86400);
+		return 0;
+	case 'n':
+		o->count = adv_nvme_option_number(state, ADV_UNIT_COUNT, arg, 1, UINT32_MAX);
+		return 0;
+	case 'o':
+		if (strcmp(arg, "json") != 0 && strcmp(arg, "normal") != 0)
+			argp_error(state, "--output-format: '%s' is neither normal nor json", arg);
+		o->json = strcmp(arg, "json") == 0;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "unexpected argument '%s'", arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+const struct argp adv_gateway_stat_argp = {
+	stat_options,
+	parse_stat,
+	NULL,
+	"Show what the clients and the server of a running gateway of the same user do: calls and "
+	"megabytes a second, and the mean time until the gateway has the server's reply to a call.",
+	NULL,
 	NULL,
 	NULL};

@@ -11,14 +11,25 @@
 #include <stdint.h>
 
 struct adv_gateway_options {
-	bool reverse;	    /* TCP clients, an RDMA server */
-	const char *listen; /* ADDRESS[:PORT] */
-	const char *to;	    /* HOST[:PORT] */
+	bool reverse;	     /* TCP clients, an RDMA server */
+	const char *listen;  /* ADDRESS[:PORT] */
+	const char *to;	     /* HOST[:PORT] */
+	const char *control; /* name of the control socket; NULL: the port */
 	uint64_t buffer_bytes;
 	unsigned connections;
 	unsigned timeout_ms;
 };
 
 extern const struct argp adv_gateway_nfs_argp, adv_gateway_smb_argp;
+
+/* Of the statistics of a running gateway. */
+struct adv_gateway_stat_options {
+	const char *control; /* NULL: the only one */
+	uint64_t seconds;    /* of an interval */
+	uint64_t count;	     /* intervals */
+	bool json;	     /* the counts since the start */
+};
+
+extern const struct argp adv_gateway_stat_argp; /* struct adv_gateway_stat_options */
 
 #endif

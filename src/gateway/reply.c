@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "gateway/session_internal.h"
 
 static void replied(struct adv_work *w, bool ok)
@@ -64,6 +65,19 @@ static bool make_work(struct adv_gateway_call *c, struct adv_rpcrdma_reply *plan
 	return true;
 }
 
+/* Counts a call to which the server has replied. */
+static void count_reply(const struct adv_gateway_call *c, size_t length)
+{
+	struct adv_gateway_counts *counts = &c->session->client->counts;
+	size_t body;
+
+	adv_gateway_count_answer(
+		counts, c->begun, adv_clock_ns(),
+		!adv_rpc_reply_results(c->reply + ADV_GATEWAY_HEADER_ROOM, length, &body));
+	counts->call_bytes += c->pieces.length;
+	counts->reply_bytes += length;
+}
+
 void adv_gateway_reply(struct adv_gateway_call *c, uint8_t *buffer, size_t size, size_t length)
 {
 	static struct adv_rpcrdma_header call;
@@ -76,6 +90,7 @@ void adv_gateway_reply(struct adv_gateway_call *c, uint8_t *buffer, size_t size,
 	c->reply = buffer;
 	c->reply_size = size;
 	c->state = ADV_GATEWAY_ANSWERED;
+	count_reply(c, length);
 	/* The header was decoded when it arrived. */
 	adv_rpcrdma_header_decode(c->header, c->header_length, &call, &used);
 	count = adv_nfs_scan_reply(&c->rpc, buffer + ADV_GATEWAY_HEADER_ROOM, length, items);
@@ -118,6 +133,7 @@ void adv_gateway_refuse(struct adv_gateway_session *s, const struct adv_rpcrdma_
 	static struct adv_rpcrdma_header out;
 	struct refusal *r = NULL;
 
+	s->client->counts.errors++;
 	if (s->refusals < ADV_GATEWAY_CALLS_MAX)
 		r = calloc(1, sizeof(*r));
 	if (r)

@@ -36,6 +36,7 @@ static void end_session(struct adv_reverse_session *s)
 	adv_reverse_free_calls(s);
 	adv_list_del(&s->link);
 	s->gateway->session_count--;
+	adv_gateway_client_put(&s->gateway->stats, s->client);
 	adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s disconnected", s->peer);
 	free(s);
 }
@@ -279,6 +280,7 @@ void adv_gateway_reverse_accept(struct adv_gateway *g, struct adv_connections *c
 	}
 	adv_list_add_tail(&g->sessions, &s->link);
 	g->session_count++;
+	s->client = adv_gateway_client_get(&g->stats, s->peer);
 	adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s connected", s->peer);
 	connect_server(s);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "gateway/reverse_internal.h"
 #include "rpcrdma/request.h"
 
@@ -96,6 +97,7 @@ static void send_reply(struct adv_reverse_call *c, unsigned count, size_t length
 /* Answers a call that cannot be carried out over RDMA. */
 static void fail_call(struct adv_reverse_call *c)
 {
+	c->session->client->counts.errors++;
 	answered(c);
 	adv_rpc_failed_encode(c->rpc.xid, c->failed);
 	c->parts[0] = (struct iovec){c->failed, sizeof(c->failed)};
@@ -260,6 +262,7 @@ bool adv_reverse_add_call(struct adv_reverse_session *s, uint8_t *buffer, size_t
 		return false;
 	}
 	c->session = s;
+	c->begun = adv_clock_ns();
 	c->buffer = buffer;
 	c->size = size;
 	c->length = length;
@@ -301,6 +304,19 @@ static bool merge(struct adv_reverse_call *c, const struct adv_rpcrdma_header *c
 	return true;
 }
 
+/* Counts a call to which the server has replied. */
+static void count_reply(const struct adv_reverse_call *c, const uint8_t *head, size_t head_length,
+			size_t length)
+{
+	struct adv_gateway_counts *counts = &c->session->client->counts;
+	size_t body;
+
+	adv_gateway_count_answer(counts, c->begun, adv_clock_ns(),
+				 !adv_rpc_reply_results(head, head_length, &body));
+	counts->call_bytes += c->length;
+	counts->reply_bytes += length;
+}
+
 /* Sends a reply to the client. False: it is wrong. */
 static bool pass_reply(struct adv_reverse_call *c, const struct adv_rpcrdma_header *h,
 		       const uint8_t *body, size_t length)
@@ -337,6 +353,7 @@ static bool pass_reply(struct adv_reverse_call *c, const struct adv_rpcrdma_head
 
 		c->parts[i] = (struct iovec){(void *)(uintptr_t)(from + p->offset), p->length};
 	}
+	count_reply(c, body, length, pieces.length);
 	send_reply(c, pieces.count, pieces.length);
 	return true;
 }

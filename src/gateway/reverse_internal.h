@@ -26,6 +26,7 @@ struct adv_reverse_session {
 	unsigned credits;    /* that the server grants */
 	unsigned in_flight;  /* calls that use a credit */
 	unsigned back_count; /* messages of the back channel on their way, both ways */
+	struct adv_gateway_client *client; /* gateway->stats */
 	char peer[ADV_GATEWAY_PEER];
 };
 
@@ -33,6 +34,7 @@ struct adv_reverse_call {
 	struct adv_list link;
 	struct adv_reverse_session *session;
 	struct adv_rpc_call rpc;
+	uint64_t begun;	 /* of adv_clock_ns(): when it arrived */
 	uint8_t *buffer; /* ADV_GATEWAY_HEADER_ROOM before the message: what is sent inline */
 	size_t size, length;
 	uint8_t *reply; /* ADV_GATEWAY_HEADER_ROOM for what arrives inline, and memory for chunks */

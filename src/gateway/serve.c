@@ -9,6 +9,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "gateway/control.h"
 #include "gateway/peer.h"
 #include "ulp/acceptor.h"
 
@@ -21,6 +22,7 @@ struct adv_gateway_command {
 	struct adv_connections *connections;
 	struct adv_acceptor *acceptor; /* clients use TCP */
 	const struct adv_nvme_address *at;
+	struct adv_gateway_control control;
 	struct adv_watch signals;
 	struct adv_timer end; /* looks whether all sessions have ended */
 	int status;
@@ -132,6 +134,17 @@ static bool listen_at(struct adv_gateway_command *c, const struct sockaddr *at)
 	return c->acceptor != NULL;
 }
 
+/* Without a control socket the gateway runs, but its statistics cannot be read. */
+static void open_control(struct adv_gateway_command *c)
+{
+	struct adv_gateway *g = c->gateway;
+	const char *name = g->control ? g->control : c->at->port;
+	char why[ADV_NVME_CONTROL_REPLY];
+
+	if (!adv_gateway_control_open(&c->control, g->loop, &g->stats, g->server_name, name, why))
+		adv_gateway_report(&g->log, ADV_LOG_WARN, "no control socket '%s': %s", name, why);
+}
+
 /* Listens and forwards until a signal. */
 static void serve(struct adv_gateway_command *c)
 {
@@ -142,12 +155,14 @@ static void serve(struct adv_gateway_command *c)
 		return;
 	}
 	if (listen_at(c, (const struct sockaddr *)&at->sa)) {
+		open_control(c);
 		printf("%s over %s at %s port %s, for the server %s\n", c->service->name,
 		       c->service->accepted ? "TCP" : "RDMA", at->host, at->port,
 		       c->gateway->server_name);
 		fflush(stdout);
 		c->status = EXIT_SUCCESS;
 		adv_loop_run(c->gateway->loop);
+		adv_gateway_control_close(&c->control);
 	} else {
 		fprintf(stderr, "cannot listen at %s port %s: %s\n", at->host, at->port,
 			strerror(errno));
@@ -172,6 +187,7 @@ int adv_gateway_serve(struct adv_gateway *g, const struct adv_gateway_service *s
 	g->log.port = at->port;
 	g->server = to->sa;
 	snprintf(g->server_name, sizeof(g->server_name), "%s port %s", to->host, to->port);
+	adv_gateway_stats_init(&g->stats);
 	adv_list_init(&g->sessions);
 	adv_list_init(&g->message_turns);
 	g->loop = adv_loop_create();
@@ -179,6 +195,7 @@ int adv_gateway_serve(struct adv_gateway *g, const struct adv_gateway_service *s
 		serve(&c);
 		adv_loop_destroy(g->loop);
 	}
+	adv_gateway_stats_free(&g->stats);
 	if (c.signals.fd >= 0)
 		close(c.signals.fd);
 	return c.status;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "gateway/peer.h"
 #include "gateway/session_internal.h"
 
@@ -222,6 +223,7 @@ static void received_call(struct adv_gateway_session *s, struct adv_receive *r,
 	}
 	c->session = s;
 	c->xid = h->xid;
+	c->begun = adv_clock_ns();
 	c->receive = r;
 	c->header_length = used;
 	memcpy(c->header, r->data, used);
@@ -419,6 +421,7 @@ static void closed(void *user)
 			adv_container_of(s->calls.next, struct adv_gateway_call, link));
 	adv_list_del(&s->link);
 	s->gateway->session_count--;
+	adv_gateway_client_put(&s->gateway->stats, s->client);
 	adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s disconnected", s->peer);
 	free(s);
 }
@@ -466,6 +469,7 @@ bool adv_gateway_session_accept(struct adv_gateway *g, struct adv_device *d, str
 	}
 	adv_list_add_tail(&g->sessions, &s->link);
 	g->session_count++;
+	s->client = adv_gateway_client_get(&g->stats, s->peer);
 	adv_gateway_progress_start(s);
 	adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s connected", s->peer);
 	return true;

@@ -11,6 +11,7 @@
 
 #include "gateway/peer.h"
 #include "gateway/report.h"
+#include "gateway/stats.h"
 #include "nvme_rdma/buffers.h"
 #include "ulp/endpoint.h"
 #include "ulp/turn.h"
@@ -30,6 +31,8 @@ struct adv_gateway {
 	struct sockaddr_storage server;
 	char server_name[80]; /* for messages */
 	struct adv_gateway_log log;
+	struct adv_gateway_stats stats;
+	const char *control; /* name of the control socket; NULL: the port */
 	size_t buffer_bytes; /* of calls, and again of replies, on each device */
 	unsigned timeout_ms; /* until a client that takes nothing is disconnected */
 	unsigned session_max;

@@ -48,6 +48,7 @@ struct adv_gateway_session {
 	struct adv_list back_calls; /* struct adv_gateway_back_call, which wait */
 	unsigned back_count;	    /* calls of the back channel that wait for their replies */
 	unsigned back_waiting;
+	struct adv_gateway_client *client; /* gateway->stats */
 	char peer[ADV_GATEWAY_PEER];
 };
 
@@ -64,6 +65,7 @@ struct adv_gateway_call {
 	struct adv_gateway_session *session;
 	enum adv_gateway_state state;
 	uint32_t xid;
+	uint64_t begun; /* of adv_clock_ns(): when it arrived */
 	struct adv_rpc_call rpc;
 	/* The transport header, whose chunks get the reply: that of the last retransmission. */
 	uint8_t *header;

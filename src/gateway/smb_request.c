@@ -2,6 +2,7 @@
 /* Messages of an SMB Direct client on their way to the server: the data of WRITEs is fetched. */
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "gateway/smb_session_internal.h"
 
 struct adv_smb_request {
@@ -57,6 +58,7 @@ static void forward(struct adv_smb_request *r)
 			at += r->plan.transfer[i]->length;
 	}
 	adv_smb2_request_join(&r->plan, r->message, r->length, data);
+	s->client->counts.call_bytes += r->plan.length;
 	r->out.parts = r->plan.parts;
 	r->out.count = r->plan.part_count;
 	r->out.done = sent;
@@ -188,6 +190,7 @@ void adv_smb_request(struct adv_smb_session *s, uint8_t *message, size_t length)
 	r->message = message;
 	r->length = length;
 	adv_list_add_tail(&s->requests, &r->link);
+	adv_smb_count_request(&s->times, &s->client->counts, message, length, adv_clock_ns());
 	if (!adv_smb2_request_plan(&s->table, message, length, &r->plan)) {
 		adv_smb_session_end(s, "a message is wrong, or too many requests have no response");
 		return;

@@ -2,6 +2,7 @@
 /* Messages of the server on their way to an SMB Direct client: the data of READs is written. */
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "gateway/smb_session_internal.h"
 
 struct response {
@@ -89,6 +90,8 @@ void adv_smb_response(struct adv_smb_session *s, uint8_t *buffer, size_t size, s
 	r->session = s;
 	r->buffer = buffer;
 	r->size = size;
+	adv_smb_count_response(&s->times, &s->client->counts, buffer, length, adv_clock_ns());
+	s->client->counts.reply_bytes += length;
 	if (!adv_smb2_response_plan(&s->table, buffer, length, &r->plan))
 		why = "a message of the server is wrong";
 	else if (r->plan.length == 0 || r->plan.length > adv_smb_direct_longest(s->direct))

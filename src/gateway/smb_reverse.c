@@ -82,6 +82,7 @@ static void closed(void *user, const char *reason)
 	adv_smb_reverse_free_calls(s);
 	adv_list_del(&s->link);
 	s->gateway->session_count--;
+	adv_gateway_client_put(&s->gateway->stats, s->client);
 	adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s disconnected", s->peer);
 	free(s);
 }
@@ -169,6 +170,7 @@ static struct adv_smb_reverse *new_session(struct adv_gateway *g, struct adv_con
 	}
 	adv_list_add_tail(&g->sessions, &s->link);
 	g->session_count++;
+	s->client = adv_gateway_client_get(&g->stats, s->peer);
 	return s;
 }
 

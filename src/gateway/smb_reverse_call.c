@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "gateway/smb_memory.h"
 #include "gateway/smb_reverse_internal.h"
 
@@ -138,6 +139,8 @@ void adv_smb_reverse_call(struct adv_smb_reverse *s, uint8_t *buffer, size_t siz
 	c->size = size;
 	c->length = length;
 	c->part = (struct iovec){buffer, length};
+	adv_smb_count_request(&s->times, &s->client->counts, buffer, length, adv_clock_ns());
+	s->client->counts.call_bytes += length;
 	adv_list_add_tail(&s->calls, &c->link);
 	s->call_count++;
 	give_channel(c);
@@ -226,12 +229,14 @@ void adv_smb_reverse_response(struct adv_smb_reverse *s, uint8_t *message, size_
 	r->out = (struct adv_stream_out){.parts = r->parts, .count = 1, .done = replied};
 	adv_list_init(&r->out.link);
 	look_for_dialect(s, r);
+	adv_smb_count_response(&s->times, &s->client->counts, message, length, adv_clock_ns());
 	c = answered_call(s, r);
 	if (c && !complete_call(c, r)) {
 		replied(&r->out, false);
 		adv_smb_reverse_end(s, "a message of the server is wrong");
 		return;
 	}
-	adv_stream_send(s->stream, &r->out,
-			r->parts[0].iov_len + (r->out.count > 1 ? r->parts[1].iov_len : 0));
+	length = r->parts[0].iov_len + (r->out.count > 1 ? r->parts[1].iov_len : 0);
+	s->client->counts.reply_bytes += length;
+	adv_stream_send(s->stream, &r->out, length);
 }

@@ -4,6 +4,7 @@
 
 #include "gateway/smb_direct.h"
 #include "gateway/smb_reverse.h"
+#include "gateway/smb_stats.h"
 #include "smb2/offload.h"
 #include "ulp/stream.h"
 
@@ -20,6 +21,8 @@ struct adv_smb_reverse {
 	bool offload;	       /* the server has chosen a dialect with RDMA channels */
 	struct adv_list calls; /* struct adv_smb_reverse_call */
 	unsigned call_count;
+	struct adv_gateway_client *client; /* gateway->stats */
+	struct adv_smb_times times;
 	char peer[ADV_GATEWAY_PEER];
 };
 

@@ -132,6 +132,7 @@ static void closed(void *user, const char *reason)
 	adv_smb2_requests_free(&s->table);
 	adv_list_del(&s->link);
 	s->gateway->session_count--;
+	adv_gateway_client_put(&s->gateway->stats, s->client);
 	adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s disconnected", s->peer);
 	free(s);
 }
@@ -174,6 +175,7 @@ bool adv_smb_session_accept(struct adv_gateway *g, struct adv_device *d, struct 
 	}
 	adv_list_add_tail(&g->sessions, &s->link);
 	g->session_count++;
+	s->client = adv_gateway_client_get(&g->stats, s->peer);
 	adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s connected", s->peer);
 	return true;
 }

@@ -5,6 +5,7 @@
 #include "gateway/smb_direct.h"
 #include "gateway/smb_memory.h"
 #include "gateway/smb_session.h"
+#include "gateway/smb_stats.h"
 #include "smb2/requests.h"
 #include "ulp/stream.h"
 
@@ -18,8 +19,10 @@ struct adv_smb_session {
 	/* For memory of messages of the client, of their data, and of messages of the server. */
 	struct adv_turn message_turn, data_turn, reply_turn;
 	struct adv_smb2_requests table;
-	unsigned refusals;	  /* that were reported */
-	struct adv_list requests; /* struct adv_smb_request, until the server has them */
+	unsigned refusals;		   /* that were reported */
+	struct adv_list requests;	   /* struct adv_smb_request, until the server has them */
+	struct adv_gateway_client *client; /* gateway->stats */
+	struct adv_smb_times times;
 	char peer[ADV_GATEWAY_PEER];
 };
 

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "nvme_rdma/control_client.h"
@@ -17,26 +16,15 @@ enum { REQUEST_MAX = ADV_NVME_CONTROL_MESSAGE + ADV_NVME_NQN_LEN + 16 };
 bool adv_nvme_control_open(struct adv_nvme_control *c, const char *name,
 			   struct adv_nvme_subsystems *subsystems, char why[ADV_NVME_BACKEND_WHY])
 {
-	struct sockaddr_un sa;
-	socklen_t len;
+	char reason[ADV_NVME_CONTROL_REPLY];
 
 	c->subsystems = subsystems;
 	c->count = 0;
-	c->listener = -1;
-	if (!adv_nvme_control_address(name, &sa, &len)) {
-		snprintf(why, ADV_NVME_BACKEND_WHY, "its name has more than %u characters",
-			 ADV_NVME_CONTROL_NAME);
-		return false;
-	}
-	c->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (c->listener >= 0 && bind(c->listener, (struct sockaddr *)&sa, len) == 0 &&
-	    listen(c->listener, ADV_NVME_CONTROL_CLIENTS) == 0)
-		return true;
-	snprintf(why, ADV_NVME_BACKEND_WHY, "%s",
-		 errno == EADDRINUSE ? "another target has the same name (--control NAME)"
-				     : strerror(errno));
-	adv_nvme_control_close(c);
-	return false;
+	c->listener = adv_nvme_control_listen(&adv_nvme_control_target, name,
+					      ADV_NVME_CONTROL_CLIENTS, reason);
+	if (c->listener < 0)
+		snprintf(why, ADV_NVME_BACKEND_WHY, "%.*s", (int)ADV_NVME_BACKEND_WHY - 1, reason);
+	return c->listener >= 0;
 }
 
 void adv_nvme_control_close(struct adv_nvme_control *c)

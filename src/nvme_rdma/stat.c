@@ -8,6 +8,7 @@
 #include "nvme_rdma/command.h"
 #include "nvme_rdma/options.h"
 #include "nvme_rdma/stat_client.h"
+#include "nvme_rdma/stat_file.h"
 
 #define MB 1e6
 
@@ -53,7 +54,7 @@ static void print_rates(const struct adv_nvme_stat *now, const struct adv_nvme_s
 
 static bool print_json(const struct adv_nvme_stat_options *o, char why[ADV_NVME_CONTROL_REPLY])
 {
-	char *text = adv_nvme_stat_read_json(o->control, why);
+	char *text = adv_nvme_stat_file_fetch(&adv_nvme_control_target, o->control, why);
 
 	if (text)
 		puts(text);

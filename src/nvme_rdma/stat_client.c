@@ -1,86 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "nvme_rdma/stat_client.h"
 
-#include <errno.h>
 #include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "nvme/text.h"
-
-#define JSON_MOST (1u << 30)
-enum { REPLY_SECONDS = 1 };
+#include "nvme_rdma/stat_file.h"
 
 /* --- reading --- */
-
-/* Requests the statistics. Returns a descriptor; -1: the target does not send one. */
-static int request_file(int fd)
-{
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control;
-	char text[8];
-	struct iovec iov = {text, sizeof(text)};
-	struct msghdr m = {.msg_iov = &iov,
-			   .msg_iovlen = 1,
-			   .msg_control = control.bytes,
-			   .msg_controllen = sizeof(control.bytes)};
-	const struct cmsghdr *c;
-	int file;
-
-	/* One that is stopped must not hold up a reader of several. */
-	adv_nvme_control_limit(fd, REPLY_SECONDS);
-	if (TEMP_FAILURE_RETRY(send(fd, ADV_NVME_CONTROL_STAT, strlen(ADV_NVME_CONTROL_STAT),
-				    MSG_NOSIGNAL)) < 0 ||
-	    TEMP_FAILURE_RETRY(recvmsg(fd, &m, MSG_CMSG_CLOEXEC)) <= 0)
-		return -1;
-	c = CMSG_FIRSTHDR(&m);
-	if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int)))
-		return -1;
-	memcpy(&file, CMSG_DATA(c), sizeof(int));
-	return file;
-}
-
-/* Returns the contents of a file. NULL: it cannot be read. */
-static char *read_file(int fd)
-{
-	struct stat st;
-	char *text = NULL;
-	size_t len;
-
-	if (fstat(fd, &st) != 0 || st.st_size < 0 || st.st_size > JSON_MOST)
-		return NULL;
-	len = (size_t)st.st_size;
-	text = malloc(len + 1);
-	if (text && pread(fd, text, len, 0) == (ssize_t)len) {
-		text[len] = 0;
-		return text;
-	}
-	free(text);
-	return NULL;
-}
-
-char *adv_nvme_stat_read_json(const char *target, char why[ADV_NVME_CONTROL_REPLY])
-{
-	int fd = adv_nvme_control_connect(target, why), file;
-	char *text = NULL;
-
-	if (fd < 0)
-		return NULL;
-	file = request_file(fd);
-	close(fd);
-	if (file >= 0) {
-		text = read_file(file);
-		close(file);
-	}
-	if (!text)
-		snprintf(why, ADV_NVME_CONTROL_REPLY, "the target does not reply");
-	return text;
-}
 
 static uint64_t get_number(struct json_object *o, const char *key)
 {
@@ -140,7 +69,7 @@ static bool get_rows(struct json_object *top, const char *key, struct adv_nvme_s
 bool adv_nvme_stat_read(const char *target, struct adv_nvme_stat *stat,
 			char why[ADV_NVME_CONTROL_REPLY])
 {
-	char *text = adv_nvme_stat_read_json(target, why);
+	char *text = adv_nvme_stat_file_fetch(&adv_nvme_control_target, target, why);
 	struct json_object *top = text ? json_tokener_parse(text) : NULL;
 	bool ok;
 
@@ -164,40 +93,6 @@ void adv_nvme_stat_free(struct adv_nvme_stat *stat)
 {
 	free(stat->row);
 	memset(stat, 0, sizeof(*stat));
-}
-
-/* --- targets --- */
-
-static bool is_known(char names[ADV_NVME_STAT_TARGETS][ADV_NVME_CONTROL_NAME + 1], size_t count,
-		     const char *name)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (strcmp(names[i], name) == 0)
-			return true;
-	}
-	return false;
-}
-
-size_t adv_nvme_stat_targets(char names[ADV_NVME_STAT_TARGETS][ADV_NVME_CONTROL_NAME + 1])
-{
-	static const char prefix[] = " @" ADV_NVME_CONTROL_PREFIX;
-	FILE *f = fopen("/proc/net/unix", "re");
-	char line[256], *name;
-	size_t count = 0;
-
-	/* Accepted connections have the name, too. */
-	while (f && count < ADV_NVME_STAT_TARGETS && fgets(line, sizeof(line), f)) {
-		name = strstr(line, prefix);
-		if (!name)
-			continue;
-		name += strlen(prefix);
-		name[strcspn(name, "\n")] = 0;
-		if (strlen(name) <= ADV_NVME_CONTROL_NAME && !is_known(names, count, name))
-			strcpy(names[count++], name);
-	}
-	if (f)
-		fclose(f);
-	return count;
 }
 
 /* --- rates --- */

@@ -27,15 +27,7 @@ struct adv_nvme_stat {
 /* Reads the statistics of a target. False: `why`, and *stat is empty. */
 bool adv_nvme_stat_read(const char *target, struct adv_nvme_stat *stat,
 			char why[ADV_NVME_CONTROL_REPLY]);
-/* Returns them as the target's JSON, which the caller frees. NULL: `why`. */
-char *adv_nvme_stat_read_json(const char *target, char why[ADV_NVME_CONTROL_REPLY]);
 void adv_nvme_stat_free(struct adv_nvme_stat *stat);
-
-#define ADV_NVME_STAT_TARGETS 64
-
-/* Fills `names` with the control names of the targets of this network namespace, of all users.
- * Returns their number. */
-size_t adv_nvme_stat_targets(char names[ADV_NVME_STAT_TARGETS][ADV_NVME_CONTROL_NAME + 1]);
 
 /* Returns the row of `last` that is the same namespace or host; NULL: none. */
 const struct adv_nvme_stat_row *adv_nvme_stat_find(const struct adv_nvme_stat *last,

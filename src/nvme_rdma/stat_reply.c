@@ -2,14 +2,12 @@
 #include "nvme_rdma/stat_reply.h"
 
 #include <json-c/json.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "nvme/stats.h"
+#include "nvme_rdma/stat_file.h"
 
 static void add_number(struct json_object *o, const char *key, uint64_t number)
 {
@@ -75,52 +73,17 @@ static void add_clients(struct adv_nvme_shared *shared, struct json_object *list
 	}
 }
 
-/* Returns a file with the statistics; -1: there is no memory. */
-static int make_file(struct adv_nvme_shared *shared)
+void adv_nvme_stat_send(struct adv_nvme_subsystems *s, int fd)
 {
 	struct json_object *top = json_object_new_object();
 	struct json_object *namespaces = json_object_new_array(), *hosts = json_object_new_array();
-	int fd = memfd_create("adverb-nvme-stat", MFD_CLOEXEC);
-	const char *text;
 	unsigned n = 0;
 
 	add_number(top, "at_ns", adv_clock_ns());
-	while (add_namespaces(shared, n, namespaces))
+	while (add_namespaces(s->shared, n, namespaces))
 		n++;
-	add_clients(shared, hosts);
+	add_clients(s->shared, hosts);
 	json_object_object_add(top, "namespaces", namespaces);
 	json_object_object_add(top, "hosts", hosts);
-	text = json_object_to_json_string_ext(top, JSON_C_TO_STRING_PRETTY |
-							   JSON_C_TO_STRING_NOSLASHESCAPE);
-	if (fd >= 0 && write(fd, text, strlen(text)) != (ssize_t)strlen(text)) {
-		close(fd);
-		fd = -1;
-	}
-	json_object_put(top);
-	return fd;
-}
-
-void adv_nvme_stat_send(struct adv_nvme_subsystems *s, int fd)
-{
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = {0};
-	char text[] = "ok";
-	struct iovec iov = {text, sizeof(text) - 1};
-	struct msghdr m = {.msg_iov = &iov,
-			   .msg_iovlen = 1,
-			   .msg_control = control.bytes,
-			   .msg_controllen = sizeof(control.bytes)};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-	int file = make_file(s->shared);
-
-	if (file < 0)
-		return;
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &file, sizeof(int));
-	(void)!sendmsg(fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
-	close(file);
+	adv_nvme_stat_file_send(top, fd);
 }

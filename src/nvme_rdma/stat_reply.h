@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The statistics of a target for its control socket: an object of JSON in a file without a name,
- * whose descriptor is the reply. It has any length, and the client reads it as slowly as it likes.
- */
+/* The statistics of a target for its control socket. */
 #ifndef ADV_NVME_RDMA_STAT_REPLY_H
 #define ADV_NVME_RDMA_STAT_REPLY_H
 

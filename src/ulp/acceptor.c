@@ -60,33 +60,43 @@ static void ready(struct adv_watch *w, uint32_t events)
 	}
 }
 
-struct adv_acceptor *adv_acceptor_create(struct adv_loop *l, const struct sockaddr *at,
-					 void (*accepted)(void *user, int fd), void *user)
+struct adv_acceptor *adv_acceptor_adopt(struct adv_loop *l, int fd,
+					void (*accepted)(void *user, int fd), void *user)
 {
 	struct adv_acceptor *a = calloc(1, sizeof(*a));
-	socklen_t len = at->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-						  : sizeof(struct sockaddr_in);
-	int one = 1, err;
+	int err;
 
 	if (!a)
 		return NULL;
 	a->loop = l;
 	a->accepted = accepted;
 	a->user = user;
-	a->watch.ready = ready;
+	a->watch = (struct adv_watch){fd, ready};
 	adv_timer_init(&a->pause, go_on);
-	a->watch.fd = socket(at->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (a->watch.fd >= 0 &&
-	    setsockopt(a->watch.fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0 &&
-	    bind(a->watch.fd, at, len) == 0 && listen(a->watch.fd, BACKLOG) == 0 &&
-	    adv_loop_watch(l, &a->watch, EPOLLIN) == 0)
+	if (adv_loop_watch(l, &a->watch, EPOLLIN) == 0)
 		return a;
 	err = errno;
-	if (a->watch.fd >= 0)
-		close(a->watch.fd);
 	free(a);
 	errno = err;
 	return NULL;
+}
+
+struct adv_acceptor *adv_acceptor_create(struct adv_loop *l, const struct sockaddr *at,
+					 void (*accepted)(void *user, int fd), void *user)
+{
+	struct adv_acceptor *a = NULL;
+	socklen_t len = at->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+						  : sizeof(struct sockaddr_in);
+	int one = 1, err, fd = socket(at->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0 &&
+	    bind(fd, at, len) == 0 && listen(fd, BACKLOG) == 0)
+		a = adv_acceptor_adopt(l, fd, accepted, user);
+	err = errno;
+	if (!a && fd >= 0)
+		close(fd);
+	errno = err;
+	return a;
 }
 
 void adv_acceptor_destroy(struct adv_acceptor *a)

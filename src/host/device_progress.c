@@ -20,6 +20,15 @@ void adv_device_handle_rest(struct adv_device *d)
 		d->link_full = !d->link->ops->flush(d->link);
 }
 
+void adv_device_note_skipped_polls(struct adv_device *d)
+{
+	uint64_t looked_at = adv_progress_last_poll(&d->progress);
+
+	adv_progress_polled(&d->progress,
+			    adv_idle_last_poll(&d->idle, adv_ticks(), d->now, looked_at));
+	adv_idle_store(&d->idle.gap, 0);
+}
+
 /* True if a timer of the engine, or the delay of an ACK, has passed. */
 static bool is_timer_due(const struct adv_device *d)
 {

@@ -38,6 +38,17 @@ adv_device_receive_packets(struct adv_device *d, struct device_receiving *r)
 	return d->link->ops->receive(d->link, DEVICE_RECEIVE_BUDGET, adv_device_take_packet, r);
 }
 
+/* Tells progress.c the time of the last poll, if it made no look. */
+void adv_device_note_skipped_polls(struct adv_device *d);
+
+/* Records a poll at d->now. */
+static inline void adv_device_note_poll(struct adv_device *d)
+{
+	if (adv_idle_load(&d->idle.gap))
+		adv_device_note_skipped_polls(d);
+	adv_progress_poll_begins(&d->progress, d->now);
+}
+
 /* True if a polling program need not receive: no queue pair is connected, and what arrives all the
  * same wakes the background thread. */
 static inline bool adv_device_is_unconnected(struct adv_device *d)
@@ -57,8 +68,9 @@ adv_device_begin_turn(struct adv_device *d, struct device_receiving *r, bool pol
 
 	d->now = adv_device_clock(d);
 	if (polling)
-		adv_progress_poll_begins(&d->progress, d->now);
+		adv_device_note_poll(d);
 	link->busy_polled = polling;
+	link->spaced = false;
 	link->enough = false;
 	d->pumped = false;
 	if (d->unusual)

@@ -52,7 +52,8 @@ void adv_idle_plan(struct adv_idle *idle, uint32_t ticks, uint64_t now, uint64_t
 		return;
 	measure_rate(idle, ticks, quiet_ns);
 	if (!idle->rate_ns) { /* the program was away: begin anew */
-		idle->heard_ns = 0;
+		idle->heard_ns = now;
+		idle->heard = adv_ticks(); /* later than `now` */
 		return;
 	}
 	gap_ns = earlier(quiet_ns / ADV_IDLE_PART, longest_ns);

@@ -27,8 +27,7 @@
 #define US 1000ull
 #define MS (1000 * US)
 
-/* Wake-ups of the thread while a program polls that has requested an event, until the program
- * counts as polling. */
+/* Wake-ups of the thread until a polling program that has requested an event counts as polling. */
 #define ASKED_WAKE_UPS	  16
 #define USEFUL_WORTH	  4	   /* useless wake-ups that one useful wake-up cancels */
 #define USELESS_LIMIT	  4	   /* of useless_limit: initial and lowest value */
@@ -363,7 +362,9 @@ static unsigned return_to_thread(struct adv_progress *p, uint64_t now)
 
 unsigned adv_progress_gives_back(struct adv_progress *p, uint64_t now)
 {
-	return adv_progress_state(p) == ADV_PROGRESS_POLLER ? return_to_thread(p, now) : 0;
+	return adv_progress_state(p) == ADV_PROGRESS_POLLER
+		       ? return_to_thread(p, now) | kick_to_check(p)
+		       : 0;
 }
 
 unsigned adv_progress_arms(struct adv_progress *p)

@@ -88,6 +88,7 @@ struct adv_link {
 	int bell_fd;	    /* link/bell.h, see sleep(); -1: none */
 	bool busy_polled;   /* set by the owner: it calls receive() continuously, so receive() need
 			     * not check costly sources in each call */
+	bool spaced;	    /* set by the owner: it polls, but calls receive() about once a us */
 	bool enough;	    /* set by the owner during receive(): leave further packets for the next
 			     * call */
 	unsigned rx_window; /* packets of 4 KiB that fit into the receive buffer; the engine derives

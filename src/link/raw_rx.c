@@ -105,5 +105,6 @@ unsigned raw_receive(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn,
 		return packets;
 	l->inner->enough = false;
 	l->inner->busy_polled = link->busy_polled;
+	l->inner->spaced = link->spaced;
 	return packets + l->inner->ops->receive(l->inner, budget, fn, user);
 }

@@ -25,9 +25,9 @@
 #define UDP_EARLIER  1	 /* value of shm_link.udp_last */
 #define DRAIN_CALLS  256 /* of receive(), before the first packet from memory */
 #define DRAIN_BUDGET 64
-#define UDP_EVERY    32	  /* a busy poller checks the socket once in this number of calls; */
-#define UDP_OFTEN    8	  /* in this number, ... */
-#define QUIET_CALLS  4096 /* ... if this number of calls in a row found no packet in memory */
+#define UDP_EVERY    32	  /* a busy poller checks the socket once in this number of calls ... */
+#define QUIET_CALLS  4096 /* ... until this number of calls in a row find no packet in memory */
+#define UDP_SPACED   6	  /* in this number if the calls are spaced: that is 6 us, idle.c */
 
 struct shm_link;
 
@@ -457,11 +457,10 @@ static unsigned receive_rings(struct shm_link *l, unsigned budget, adv_link_rx_f
  * more rarely if this call has found packets in memory. */
 static bool must_check_socket(struct shm_link *l, unsigned packets)
 {
-	unsigned every;
+	unsigned every = packets ? 4 * UDP_EVERY : l->link.spaced ? UDP_SPACED : UDP_EVERY;
 
-	l->quiet_calls = packets ? 0 : l->quiet_calls + 1;
-	every = packets ? 4 * UDP_EVERY : l->quiet_calls < QUIET_CALLS ? UDP_EVERY : UDP_OFTEN;
-	if (l->link.busy_polled && ++l->calls < every)
+	l->quiet_calls = packets || l->link.spaced ? 0 : l->quiet_calls + 1;
+	if (l->link.busy_polled && l->quiet_calls < QUIET_CALLS && ++l->calls < every)
 		return false;
 	l->calls = 0;
 	return true;

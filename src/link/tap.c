@@ -204,6 +204,7 @@ static unsigned tap_receive(struct adv_link *link, unsigned budget, adv_link_rx_
 	t->fn = fn;
 	t->user = user;
 	t->inner->busy_polled = link->busy_polled;
+	t->inner->spaced = link->spaced;
 	t->inner->enough = link->enough;
 	packets = t->inner->ops->receive(t->inner, budget, handle_rx, t);
 	publish(t);

@@ -111,23 +111,26 @@ static bool began_since(uint64_t began, uint64_t came)
 /* Acquires a lock of fcntl(2), because a child of fork() would share a lock of flock(2). Locks of
  * fcntl(2) do not distinguish threads, and end when any descriptor of the file is closed. So only
  * the thread that has set `busy` may hold the lock. */
-static enum turn take_file_lock(int fd, uint64_t since)
+static enum turn take_file_lock(int fd, uint64_t *since)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	uint64_t began;
 
 	for (int i = 0; i < LOCK_TRIES; i++) {
 		if (syscall(SYS_pread64, fd, &began, sizeof(began), 0L) == sizeof(began) &&
-		    began_since(began, since))
+		    began_since(began, *since)) {
+			*since = began;
 			return DONE;
+		}
 		if (syscall(SYS_fcntl, fd, F_SETLK, &lock) == 0)
 			return OURS;
 		adv_sys_poll(NULL, 0, LOCK_PAUSE_MS);
 	}
+	*since = adv_clock_ns(); /* tries again after FRESH_MS */
 	return STUCK;
 }
 
-static enum turn take_process_turn(uint64_t since)
+static enum turn take_process_turn(uint64_t *since)
 {
 	uint32_t me = (uint32_t)syscall(SYS_getpid);
 
@@ -137,14 +140,18 @@ static enum turn take_process_turn(uint64_t since)
 		if (who != me && atomic_compare_exchange_strong(&busy, &who, me))
 			return OURS;
 		adv_sys_poll(NULL, 0, LOCK_PAUSE_MS);
-		if (began_since(done_began, since))
+		if (began_since(done_began, *since)) {
+			*since = done_began;
 			return DONE;
+		}
 	}
+	*since = adv_clock_ns();
 	return STUCK;
 }
 
-/* Updates the tree. Call it with the lock held, so that older data does not replace newer data. */
-static bool update_locked(int root, int lock)
+/* Updates the tree. Call it with the lock held, so that older data does not replace newer data.
+ * *at: when the update began. */
+static bool update_locked(int root, int lock, uint64_t *at)
 {
 	struct adv_files f = {.root = root};
 	struct adv_contents *c = calloc(1, sizeof(*c));
@@ -159,11 +166,11 @@ static bool update_locked(int root, int lock)
 	if (!good || f.error)
 		return false;
 	(void)syscall(SYS_pwrite64, lock, &began, sizeof(began), 0L);
-	done_began = began;
+	done_began = *at = began;
 	return true;
 }
 
-static bool update_under_lock(int root, uint64_t since)
+static bool update_under_lock(int root, uint64_t *since)
 {
 	int lock = (int)syscall(SYS_openat, root, LOCK_FILE,
 				O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -172,14 +179,15 @@ static bool update_under_lock(int root, uint64_t since)
 	if (lock < 0)
 		return false;
 	if (take_file_lock(lock, since) == OURS)
-		good = update_locked(root, lock);
+		good = update_locked(root, lock, since);
 	adv_sys_close(lock);
 	return good;
 }
 
-/* Updates the tree in turn, unless an update of any process began at the time `since` or later. If
- * the updating process is stuck, the existing tree is used unchanged. */
-static bool write_tree(int root, uint64_t since)
+/* Updates the tree in turn, unless an update of any process began at the time *since or later.
+ * Replaces *since by the time at which that update began. If the updating process is stuck, the
+ * existing tree is used unchanged. */
+static bool write_tree(int root, uint64_t *since)
 {
 	bool good = true;
 
@@ -205,9 +213,9 @@ bool adv_tree_ready(bool now, char root[PATH_MAX])
 		return false;
 	good = same && !now && ms < atomic_load(&written_ms) + FRESH_MS;
 	if (!good) {
-		good = write_tree(fd, since);
+		good = write_tree(fd, &since);
 		atomic_store(&written_for, key);
-		atomic_store(&written_ms, adv_clock_ms());
+		atomic_store(&written_ms, since / NS_PER_MS);
 		atomic_store(&failed_ms, good ? 0 : adv_clock_ms());
 	}
 	adv_sys_close(fd);

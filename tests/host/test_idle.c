@@ -157,7 +157,19 @@ static void test_left_packet(void **state)
 	node_close(&n);
 }
 
-static unsigned looks;
+static unsigned looks, packets_due;
+static struct node *faked;
+
+/* Lets looks be faked: the background thread does not look meanwhile, as no packet wakes it. */
+static void fake_looks(struct node *n, struct adv_link_ops *ops,
+		       unsigned (*receive)(struct adv_link *, unsigned, adv_link_rx_fn *, void *))
+{
+	*ops = *n->d->link->ops;
+	ops->receive = receive;
+	n->d->link->ops = ops;
+	faked = n;
+	looks = 0;
+}
 
 static unsigned count_look(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user)
 {
@@ -165,17 +177,92 @@ static unsigned count_look(struct adv_link *link, unsigned budget, adv_link_rx_f
 	return 0;
 }
 
+static unsigned find_packets(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user)
+{
+	unsigned packets = packets_due;
+
+	packets_due = 0;
+	return packets;
+}
+
+static unsigned find_room(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user)
+{
+	if (looks++ == 0)
+		adv_qp_schedule(faked->qp);
+	return 0;
+}
+
+/* A program spins for 300 us, in a quiet time; 4 us after its last look it finds a packet that the
+ * thread has left to it. True if it then takes the processor for crowded. */
+static bool finds_crowded(struct node *n)
+{
+	struct adv_progress *p = &n->d->progress;
+	uint64_t now;
+
+	become_quiet(n);
+	n->d->idle.rate_ticks = 3000;
+	n->d->idle.rate_ns = 1000;
+	p->crowded_till = 0;
+	p->vain = 100;
+	packets_due = 1;
+	atomic_store(&p->found, false);
+	atomic_store(&p->state, ADV_PROGRESS_LEFT);
+	now = adv_clock_ns();
+	p->vain_since = now - 304 * US;
+	adv_progress_polled(p, now - 4 * US);
+	adv_idle_store(&n->d->idle.polled, adv_ticks());
+	(void)poll_cq(n);
+	return packets_due || p->crowded_till > now;
+}
+
+/* Polls between two looks are polls: no other process has run since. The test itself may be
+ * preempted, but not each time. */
+static void test_left_to_spinning(void **state)
+{
+	const struct adv_link_ops *ops;
+	struct adv_link_ops fake;
+	unsigned tries = 0;
+	struct node n;
+
+	node_open(&n);
+	node_connect(&n, &n);
+	ops = n.d->link->ops;
+	fake_looks(&n, &fake, find_packets);
+	while (finds_crowded(&n))
+		assert_in_range(++tries, 1, 1000);
+	n.d->link->ops = ops;
+	node_close(&n);
+}
+
+/* A look that finds no packet, but room in the socket of an iWARP stream, leaves work to be done.
+ */
+static void test_room(void **state)
+{
+	const struct adv_link_ops *ops;
+	struct adv_link_ops fake;
+	struct node n;
+
+	node_open(&n);
+	node_connect(&n, &n);
+	ops = n.d->link->ops;
+	become_idle(&n);
+	fake_looks(&n, &fake, find_room);
+	for (unsigned i = 0; i < 1000; i++)
+		assert_int_equal(poll_cq(&n), 0);
+	n.d->link->ops = ops;
+	assert_int_equal(adv_engine_todo(n.d->engine) & ADV_TODO_TX, 0);
+	node_close(&n);
+}
+
 /* Returns how many of 10,000 polls look for packets, when all that follows from earlier calls is
  * done. */
 static unsigned count_looks(struct node *n)
 {
 	const struct adv_link_ops *ops = n->d->link->ops;
-	struct adv_link_ops counting = *ops;
+	struct adv_link_ops counting;
 
-	counting.receive = count_look;
 	become_idle(n);
-	n->d->link->ops = &counting;
-	looks = 0;
+	fake_looks(n, &counting, count_look);
 	for (unsigned i = 0; i < 10000; i++)
 		assert_int_equal(poll_cq(n), 0);
 	n->d->link->ops = ops;
@@ -270,7 +357,7 @@ static void test_plan_timer(void **state)
 static void test_plan_away(void **state)
 {
 	assert_int_equal(look(1500 * MS, 6 * US), 0);
-	hear(1);
+	idle.heard = (uint32_t)(now * RATE); /* ticks of this world */
 	assert_int_equal(look(1 * US, 6 * US), 0);
 	assert_int_equal(look(319 * US, 6 * US), 6 * US);
 }
@@ -338,6 +425,8 @@ int main(void)
 		cmocka_unit_test(test_completion_of_others),
 		cmocka_unit_test(test_left_packet),
 		cmocka_unit_test(test_not_connected),
+		cmocka_unit_test(test_left_to_spinning),
+		cmocka_unit_test(test_room),
 		P(test_plan),
 		P(test_plan_timer),
 		P(test_plan_away),

@@ -264,6 +264,20 @@ static void test_other_states(void **state)
 	}
 }
 
+/* Tests a program that polls without connected queue pairs: the thread receives again, also what is
+ * in the socket already. */
+static void test_gives_back(void **state)
+{
+	assert_int_equal(adv_progress_gives_back(&p, now), ADV_PROGRESS_ARM | ADV_PROGRESS_KICK);
+	assert_int_equal(adv_progress_state(&p), ADV_PROGRESS_THREAD);
+	assert_int_equal(adv_progress_gives_back(&p, now), 0);
+	assert_int_equal(
+		adv_progress_woken(&p, now, ADV_PROGRESS_BY_KICK | ADV_PROGRESS_BY_PACKET, false),
+		ADV_PROGRESS_ENTER);
+	p.state = ADV_PROGRESS_WAITER;
+	assert_int_equal(adv_progress_gives_back(&p, now), 0);
+}
+
 /*
  * A program that waits for something else and polls the queue besides, for `ns`, on a crowded
  * processor: UCX with shared memory and a queue pair. A packet arrives every packets_every ns; 0:
@@ -320,25 +334,16 @@ static void test_waits_for_packets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_free_processor),
-		T(test_interrupts),
-		T(test_preempted),
-		T(test_peer_ran),
-		T(test_short_loops),
-		T(test_few_polls),
-		T(test_computes),
-		T(test_found),
-		T(test_slept),
-		T(test_tries_again),
-		T(test_sleep),
-		T(test_deadline),
-		T(test_others),
-		T(test_from_thread),
-		T(test_other_states),
-		T(test_silent_queue),
-		T(test_idle_queue),
-		T(test_few_packets),
-		T(test_waits_for_packets),
+		T(test_free_processor), T(test_interrupts),
+		T(test_preempted),	T(test_peer_ran),
+		T(test_short_loops),	T(test_few_polls),
+		T(test_computes),	T(test_found),
+		T(test_slept),		T(test_tries_again),
+		T(test_sleep),		T(test_deadline),
+		T(test_others),		T(test_from_thread),
+		T(test_other_states),	T(test_gives_back),
+		T(test_silent_queue),	T(test_idle_queue),
+		T(test_few_packets),	T(test_waits_for_packets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -357,22 +357,35 @@ static void test_bell(void **state)
 	assert_false(has_rung(p->b));
 }
 
-/* A busy poller whose packets all arrive through memory checks the socket rarely. */
-static void test_socket_is_not_forgotten(void **state)
+/* B receives a packet through memory and one by UDP, the latter within a number of calls. */
+static void receive_both(struct pair *p, bool spaced, unsigned calls)
 {
-	struct pair *p = *state;
 	struct store *store = fresh_store();
 	struct adv_path own;
 
 	path_between(&own, "127.0.0.2", "127.0.0.2", 0xc002);
-	shm_pair_attach(p);
 	p->b->busy_polled = true;
+	p->b->spaced = spaced;
 	send_one(p->a, &p->to_b, QPN_B, 0);
 	assert_int_equal(receive_once(p->b, store), 1);
 	send_one(p->b, &own, QPN_B, 1); /* a packet from B to itself, which goes by UDP */
-	for (unsigned i = 0; i < 32; i++)
+	for (unsigned i = 0; i < calls; i++)
 		receive_once(p->b, store);
 	check_all(store, QPN_B, 2);
+}
+
+/* A busy poller whose packets all arrive through memory checks the socket rarely. */
+static void test_socket_is_not_forgotten(void **state)
+{
+	shm_pair_attach(*state);
+	receive_both(*state, false, 32);
+}
+
+/* In a quiet time there are fewer calls. */
+static void test_socket_in_quiet_time(void **state)
+{
+	shm_pair_attach(*state);
+	receive_both(*state, true, 6);
 }
 
 struct modest {
@@ -459,6 +472,7 @@ int main(void)
 		T(test_asleep_at_first),
 		T(test_bell),
 		T(test_socket_is_not_forgotten),
+		T(test_socket_in_quiet_time),
 		T(test_enough),
 		T(test_unsound_memory),
 		T(test_foreign_address),

@@ -53,9 +53,7 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 		o->host_nqn = arg;
 		return 0;
 	case 'o':
-		if (strcmp(arg, "json") != 0 && strcmp(arg, "normal") != 0)
-			argp_error(state, "--output-format: '%s' is neither normal nor json", arg);
-		o->json = strcmp(arg, "json") == 0;
+		o->json = adv_nvme_option_json(state, arg);
 		return 0;
 	case ARGP_KEY_END:
 		if (!o->address)

@@ -20,3 +20,12 @@ uint64_t adv_nvme_option_number(struct argp_state *state, enum adv_unit unit, co
 	}
 	return value;
 }
+
+bool adv_nvme_option_json(struct argp_state *state, const char *text)
+{
+	bool json = strcmp(text, "json") == 0;
+
+	if (!json && strcmp(text, "normal") != 0)
+		argp_error(state, "--output-format: '%s' is neither normal nor json", text);
+	return json;
+}

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Numbers and sizes in options. */
+/* Numbers, sizes and output formats in options. */
 #ifndef ADV_NVME_RDMA_OPTION_NUMBER_H
 #define ADV_NVME_RDMA_OPTION_NUMBER_H
 
 #include <argp.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/units.h"
@@ -12,5 +13,9 @@
  * if that returns, returns `least`. */
 uint64_t adv_nvme_option_number(struct argp_state *state, enum adv_unit unit, const char *arg,
 				uint64_t least, uint64_t most);
+
+/* Reads the argument of --output-format. True: json; false: normal. Anything else is an error of
+ * argp, which ends the program with a message. */
+bool adv_nvme_option_json(struct argp_state *state, const char *text);
 
 #endif

@@ -277,9 +277,7 @@ static error_t parse_stat(int key, char *arg, struct argp_state *state)
 		o->count = adv_nvme_option_number(state, ADV_UNIT_COUNT, arg, 1, UINT32_MAX);
 		return 0;
 	case 'o':
-		if (strcmp(arg, "json") != 0 && strcmp(arg, "normal") != 0)
-			argp_error(state, "--output-format: '%s' is neither normal nor json", arg);
-		o->json = strcmp(arg, "json") == 0;
+		o->json = adv_nvme_option_json(state, arg);
 		return 0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "unexpected argument '%s'", arg);

@@ -38,7 +38,7 @@ adv_device_receive_packets(struct adv_device *d, struct device_receiving *r)
 	return d->link->ops->receive(d->link, DEVICE_RECEIVE_BUDGET, adv_device_take_packet, r);
 }
 
-/* Tells progress.c the time of the last poll, if it made no look. */
+/* Records the last poll between two looks, which read memory only: progress.c does not know it. */
 void adv_device_note_skipped_polls(struct adv_device *d);
 
 /* Records a poll at d->now. */

@@ -71,8 +71,9 @@ void adv_idle_plan(struct adv_idle *idle, uint32_t ticks, uint64_t now, uint64_t
 uint64_t adv_idle_last_poll(const struct adv_idle *idle, uint32_t ticks, uint64_t now,
 			    uint64_t looked_at);
 
-/* True if a poll of a CQ would find nothing: it was empty when adv_lock.uses was `empty_at`, and no
- * look for packets is due. Counts as a poll then. UNLOCKED */
+/* True if a poll of a CQ would find nothing: nothing has used the device since the CQ was found
+ * empty, at adv_lock.uses == empty_at, and no look for packets is due. Then records the poll.
+ * UNLOCKED */
 static inline bool adv_idle_is_quiet(struct adv_idle *idle, const struct adv_lock *lock,
 				     const struct adv_progress *progress, uint32_t empty_at)
 {

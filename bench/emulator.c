@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "emulator/emulator_internal.h"
-#include "fabric/calendar.h"
+#include "fabric/emulator/internal.h"
+#include "fabric/network/calendar.h"
 
 #define PREFIX 2u
 #define HOSTS  2

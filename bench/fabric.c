@@ -17,8 +17,8 @@
 #include <time.h>
 
 #include "base/rng.h"
-#include "fabric/calendar.h"
-#include "fabric/fabric.h"
+#include "fabric/network/calendar.h"
+#include "fabric/network/fabric.h"
 
 static double processor_seconds(void)
 {

@@ -15,7 +15,7 @@ tests/learn/run runs the console blocks of docs/learn, which need no comment.
 
 import re
 
-TEXTS = {"text", "ini", "yaml", "python", "c"}
+TEXTS = {"text", "ini", "yaml", "python", "c", "mermaid"}
 WORDS = {
     "long": "only with --all, because it takes minutes",
     "stays": "its programs that do not end are ended after some seconds",

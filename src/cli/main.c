@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The table of the commands of `adverb`. */
 #include "base/version.h"
-#include "cli/command.h"
+#include "cli/command/command.h"
 
 #include <argp.h>
 

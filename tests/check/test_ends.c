@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "check/ends.h"
+#include "abi/check/ends.h"
 
 static char folder[] = "/tmp/adverb-test-ends-XXXXXX";
 static char path[64];

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "check/memory.h"
+#include "abi/check/memory.h"
 
 #define PAGE 4096
 

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "check/message.h"
-#include "check/rules.h"
+#include "abi/check/message.h"
+#include "abi/check/rules.h"
 
 static struct adv_check_message m;
 

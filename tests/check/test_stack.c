@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "check/stack.h"
+#include "abi/check/stack.h"
 
 static unsigned walks;
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "cli/check_suppress.h"
+#include "cli/check/suppress.h"
 
 /* Reads suppressions from a text. */
 static struct adv_suppressions *read_text(const char *text)

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "check/work.h"
+#include "abi/check/work.h"
 
 static const struct adv_check_stack stack = {.count = 1, .frame = {0x1234}};
 

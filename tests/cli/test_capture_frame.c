@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Frames made of captured packets, the words of filters, and pcapng. The frames are read back by
- * the parser of src/wire; tests/clients also reads them by tshark. */
+ * the parser of src/nic/wire; tests/clients also reads them by tshark. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -9,10 +9,10 @@
 #include <cmocka.h>
 
 #include "base/array.h"
-#include "cli/capture_filter.h"
-#include "cli/capture_frame.h"
-#include "cli/capture_pcapng.h"
-#include "wire/bytes.h"
+#include "cli/capture/filter.h"
+#include "cli/capture/frame.h"
+#include "cli/capture/pcapng.h"
+#include "base/bytes.h"
 
 #define ALL	262144
 #define PAYLOAD 9001

@@ -58,12 +58,12 @@ class Tables(unittest.TestCase):
 
     def test_numbers_and_names_are_those_of_the_headers(self):
         wanted = ((STATUSES, VERBS_H, "ibv_wc_status"), (EVENTS, VERBS_H, "ibv_event_type"),
-                  (CAUSES, ROOT / "src/transport/cause.h", "adv_vendor_err"))
+                  (CAUSES, ROOT / "src/nic/engine/cause.h", "adv_vendor_err"))
         for table, header, enum in wanted:
             names = enumerators(header, enum)[:len(table)]
             self.assertEqual([[str(i), n] for i, n in enumerate(names)],
                              [[row[0], bare(row[1])] for row in table])
-        self.assertEqual(len(CAUSES), len(enumerators(ROOT / "src/transport/cause.h",
+        self.assertEqual(len(CAUSES), len(enumerators(ROOT / "src/nic/engine/cause.h",
                                                       "adv_vendor_err")))
 
     def test_events_of_the_connection_manager_are_those_of_the_headers(self):
@@ -71,7 +71,7 @@ class Tables(unittest.TestCase):
         names = re.findall(r"(RDMA_CM_EVENT_\w+)", body)[:len(CM_EVENTS)]
         self.assertEqual([[str(i), f"`{n}`"] for i, n in enumerate(names)], [row[:2] for row in CM_EVENTS])
         self.assertEqual(len(CM_EVENTS), 16)
-        text = (ROOT / "src/wire/cm_message.h").read_text()
+        text = (ROOT / "src/nic/wire/cm_message.h").read_text()
         self.assertEqual([row[:2] for row in REJECTS],
                          [[n, f"`{name}`"] for name, n in re.findall(r"ADV_CM_REJ_([A-Z_]+) = (\d+)", text)])
 

@@ -22,7 +22,7 @@ from limits import PATIENCE
 ADVERB = sys.argv[1]
 CAPTURES = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else (
     pathlib.Path(__file__).resolve().parent.parent / "data" / "captures")
-# src/wire's own test has the same numbers, counted by another program.
+# src/nic/wire's own test has the same numbers, counted by another program.
 ROCE_FRAMES = 4296
 # A program with a sanitizer takes long to start, so every fifth length is enough there.
 STRIDE = 5 if "ASAN_OPTIONS" in os.environ else 1

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "cli/port_reading.h"
+#include "cli/observe/port_reading.h"
 
 #define CALLS 16
 

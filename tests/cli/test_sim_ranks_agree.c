@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/command.h"
-#include "cli/module.h"
-#include "cli/sim_mpi.h"
-#include "cli/sim_ranks.h"
+#include "cli/command/command.h"
+#include "cli/command/module.h"
+#include "cli/sim/mpi.h"
+#include "cli/sim/ranks.h"
 
 /* The mails of rank 1, one for each exchange. */
 struct other {

@@ -10,9 +10,9 @@
 #include <cmocka.h>
 
 #include "base/array.h"
-#include "cli/latencies.h"
-#include "cli/top_columns.h"
-#include "cli/top_view.h"
+#include "cli/observe/latencies.h"
+#include "cli/top/columns.h"
+#include "cli/top/view.h"
 
 #define SECOND 1000000000ull
 

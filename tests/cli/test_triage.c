@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <infiniband/verbs.h>
 
-#include "cli/triage.h"
+#include "cli/explain/triage.h"
 
 /* A queue pair with both readings, and what is known of it. */
 struct bed {

@@ -23,12 +23,12 @@
 #include <unistd.h>
 
 #include "base/rng.h"
-#include "host/control_protocol.h"
-#include "wire/headers.h"
-#include "wire/icrc.h"
-#include "wire/mad.h"
-#include "wire/opcode.h"
-#include "wire/packet.h"
+#include "runtime/control/protocol.h"
+#include "nic/wire/headers.h"
+#include "nic/wire/icrc.h"
+#include "nic/wire/mad.h"
+#include "nic/wire/opcode.h"
+#include "nic/wire/packet.h"
 
 #define VICTIM	     "127.0.0.1"
 #define SOURCES	     4

@@ -130,7 +130,7 @@ def register_killed_part(part, name):
     def run(lab):
         """Traffic continues, later programs find their device, and nothing is left over. If the daemon has
         no real-time priority, the traffic pauses at times: otherwise some kernels starve the daemon
-        (src/daemon/priority.h)."""
+        (src/runtime/keeper/priority.h)."""
         pauses = () if may_go_first() else ("-w", "1")
         pairs = start_pairs(lab, 4, 0, extra=("-e", *pauses))
         await_connected(lab, pairs)

@@ -17,7 +17,7 @@ from harness import ROCE, Failure, Skip, case, daemons, need_tool, own_mounts
 CLASS = "/sys/class/infiniband"
 IBDEV = f"{CLASS}/adverb0"
 PORT = f"{IBDEV}/ports/1"
-# The type of the GIDs, and what the version of RoCE adds to the number in the name of a folder (src/host/sysfs_root.c).
+# The type of the GIDs, and what the version of RoCE adds to the number in the name of a folder (src/runtime/identity/sysfs_root.c).
 TYPE = "IB/RoCE v1" if ROCE == "v1" else "RoCE v2"
 FOLDER_OF_VERSION = 1 << 52 if ROCE == "v1" else 0
 WALK = """

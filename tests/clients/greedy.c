@@ -15,9 +15,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "wire/headers.h"
-#include "wire/icrc.h"
-#include "wire/opcode.h"
+#include "nic/wire/headers.h"
+#include "nic/wire/icrc.h"
+#include "nic/wire/opcode.h"
 
 #define MTU	 4096
 #define QUIET_MS 300

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "requester.h"
-#include "wire/bytes.h"
+#include "base/bytes.h"
 
 enum {
 	MANY = 1000, /* more than a client may have unanswered */

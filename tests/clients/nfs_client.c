@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "requester.h"
-#include "wire/bytes.h"
+#include "base/bytes.h"
 
 enum {
 	RESULTS = 24,			 /* offset of the results in a reply without a verifier */

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "nvme/connect.h"
+#include "storage/nvme/connect.h"
 
 enum { THREADS = 4, SIZE = 128, TIMEOUT_MS = 2000 };
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rpcrdma/private_data.h"
-#include "wire/bytes.h"
+#include "storage/rpcrdma/private_data.h"
+#include "base/bytes.h"
 
 enum { RPC_VERSION = 2, NFS_PROGRAM = 100003, NFS_VERSION = 3, PAGE = 4096, PATIENCE_MS = 60000 };
 

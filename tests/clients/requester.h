@@ -10,7 +10,7 @@
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
 
-#include "rpcrdma/header.h"
+#include "storage/rpcrdma/header.h"
 
 enum {
 	REQUESTER_FILE = 4 << 20,   /* bytes of the server's file */

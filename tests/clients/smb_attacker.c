@@ -10,8 +10,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "nvme/bytes.h"
-#include "smb2/requests.h"
+#include "base/bytes.h"
+#include "storage/smb2/requests.h"
 #include "smb_peer.h"
 
 enum {

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "nvme/bytes.h"
+#include "base/bytes.h"
 #include "smb_peer.h"
 
 enum { MOST = 15 << 16, /* bytes of an RDMA transfer */ DESCRIPTORS = 7 };

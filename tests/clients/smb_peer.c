@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "nvme/bytes.h"
+#include "base/bytes.h"
 
 enum { PAGE = 4096, PATIENCE_MS = 60000, POLL_NS = 100000 };
 

@@ -8,8 +8,8 @@
 
 #include <rdma/rdma_cma.h>
 
-#include "smb2/message.h"
-#include "smbdirect/connection.h"
+#include "storage/smb2/message.h"
+#include "storage/smbdirect/connection.h"
 
 enum {
 	PEER_FILE = 4 << 20,   /* bytes of the server's file */

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "cm/state.h"
+#include "nic/cm/state.h"
 
 #define MS   UINT64_C(1000000)
 #define SEC  UINT64_C(1000000000)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The connecting side, message by message. */
-#include "cm/connect.h"
+#include "nic/cm/connect.h"
 #include "harness.h"
-#include "wire/bytes.h"
-#include "wire/frame.h"
+#include "base/bytes.h"
+#include "nic/wire/frame.h"
 
 static struct adv_cm_packet req_of(struct pair *p, struct adv_cm_id **id)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Ids without a peer, and the CM as a whole: limits, malformed messages, freeing. */
 #include "harness.h"
-#include "wire/bytes.h"
+#include "base/bytes.h"
 
 static void test_create(void **state)
 {

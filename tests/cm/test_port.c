@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Port spaces: the rules for binding, and for the choice of a request's listener. */
-#include "cm/address.h"
-#include "cm/port.h"
+#include "nic/cm/address.h"
+#include "nic/cm/port.h"
 #include "harness.h"
 
 #include "base/array.h"

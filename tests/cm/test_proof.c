@@ -5,7 +5,7 @@
  */
 #include <limits.h>
 
-#include "cm/proof.h"
+#include "nic/cm/proof.h"
 #include "harness.h"
 
 #define FACTOR	  3u

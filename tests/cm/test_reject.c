@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* REJ, sent and received in every state. */
 #include "harness.h"
-#include "wire/bytes.h"
+#include "base/bytes.h"
 
 static struct adv_cm_packet rej_about(const struct adv_cm_id *to, enum adv_cm_about about,
 				      uint16_t reason)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* DREQ, DREP, TIMEWAIT, and ids destroyed in every state. */
-#include "cm/id.h"
+#include "nic/cm/id.h"
 #include "harness.h"
 
 static void test_from_either_side(void **state)

@@ -31,7 +31,7 @@ def version_in(header, name):
     return int(re.search(rf"^#define {name}\s+(\d+)$", text, re.M)[1])
 
 
-MAGIC, VERSION, LENGTH = 0x41445643, version_in("host/control_protocol.h", "ADV_CONTROL_VERSION"), 256
+MAGIC, VERSION, LENGTH = 0x41445643, version_in("runtime/control/protocol.h", "ADV_CONTROL_VERSION"), 256
 HELLO, OPEN_SLOT, RESUME, JOIN, LEAVE, STATUS, LIST, NOTICE, REFUSED = 1, 2, 3, 4, 5, 6, 7, 128, 129
 COUNT, COUNTERS, SENDER, PAIR, PAIRS, FAULT, BLOCK, ESTATE = 9, 10, 11, 12, 13, 14, 15, 16
 NEIGHBOUR = 17

@@ -12,7 +12,7 @@ import tempfile
 
 NOBODY = 65534
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-HEADERS = "host/control_protocol.h", "host/ucma_protocol.h"  # of which adverbd.py and ucma.py read versions
+HEADERS = "runtime/control/protocol.h", "runtime/control/ucma_protocol.h"  # of which adverbd.py and ucma.py read versions
 PREFIX = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs"]
 
 

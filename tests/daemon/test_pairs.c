@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/pairs.h"
+#include "runtime/steering/pairs.h"
 
 static int begin(void **state)
 {

@@ -17,10 +17,10 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/rng.h"
-#include "daemon/gid_policy.h"
-#include "daemon/port_holder.h"
-#include "daemon/slots.h"
-#include "daemon/snapshot.h"
+#include "runtime/steering/gid_policy.h"
+#include "runtime/steering/port_holder.h"
+#include "runtime/steering/slots.h"
+#include "runtime/steering/snapshot.h"
 
 #define RUNNING (IFF_UP | IFF_RUNNING)
 

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "daemon/priority.h"
+#include "runtime/keeper/priority.h"
 
 #define NOT_PERMITTED 77
 #define PATIENCE_MS   60000 /* a test that takes longer hangs */

@@ -16,8 +16,8 @@
 
 #include "base/array.h"
 #include "base/rng.h"
-#include "daemon/handles.h"
-#include "daemon/resolve.h"
+#include "runtime/session/handles.h"
+#include "runtime/ucma/resolve.h"
 
 #define SERIAL 77
 

@@ -246,7 +246,7 @@ def plan(client, command, number=0, text=b""):
     """Returns (errno, whether there is a plan) for a process; 0: the client's own."""
     _, fds = client.ask(adverbd.FAULT, struct.pack("=II", adverbd.FAULT_OPEN, 0))
     with socket.socket(fileno=fds[0]) as mine:
-        version = adverbd.version_in("host/fault_exchange.h", "ADV_FAULT_EXCHANGE_VERSION")
+        version = adverbd.version_in("runtime/exchange/fault_exchange.h", "ADV_FAULT_EXCHANGE_VERSION")
         mine.send(PLAN.pack(0x41445646, version, command, 0, 0, 0, 0, bytes(256), len(text)) + text)
         client.ask(adverbd.FAULT, struct.pack("=II", adverbd.FAULT_PROCESS, number))
         answer = PLAN.unpack(mine.recv(65536)[:PLAN.size])

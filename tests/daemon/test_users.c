@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/users.h"
+#include "runtime/session/users.h"
 
 #define MANY 500
 

@@ -14,7 +14,7 @@ import time
 
 import adverbd
 
-VERSION = adverbd.version_in("host/ucma_protocol.h", "ADV_UCMA_PROTOCOL_VERSION")
+VERSION = adverbd.version_in("runtime/control/ucma_protocol.h", "ADV_UCMA_PROTOCOL_VERSION")
 MAGIC, LENGTH = 0x4144564d, 512
 OPEN_CM = 8
 (CREATE_CHANNEL, DESTROY_CHANNEL, CREATE_ID, DESTROY_ID, BIND, RESOLVE_ADDR, RESOLVE_ROUTE,

@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "fabric/calendar.h"
-#include "fabric/packet.h"
-#include "wire/frame.h"
+#include "fabric/network/calendar.h"
+#include "fabric/network/packet.h"
+#include "nic/wire/frame.h"
 #include "world.h"
 
 #define QPN   (WORLD_QPN(WORLD_PREFIX) + 5)

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "fabric/calendar.h"
+#include "fabric/network/calendar.h"
 #include "world.h"
 
 /* Frames are counted by host and queue pair, when they are sent and when they arrive. */

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "fabric/calendar.h"
+#include "fabric/network/calendar.h"
 #include "world.h"
 
 #define QPN	 (WORLD_QPN(WORLD_PREFIX) + 1)

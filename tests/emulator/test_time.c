@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "emulator/emulator_internal.h"
-#include "fabric/calendar.h"
+#include "fabric/emulator/internal.h"
+#include "fabric/network/calendar.h"
 
 #define MS     1000000ull
 #define S      (1000 * MS)

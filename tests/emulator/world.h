@@ -4,7 +4,7 @@
 #ifndef ADV_TESTS_EMULATOR_WORLD_H
 #define ADV_TESTS_EMULATOR_WORLD_H
 
-#include "emulator/emulator_internal.h"
+#include "fabric/emulator/internal.h"
 
 #define WORLD_HOSTS	  2
 #define WORLD_QPN(prefix) ((uint32_t)(prefix) << ADV_PREFIX_SHIFT)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "bench.h"
 
-#include "fabric/switch_frame.h"
+#include "fabric/switch/frame.h"
 
 static void note(void *user, uint64_t now, enum adv_switch_event what, unsigned port,
 		 unsigned priority, const struct adv_packet *packet, uint64_t value)

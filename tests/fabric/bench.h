@@ -9,9 +9,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "fabric/calendar.h"
-#include "fabric/egress.h"
-#include "fabric/switch.h"
+#include "fabric/network/calendar.h"
+#include "fabric/switch/egress.h"
+#include "fabric/switch/switch.h"
 
 #define BENCH_PORTS 4
 #define GBPS_100    80 /* ps per byte */

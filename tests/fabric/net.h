@@ -9,9 +9,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "fabric/calendar.h"
-#include "fabric/egress.h"
-#include "fabric/fabric.h"
+#include "fabric/network/calendar.h"
+#include "fabric/switch/egress.h"
+#include "fabric/network/fabric.h"
 
 #define NS	 ADV_PS_PER_NS
 #define US	 ADV_PS_PER_US

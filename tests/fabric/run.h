@@ -3,7 +3,7 @@
 #ifndef ADV_TESTS_FABRIC_RUN_H
 #define ADV_TESTS_FABRIC_RUN_H
 
-#include "fabric/scenario.h"
+#include "fabric/scenario/scenario.h"
 #include "net.h"
 
 /* Bytes on the wire: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, FCS 4, preamble and gap 20. A

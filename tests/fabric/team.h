@@ -3,7 +3,7 @@
 #ifndef ADV_TESTS_FABRIC_TEAM_H
 #define ADV_TESTS_FABRIC_TEAM_H
 
-#include "fabric/ranks.h"
+#include "fabric/parts/ranks.h"
 
 #define TEAM_MAX 4
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "fabric/calendar.h"
+#include "fabric/network/calendar.h"
 
 enum { EVENTS = 20000 };
 

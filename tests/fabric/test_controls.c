@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "fabric/calendar.h"
+#include "fabric/network/calendar.h"
 #include "run.h"
 
 #define FRAME ((double)RUN_MIDDLE(1024)) /* bytes on the wire */

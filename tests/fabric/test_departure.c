@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "fabric/departure.h"
+#include "fabric/network/departure.h"
 
 #define PORTS 11
 

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "fabric/calendar.h"
-#include "fabric/egress.h"
+#include "fabric/network/calendar.h"
+#include "fabric/switch/egress.h"
 
 #define GBPS_100 80 /* ps per byte */
 

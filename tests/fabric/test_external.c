@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/external.h"
+#include "fabric/network/external.h"
 #include "net.h"
 
 #define HOSTS	 5

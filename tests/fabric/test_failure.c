@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "fabric/fabric_internal.h"
+#include "fabric/network/internal.h"
 #include "run.h"
 
 #define HOST "[host]\ncongestion-control = none\nretransmission = selective\n"

@@ -10,7 +10,7 @@
  */
 #include "fluid.h"
 #include "net.h"
-#include "transport/engine.h"
+#include "nic/engine/engine.h"
 
 #define LINE	  40e9
 #define PS_BYTE	  200u /* time of a byte at 40 Gb/s */

@@ -3,8 +3,8 @@
  * usual result. */
 #include <errno.h>
 
-#include "fabric/fabric_internal.h"
-#include "fabric/scenario.h"
+#include "fabric/network/internal.h"
+#include "fabric/scenario/scenario.h"
 #include "net.h"
 #include "no_memory.h"
 

@@ -6,8 +6,8 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "fabric/calendar.h"
-#include "fabric/pace.h"
+#include "fabric/network/calendar.h"
+#include "fabric/network/pace.h"
 
 #define S 1000000000ull /* ns */
 

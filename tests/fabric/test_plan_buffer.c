@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/units.h"
-#include "fabric/plan_buffer.h"
+#include "fabric/plan/buffer.h"
 
 #define GB 1000000000ull
 

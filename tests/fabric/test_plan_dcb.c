@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "fabric/plan_dcb.h"
+#include "fabric/plan/dcb.h"
 
 #define NETWORK "[network]\ntopology = leaf-spine\nleaves = 2\nspines = 2\nhosts = 4\n"
 #define FLOW	"[flow]\nfrom = 0\nto = 1\nbytes = 1kB\n"

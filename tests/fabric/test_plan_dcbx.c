@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "fabric/plan_dcbx.h"
+#include "fabric/plan/dcbx.h"
 
 /* Priority 3 is lossless, priority 6 strict, 0 and 3 share by 40 and 60 %. */
 static const struct adv_plan_dcb plan = {

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "fabric/plan_deadlock.h"
+#include "fabric/plan/deadlock.h"
 
 struct plan {
 	struct adv_plan_topology *t;

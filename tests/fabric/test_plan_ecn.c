@@ -8,8 +8,8 @@
 
 #include "base/array.h"
 #include "base/units.h"
-#include "fabric/plan_ecn.h"
-#include "fabric/plan_headroom.h"
+#include "fabric/plan/ecn.h"
+#include "fabric/plan/headroom.h"
 
 /* The paper's switch, an Arista 7050QX32: 32 ports of 40 Gb/s, 12 MB, 8 priorities, t_flight
  * 22.4 KB. */

@@ -8,7 +8,7 @@
 
 #include "base/rng.h"
 #include "base/units.h"
-#include "fabric/plan_ets.h"
+#include "fabric/plan/ets.h"
 
 #define GB   1000000000ull
 #define PCT  (ADV_RATIO_ONE / 100)

@@ -8,7 +8,7 @@
 
 #include "base/array.h"
 #include "base/units.h"
-#include "fabric/plan_headroom.h"
+#include "fabric/plan/headroom.h"
 
 #define GB 1000000000ull
 

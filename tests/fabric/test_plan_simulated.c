@@ -8,11 +8,11 @@
 #include "base/rng.h"
 #include "base/units.h"
 #include "bench.h"
-#include "fabric/plan_buffer.h"
-#include "fabric/plan_ecn.h"
-#include "fabric/plan_ets.h"
-#include "fabric/plan_headroom.h"
-#include "fabric/plan_network.h"
+#include "fabric/plan/buffer.h"
+#include "fabric/plan/ecn.h"
+#include "fabric/plan/ets.h"
+#include "fabric/plan/headroom.h"
+#include "fabric/plan/network.h"
 #include "net.h"
 
 /* Ethernet 14, IPv4 20, UDP 8, BTH 12, RETH 16, ICRC 4, FCS 4, and 4,096 of payload. */

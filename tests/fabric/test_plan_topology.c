@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/array.h"
-#include "fabric/plan_topology.h"
+#include "fabric/plan/topology.h"
 
 static struct adv_plan_topology *parse(const char *text, struct adv_plan_error *error)
 {

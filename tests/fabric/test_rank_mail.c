@@ -2,8 +2,8 @@
 /* What ranks send each other: a reader gets what was written, and refuses what is malformed. */
 #include <stdlib.h>
 
-#include "fabric/part.h"
-#include "fabric/switch_copy.h"
+#include "fabric/parts/part.h"
+#include "fabric/switch/copy.h"
 #include "net.h"
 
 /* Two ranks of the same network in one thread, which exchange nothing by themselves. */

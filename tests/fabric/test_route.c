@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "fabric/route.h"
+#include "fabric/switch/route.h"
 
 static void test_sets_are_shared(void **state)
 {

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
-#include "fabric/scenario.h"
-#include "fabric/scenario_builder.h"
+#include "fabric/scenario/scenario.h"
+#include "fabric/scenario/builder.h"
 #include "run.h"
 
 #define INCAST "[network]\ntopology = incast\nsenders = 4\n"

@@ -2,7 +2,7 @@
 /* The ends of transmissions, which switches process late unless a watcher learns events. Other
  * tests compare the results: test_networks.c and test_failure.c. */
 #include "base/fnv.h"
-#include "fabric/fabric_internal.h"
+#include "fabric/network/internal.h"
 #include "net.h"
 
 /* What a watcher learns from a time on. */

@@ -3,7 +3,7 @@
 
 #include "base/rng.h"
 #include "bench.h"
-#include "fabric/switch_frame.h"
+#include "fabric/switch/frame.h"
 
 static void test_forwards(void **state)
 {

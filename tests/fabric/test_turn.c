@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/rng.h"
-#include "fabric/fabric_internal.h"
+#include "fabric/network/internal.h"
 #include "run.h"
 
 #define TREE                                                                                       \

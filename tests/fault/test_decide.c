@@ -10,8 +10,8 @@
 
 #include <infiniband/verbs.h>
 
-#include "fault/decide.h"
-#include "wire/headers.h"
+#include "nic/fault/decide.h"
+#include "nic/wire/headers.h"
 
 #define SEC 1000000000ull
 #define MS  1000000ull

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fault/environment.h"
+#include "nic/fault/environment.h"
 
 static void test_absent(void **state)
 {

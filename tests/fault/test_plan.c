@@ -12,9 +12,9 @@
 
 #include <infiniband/verbs.h>
 
-#include "fault/name.h"
-#include "fault/plan.h"
-#include "wire/opcode.h"
+#include "nic/fault/name.h"
+#include "nic/fault/plan.h"
+#include "nic/wire/opcode.h"
 
 static struct adv_fault_plan parse_plan(const char *text)
 {

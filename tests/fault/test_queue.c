@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "fault/queue.h"
+#include "nic/fault/queue.h"
 
 static void test_order(void **unused)
 {

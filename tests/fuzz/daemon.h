@@ -7,7 +7,7 @@
 #ifndef ADV_FUZZ_DAEMON_H
 #define ADV_FUZZ_DAEMON_H
 
-#include "daemon/qp1.h"
+#include "runtime/ucma/qp1.h"
 #include "fuzz.h"
 
 #define BORDER_MADS 128

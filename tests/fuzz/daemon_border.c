@@ -8,11 +8,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon/carrier.h"
-#include "daemon/group.h"
-#include "daemon/keeper.h"
-#include "daemon/resolve.h"
-#include "daemon/tcp.h"
+#include "runtime/keeper/carrier.h"
+#include "runtime/steering/group.h"
+#include "runtime/ucma/resolve.h"
+#include "runtime/ucma/tcp.h"
 
 struct border border;
 
@@ -83,7 +82,7 @@ int adv_group_grow(int founder, int *made)
 	return *made < 0 ? errno : 0;
 }
 
-int adv_keeper_send_socket(const struct adv_daemon *d, int fd)
+int adv_estate_send_socket(const struct adv_daemon *d, int fd)
 {
 	return 0;
 }

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "cm/state.h"
+#include "nic/cm/state.h"
 #include "fuzz.h"
 
 #define PORT 7471

@@ -16,10 +16,10 @@
 
 #include "base/sys.h"
 #include "fuzz.h"
-#include "host/control.h"
-#include "host/control_start.h"
-#include "host/counters.h"
-#include "link/shm.h"
+#include "runtime/control/control.h"
+#include "runtime/control/start.h"
+#include "runtime/control/counters.h"
+#include "runtime/link/shm.h"
 #include "records.h"
 
 #define NOTICES_MAX 1000

@@ -3,7 +3,7 @@
  * gives the same, and can be compared with a plan. */
 #include <string.h>
 
-#include "fabric/plan_dcbx.h"
+#include "fabric/plan/dcbx.h"
 #include "fuzz.h"
 
 static void check_text(void *user, const char *text)

@@ -14,8 +14,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "emulator/emulator_internal.h"
-#include "fabric/calendar.h"
+#include "fabric/emulator/internal.h"
+#include "fabric/network/calendar.h"
 #include "fuzz.h"
 
 #define HOSTS	 4

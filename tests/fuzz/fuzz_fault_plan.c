@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "fault/name.h"
-#include "fault/decide.h"
+#include "nic/fault/name.h"
+#include "nic/fault/decide.h"
 
 static char text[ADV_FAULT_TEXT_MAX], out[512];
 

@@ -5,9 +5,9 @@
  */
 #include <string.h>
 
-#include "cli/frame_pcap.h"
-#include "cli/frame_text.h"
-#include "cli/json.h"
+#include "cli/frame/pcap.h"
+#include "cli/frame/text.h"
+#include "cli/command/json.h"
 #include "fuzz.h"
 
 static struct adv_frame_text text, again;

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "iwarp/fpdu.h"
-#include "iwarp/mpa.h"
-#include "iwarp/rdmap.h"
+#include "nic/iwarp/fpdu.h"
+#include "nic/iwarp/mpa.h"
+#include "nic/iwarp/rdmap.h"
 
 #define SELECT_CRC     0x01
 #define SELECT_MARKERS 0x02

@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "iwarp/stream_internal.h"
+#include "nic/iwarp/stream_internal.h"
 #include "records.h"
-#include "transport/cq.h"
-#include "transport/post.h"
+#include "nic/queue/cq.h"
+#include "nic/queue/post.h"
 
 #define STEP	   16
 #define ZONE	   256 /* bytes of each part of the memory */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "nfs/binding.h"
+#include "storage/nfs/binding.h"
 
 static void check_items(const struct adv_rpcrdma_item *items, unsigned count, size_t size)
 {

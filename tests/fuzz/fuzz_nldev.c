@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 
 #include "fuzz.h"
-#include "preload/nldev.h"
+#include "runtime/preload/nldev.h"
 
 #define PORT 4711
 

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "nvme/command.h"
-#include "nvme/target.h"
+#include "storage/nvme/command.h"
+#include "storage/nvme_target/target.h"
 
 enum { QUEUES = 4, HELD = 1024, STEP = 72, BLOCKS = 64 };
 

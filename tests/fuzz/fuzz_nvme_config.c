@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "nvme_rdma/control.h"
-#include "nvme_rdma/reload.h"
+#include "storage/nvme_server/control.h"
+#include "storage/nvme_server/reload.h"
 
 #define NQN "nqn.2026-01.test:disk"
 

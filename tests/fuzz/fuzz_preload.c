@@ -12,10 +12,10 @@
 #include "base/array.h"
 #include "base/sys.h"
 #include "fuzz.h"
-#include "host/sysfs_root.h"
-#include "preload/lookup.h"
-#include "preload/redirect.h"
-#include "preload/tree.h"
+#include "runtime/identity/sysfs_root.h"
+#include "runtime/preload/lookup.h"
+#include "runtime/preload/redirect.h"
+#include "runtime/preload/tree.h"
 
 #define ROOT "/run/user/1000" ADV_SYSFS_ROOT_PREFIX "1000-4026531840"
 

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "fabric/part.h"
+#include "fabric/parts/part.h"
 #include "fuzz.h"
 
 #define PORTS 4

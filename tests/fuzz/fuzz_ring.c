@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "link/ring.h"
+#include "runtime/link/ring.h"
 
 #define SIZE ADV_RING_SIZE_MIN
 

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "rpcrdma/call.h"
-#include "rpcrdma/pieces.h"
-#include "rpcrdma/private_data.h"
-#include "rpcrdma/request.h"
+#include "storage/rpcrdma/call.h"
+#include "storage/rpcrdma/pieces.h"
+#include "storage/rpcrdma/private_data.h"
+#include "storage/rpcrdma/request.h"
 
 enum { LIMIT = 1 << 20, REPLY_LEN = 3000, THRESHOLD = 1024, HEADER_MAX = 16384 };
 

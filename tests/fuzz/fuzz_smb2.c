@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "smb2/offload.h"
-#include "smb2/requests.h"
+#include "storage/smb2/offload.h"
+#include "storage/smb2/requests.h"
 
 enum { LONGEST = 1 << 20, MOST = 4096 };
 

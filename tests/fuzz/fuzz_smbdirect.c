@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "smbdirect/connection.h"
+#include "storage/smbdirect/connection.h"
 
 enum { LONGEST = 140000, LEAST_SEND = 128 };
 

@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/capture_frame.h"
+#include "cli/capture/frame.h"
 #include "fuzz.h"
-#include "link/tap_ring.h"
-#include "wire/frame.h"
+#include "runtime/link/tap_ring.h"
+#include "nic/wire/frame.h"
 
 #define SIZE   ADV_TAP_SIZE_MIN
 #define ROUNDS 64 /* records read in a step */

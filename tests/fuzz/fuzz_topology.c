@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "fabric/plan_deadlock.h"
+#include "fabric/plan/deadlock.h"
 #include "fuzz.h"
 
 static void check_error(const struct adv_plan_error *error, const char *data, size_t size)

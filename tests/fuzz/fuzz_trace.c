@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "fabric/calendar.h"
-#include "fabric/scenario.h"
+#include "fabric/network/calendar.h"
+#include "fabric/scenario/scenario.h"
 #include "fuzz.h"
 
 #define RUN	 (20 * ADV_PS_PER_US)

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "wire/frame.h"
-#include "wire/headers.h"
+#include "nic/wire/frame.h"
+#include "nic/wire/headers.h"
 
 /* Headers: decoding and encoding give the same bytes, except reserved bits. */
 static void fuzz_headers(const uint8_t *data, size_t size)

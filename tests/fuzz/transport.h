@@ -12,7 +12,7 @@
 #define ADV_FUZZ_TRANSPORT_H
 
 #include "fuzz.h"
-#include "transport/qp_state.h"
+#include "nic/queue/qp_state.h"
 
 #define NODES	   2
 #define WINDOWS	   3

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "transport.h"
-#include "transport/mcast.h"
+#include "nic/queue/mcast.h"
 
 #define REST_STEPS 2000000u
 

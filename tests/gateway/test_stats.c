@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "build.h"
-#include "gateway/smb_stats.h"
-#include "gateway/stat_client.h"
+#include "storage/smb_gateway/stats.h"
+#include "storage/gateway/stat_client.h"
 
 static void test_clients(void **state)
 {

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/sys.h"
-#include "host/control.h"
+#include "runtime/control/control.h"
 
 #define ACCESS                                                                                     \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "host/device.h"
+#include "runtime/device/device.h"
 
 #define NODE_BUFFER (1 << 20)
 

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A world in virtual time for src/host/progress.c: a device whose packets arrive at planned times,
- * its background thread, and threads of a program. The world reports events to the machine as
- * device.c, device_thread.c and device_wait.c do. It carries out the machine's actions, and counts
- * wake-ups and their cost. No function sleeps, so a second of virtual time takes a moment.
+ * A world in virtual time for src/runtime/progress/progress.c: a device whose packets arrive at
+ * planned times, its background thread, and threads of a program. The world reports events to the
+ * machine as device.c, runtime/device/thread.c and runtime/device/wait.c do. It carries out the
+ * machine's actions, and counts wake-ups and their cost. No function sleeps, so a second of virtual
+ * time takes a moment.
  */
 #ifndef ADV_TESTS_HOST_PROGRESS_WORLD_H
 #define ADV_TESTS_HOST_PROGRESS_WORLD_H
 
-#include "host/progress.h"
+#include "runtime/progress/progress.h"
 
 #define US 1000ull
 #define MS (1000 * US)
 #define S  (1000 * MS)
 
-/* Costs, ns. docs/performance.md and the comments in src/host give their origin. */
+/* Costs, ns. docs/performance.md and the comments in src/runtime/device give their origin. */
 #define PRICE_WAKE_UP	(20 * US) /* time from a signal until the woken thread runs */
 #define PRICE_SIGNAL	(7 * US)  /* cost for the thread that wakes another one */
 #define PRICE_LOOK	(5 * US)  /* processor time of each wake-up */

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "host/device_internal.h"
+#include "runtime/device/internal.h"
 #include "../link/netns.h"
 #include "node.h"
 

@@ -24,8 +24,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "host/control.h"
-#include "host/counters.h"
+#include "runtime/control/control.h"
+#include "runtime/control/counters.h"
 
 #define SKIPPED	 77
 #define PATIENCE 120000 /* ms; an operation that takes longer is taken for a hang */

@@ -14,8 +14,8 @@
 
 #include "base/clock.h"
 #include "../link/netns.h"
-#include "host/control.h"
-#include "host/device_internal.h"
+#include "runtime/control/control.h"
+#include "runtime/device/internal.h"
 
 #ifdef __SANITIZE_THREAD__
 #define FEWER 10

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "../link/netns.h"
-#include "host/fault_exchange.h"
+#include "runtime/exchange/fault_exchange.h"
 
 #define WAIT_MS ((int)(PATIENCE / 1000000))
 

@@ -11,10 +11,10 @@
 
 #include "base/array.h"
 #include "../link/netns.h"
-#include "host/device_internal.h"
-#include "host/device_streams.h"
-#include "iwarp/agreement.h"
-#include "transport/qp.h"
+#include "runtime/device/internal.h"
+#include "runtime/device/streams.h"
+#include "nic/iwarp/agreement.h"
+#include "nic/queue/qp.h"
 
 #define HALF (NODE_BUFFER / 2)
 

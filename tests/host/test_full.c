@@ -5,7 +5,7 @@
 #include <poll.h>
 
 #include "../link/netns.h"
-#include "host/device_internal.h"
+#include "runtime/device/internal.h"
 
 /* A link that is full until a test makes room. */
 static struct {

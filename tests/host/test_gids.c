@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "host/device_internal.h"
+#include "runtime/device/internal.h"
 
 static struct adv_gid_table shared;
 static unsigned gids_set, pkeys_set, addresses_set;

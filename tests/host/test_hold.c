@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "../link/netns.h"
-#include "host/device_internal.h"
+#include "runtime/device/internal.h"
 
 #define MOST 48u /* most requests that are held */
 

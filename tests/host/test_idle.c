@@ -8,8 +8,8 @@
 #include "node.h"
 
 #include "../link/netns.h"
-#include "host/device_internal.h"
-#include "transport/cq.h"
+#include "runtime/device/internal.h"
+#include "nic/queue/cq.h"
 
 #define US 1000ull
 #define MS (1000 * US)

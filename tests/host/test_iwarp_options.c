@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/array.h"
-#include "host/iwarp_options.h"
+#include "runtime/identity/iwarp_options.h"
 
 static void check(const char *text, enum adv_mpa_crc crc, bool markers)
 {

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "host/lock.h"
+#include "runtime/progress/lock.h"
 
 #define THREADS	 4
 #define TURNS	 20000

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "host/device_internal.h"
-#include "host/device_neighbour.h"
+#include "runtime/device/internal.h"
+#include "runtime/device/neighbour.h"
 
 static const uint8_t mac[6] = {0x02, 0x11, 0x22, 0x33, 0x44, 0x55};
 

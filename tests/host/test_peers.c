@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "../link/netns.h"
-#include "host/device_internal.h"
-#include "link/shm.h"
+#include "runtime/device/internal.h"
+#include "runtime/link/shm.h"
 
 static uint16_t slot_of(const struct node *n)
 {

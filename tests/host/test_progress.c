@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Tests the states of src/host/progress.c, event by event. test_progress_histories.c tests whole
- * programs. */
+/* Tests the states of src/runtime/progress/progress.c, event by event. test_progress_histories.c
+ * tests whole programs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "host/progress.h"
+#include "runtime/progress/progress.h"
 
 #define US	    1000ull
 #define MS	    (1000 * US)

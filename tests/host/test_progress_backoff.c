@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "host/progress.h"
+#include "runtime/progress/progress.h"
 
 #define US   1000ull
 #define MS   (1000 * US)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Replays histories of real programs in virtual time, and tests which thread receives. Each history
- * prints a line with the costs of the policy, so that a change of src/host/progress.c can be judged
- * without a quiet machine.
+ * prints a line with the costs of the policy, so that a change of src/runtime/progress/progress.c
+ * can be judged without a quiet machine.
  */
 #include <setjmp.h>
 #include <stdarg.h>

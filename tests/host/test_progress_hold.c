@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "host/progress_hold.h"
+#include "runtime/progress/hold.h"
 
 #define US	(1000ull)
 #define MS	(1000 * US)

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "host/progress_nap.h"
+#include "runtime/progress/nap.h"
 
 #define MS     1000000ull
 #define BUDGET ADV_PROGRESS_NAP_BUDGET_NS

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/rights.h"
-#include "host/resource_exchange.h"
+#include "runtime/exchange/resource_exchange.h"
 
 #define HEAD offsetof(struct adv_resource_message, object)
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "../link/netns.h"
-#include "host/device_internal.h"
+#include "runtime/device/internal.h"
 
 static struct {
 	struct adv_link link;

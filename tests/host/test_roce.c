@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "host/roce.h"
+#include "runtime/identity/roce.h"
 
 static struct adv_gid_table table_of(uint32_t count)
 {

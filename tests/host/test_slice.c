@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "host/slice.h"
+#include "runtime/progress/slice.h"
 
 #define SHORT_SLICE 100000 /* ns */
 

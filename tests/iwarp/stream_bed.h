@@ -6,7 +6,7 @@
 
 #include "../transport/harness.h"
 #include "base/rng.h"
-#include "iwarp/stream.h"
+#include "nic/iwarp/stream.h"
 
 #define MARKERS_OF_BED 1
 #define CRC_OF_BED     2

@@ -6,7 +6,7 @@
 #include <pcap/pcap.h>
 
 #include "../wire/test_util.h"
-#include "wire/bytes.h"
+#include "base/bytes.h"
 
 #define TCP_SYN 0x02
 

@@ -3,9 +3,9 @@
  * again to the same bytes. */
 #include "../wire/test_util.h"
 #include "base/array.h"
-#include "iwarp/fpdu.h"
-#include "iwarp/mpa.h"
-#include "iwarp/rdmap.h"
+#include "nic/iwarp/fpdu.h"
+#include "nic/iwarp/mpa.h"
+#include "nic/iwarp/rdmap.h"
 #include "tcp_streams.h"
 
 /* The messages of each opcode are those that tshark counts. */

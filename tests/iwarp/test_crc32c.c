@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "../wire/test_util.h"
-#include "iwarp/crc32c.h"
+#include "nic/iwarp/crc32c.h"
 
 static void check(const void *p, size_t len, const char *wire)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "../wire/test_util.h"
-#include "iwarp/ddp.h"
+#include "nic/iwarp/ddp.h"
 
 static size_t decode(const uint8_t *p, size_t len, struct adv_ddp_header *h)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* FPDUs from a sender to a receiver, with the stream cut in every way. */
 #include "../wire/test_util.h"
-#include "iwarp/crc32c.h"
-#include "iwarp/fpdu.h"
+#include "nic/iwarp/crc32c.h"
+#include "nic/iwarp/fpdu.h"
 
 #define STREAM_MAX  (1 << 20)
 #define SEGMENT_MAX 3000

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "../wire/test_util.h"
-#include "iwarp/mpa.h"
+#include "nic/iwarp/mpa.h"
 
 #define FRAME_MAX (ADV_MPA_FRAME_LEN + ADV_MPA_PRIVATE_MAX)
 

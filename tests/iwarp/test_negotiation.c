@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The start-up of a connection: what both ends then know, and what they send first. */
-#include "iwarp/fpdu.h"
-#include "iwarp/negotiation.h"
+#include "nic/iwarp/fpdu.h"
+#include "nic/iwarp/negotiation.h"
 #include "stream_bed.h"
 
 static const struct adv_mpa_wish wish = {.ird = 8, .ord = 6};

@@ -8,9 +8,9 @@
 #include <cmocka.h>
 
 #include "base/array.h"
-#include "iwarp/queue_pair.h"
-#include "transport/engine.h"
-#include "transport/qp.h"
+#include "nic/iwarp/queue_pair.h"
+#include "nic/engine/engine.h"
+#include "nic/queue/qp.h"
 
 static bool scheduled;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "../wire/test_util.h"
-#include "iwarp/rdmap.h"
+#include "nic/iwarp/rdmap.h"
 
 /* Checks a decoder and its encoder with the bytes 1, 2, 3, ... */
 #define CHECK_BOTH_WAYS(name, len)                                                                 \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* RDMAP streams: what two ends do with each other. */
 #include "base/array.h"
-#include "iwarp/fpdu.h"
+#include "nic/iwarp/fpdu.h"
 #include "stream_bed.h"
 
 #define REGION 300000

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* RDMAP streams: how they end. */
 #include "base/array.h"
-#include "iwarp/fpdu.h"
-#include "iwarp/rdmap.h"
+#include "nic/iwarp/fpdu.h"
+#include "nic/iwarp/rdmap.h"
 #include "stream_bed.h"
 
 static const struct adv_rdmap_config config = {.ird = 2, .ord = 4};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The first FPDU of a stream: the ready-to-receive message, and its repetitions. */
-#include "iwarp/fpdu.h"
+#include "nic/iwarp/fpdu.h"
 #include "stream_bed.h"
 
 #define FIRST_LEN (ADV_FPDU_LENGTH_LEN + ADV_DDP_TAGGED_LEN + ADV_FPDU_CRC_LEN)

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "iwarp/fpdu.h"
-#include "iwarp/negotiation.h"
+#include "nic/iwarp/fpdu.h"
+#include "nic/iwarp/negotiation.h"
 #include "stream_bed.h"
 
 #define IP_LEN	     20

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "link/udp_internal.h"
+#include "runtime/link/udp_internal.h"
 
 struct adv_gid gid_of(const char *address)
 {

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "link/udp.h"
-#include "wire/icrc.h"
+#include "runtime/link/udp.h"
+#include "nic/wire/icrc.h"
 
 #define STORE_PACKETS 4096
 #define PATIENCE_MS   60000 /* a longer wait is a hang */

@@ -5,8 +5,8 @@
 
 #include "harness.h"
 
-#include "link/shm.h"
-#include "wire/slot.h"
+#include "runtime/link/shm.h"
+#include "nic/wire/slot.h"
 
 #define RING_SIZE (64u << 10)
 #define SLOT_A	  301

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "link/bell.h"
+#include "runtime/link/bell.h"
 
 static bool is_ringing(int fd)
 {

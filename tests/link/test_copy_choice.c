@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "link/copy_choice.h"
+#include "runtime/link/copy_choice.h"
 
 #define PACKET	16384u /* bytes */
 #define WARM_UP (ADV_COPY_WARM_UP / PACKET - 1)

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "fault/environment.h"
-#include "link/fault_link.h"
+#include "nic/fault/environment.h"
+#include "runtime/link/fault_link.h"
 #include "netns.h"
 
 #define MS 1000000ull

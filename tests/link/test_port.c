@@ -16,9 +16,9 @@
 
 #include <cmocka.h>
 
-#include "link/port.h"
-#include "link/port_clock.h"
-#include "link/ring.h"
+#include "runtime/link/port.h"
+#include "runtime/link/port_clock.h"
+#include "runtime/link/ring.h"
 #include "netns.h"
 
 static const struct adv_port_place place = {.hosts = 300, .network = 0x0a1f00f0};

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "link/port_clock.h"
+#include "runtime/link/port_clock.h"
 
 #define US 1000ull
 #define MS (1000 * US)

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "link/pull.h"
+#include "runtime/link/pull.h"
 
 #define LEN    (64u << 10)
 #define NOBODY 65534

@@ -10,10 +10,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "link/raw.h"
+#include "runtime/link/raw.h"
 #include "netns.h"
-#include "wire/bytes.h"
-#include "wire/frame.h"
+#include "base/bytes.h"
+#include "nic/wire/frame.h"
 
 #define A      "10.9.0.1"
 #define B      "10.9.0.2"

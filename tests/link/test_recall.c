@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "link/ring.h"
+#include "runtime/link/ring.h"
 
 #define SIZE	ADV_RING_SIZE_MIN
 #define PACKETS 2

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "link/ring.h"
+#include "runtime/link/ring.h"
 
 #define SIZE ADV_RING_SIZE_MIN
 #define BELL 0x3130306162 /* any name */

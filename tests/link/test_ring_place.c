@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "link/ring.h"
+#include "runtime/link/ring.h"
 
 #define SIZE	(1u << 20)
 #define PAYLOAD 1000u

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "link/ring.h"
+#include "runtime/link/ring.h"
 #include "netns.h"
 
 static struct adv_tx_batch batch;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "link/ring.h"
+#include "runtime/link/ring.h"
 #include "netns.h"
 
 static struct adv_tx_batch batch;

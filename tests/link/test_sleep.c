@@ -16,7 +16,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include "link/ring.h"
+#include "runtime/link/ring.h"
 
 #define RING_SIZE ADV_RING_SIZE_MIN
 #define ROUNDS	  300000

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "link/fault_link.h"
-#include "link/tap.h"
+#include "runtime/link/fault_link.h"
+#include "runtime/link/tap.h"
 
 #define SIZE ADV_TAP_SIZE_MIN
 #define ALL  UINT32_MAX

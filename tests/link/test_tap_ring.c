@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/array.h"
-#include "link/tap_ring.h"
+#include "runtime/link/tap_ring.h"
 
 #define SIZE   ADV_TAP_SIZE_MIN
 #define ALL    UINT32_MAX

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "link/udp_internal.h"
+#include "runtime/link/udp_internal.h"
 #include "netns.h"
 
 static struct adv_tx_batch batch;

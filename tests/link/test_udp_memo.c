@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "link/udp_internal.h"
+#include "runtime/link/udp_internal.h"
 #include "netns.h"
 
 static struct adv_tx_batch batch;

@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "link/udp_internal.h"
+#include "runtime/link/udp_internal.h"
 #include "netns.h"
 #include "raw_calls.h"
 

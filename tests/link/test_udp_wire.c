@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "netns.h"
-#include "wire/frame.h"
+#include "nic/wire/frame.h"
 
 static struct adv_tx_batch batch;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * No reader of shared memory sleeps while a packet is queued: src/link/shm.c and ring.c in all
- * interleavings (explore.h), with variables in place of sockets and bells.
+ * No reader of shared memory sleeps while a packet is queued: src/runtime/link/shm.c and ring.c in
+ * all interleavings (explore.h), with variables in place of sockets and bells.
  */
 #include "explore_atomic.h"
 
@@ -14,10 +14,10 @@
 
 #include <cmocka.h>
 
-#include "link/ring.h"
-#include "link/shm.h"
-#include "link/udp.h"
-#include "wire/slot.h"
+#include "runtime/link/ring.h"
+#include "runtime/link/shm.h"
+#include "runtime/link/udp.h"
+#include "nic/wire/slot.h"
 
 #define LINKS	  3
 #define RING_SIZE ADV_RING_SIZE_MIN

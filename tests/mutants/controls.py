@@ -2,16 +2,16 @@
 """Bugs of congestion controls beside DCQCN, of selective retransmission, and of failures and paths of the
 simulated Ethernet: as those in mutants.py."""
 
-DCTCP = "src/transport/dctcp.c"
-FAILURE = "src/fabric/failure.c"
-FLOW = "src/transport/flow.c"
-HPCC = "src/transport/hpcc.c"
-IDEAL = "src/fabric/ideal.c"
-RETRANSMIT = "src/transport/retransmit.c"
-SELECTIVE = "src/transport/selective.c"
-SWIFT = "src/transport/swift.c"
-SWITCH = "src/fabric/switch.c"
-TIMELY = "src/transport/timely.c"
+DCTCP = "src/nic/congestion/dctcp.c"
+FAILURE = "src/fabric/network/failure.c"
+FLOW = "src/nic/congestion/flow.c"
+HPCC = "src/nic/congestion/hpcc.c"
+IDEAL = "src/fabric/network/ideal.c"
+RETRANSMIT = "src/nic/requester/retransmit.c"
+SELECTIVE = "src/nic/requester/selective.c"
+SWIFT = "src/nic/congestion/swift.c"
+SWITCH = "src/fabric/switch/switch.c"
+TIMELY = "src/nic/congestion/timely.c"
 
 CONTROLS = [
     # ---- the network's time ----
@@ -21,7 +21,7 @@ CONTROLS = [
      "f->rate = adv_rate_of_clock(&f->qp->engine->time, f->cc.rate);", "f->rate = f->cc.rate;"),
     ("time-change", "the pacer follows a change of the rate at the network's time", FLOW,
      "adv_flow_rate_changed(f, before, adv_time_of_clock(time, at));", "adv_flow_rate_changed(f, before, at);"),
-    ("time-ack", "the round-trip time is that of the clock", "src/transport/flow_ack.c",
+    ("time-ack", "the round-trip time is that of the clock", "src/nic/congestion/flow_ack.c",
      "adv_time_of_network(time, adv_round_trips_take(&f->round_trips, psn, now)),",
      "adv_round_trips_take(&f->round_trips, psn, now),"),
     # ---- DCTCP ----

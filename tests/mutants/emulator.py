@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Bugs of the emulator of fabrics, in the format of mutants.py."""
 
-CABLE = "src/emulator/cable.c"
-CAPTURE = "src/emulator/capture.c"
-FLOWS = "src/emulator/flows.c"
-PROGRAMS = "src/emulator/programs.c"
-TIME = "src/emulator/time.c"
+CABLE = "src/fabric/emulator/cable.c"
+CAPTURE = "src/fabric/emulator/capture.c"
+FLOWS = "src/fabric/emulator/flows.c"
+PROGRAMS = "src/fabric/emulator/programs.c"
+TIME = "src/fabric/emulator/time.c"
 
 EMULATOR = [
     ("frame-foreign", "a program sends from the address of another host", PROGRAMS,

@@ -1,57 +1,55 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Bugs of the simulated Ethernet, its scenarios and the planners: as those in mutants.py."""
 
-BUFFER = "src/fabric/switch_buffer.c"
-BUFFER_H = "src/fabric/switch_internal.h"
-CALENDAR = "src/fabric/calendar.c"
-CALENDAR_H = "src/fabric/calendar.h"
-TROUBLE = "src/fabric/trouble.c"
-AFTER = "src/fabric/after.c"
-CONNECTION = "src/fabric/connection.c"
-DEADLOCK = "src/fabric/deadlock.c"
-DEPARTURE_H = "src/fabric/departure.h"
-DUE = "src/fabric/due.c"
-EGRESS = "src/fabric/egress.c"
-EGRESS_H = "src/fabric/egress.h"
-FAILURE = "src/fabric/failure.c"
-EXTERNAL = "src/fabric/external.c"
-FABRIC_C = "src/fabric/fabric.c"
-FABRIC_INTERNAL = "src/fabric/fabric_internal.h"
-HOST = "src/fabric/host.c"
-PACE = "src/fabric/pace.c"
-PART_CROSS = "src/fabric/part_cross.c"
-PART_DIVIDE = "src/fabric/part_divide.c"
-PART_RANK = "src/fabric/part_rank.c"
-PART_RUN = "src/fabric/part_run.c"
-PART_STEP = "src/fabric/part_step.c"
-PART_WATCH = "src/fabric/part_watch.c"
-PLAN_BUFFER = "src/fabric/plan_buffer.c"
-PLAN_DCB = "src/fabric/plan_dcb.c"
-PLAN_DCBX = "src/fabric/plan_dcbx.c"
-PLAN_DEADLOCK = "src/fabric/plan_deadlock.c"
-PLAN_ECN = "src/fabric/plan_ecn.c"
-PLAN_ETS = "src/fabric/plan_ets.c"
-PLAN_HEADROOM = "src/fabric/plan_headroom.c"
-PLAN_NETWORK = "src/fabric/plan_network.c"
-PLAN_ROUTING = "src/fabric/plan_routing.c"
-PLAN_TOPOLOGY = "src/fabric/plan_topology.c"
-PROCESS = "src/fabric/process.c"
-ROUTE = "src/fabric/route.c"
-ROUTE_H = "src/fabric/route.h"
-SCENARIO = "src/fabric/scenario.c"
-SCENARIO_COLLECTIVES = "src/fabric/scenario_collectives.c"
-SCENARIO_FLOWS = "src/fabric/scenario_flows.c"
-TURN = "src/fabric/turn.c"
-SETTLE = "src/fabric/settle.c"
-SLOW = "src/fabric/slow.c"
-SWITCH = "src/fabric/switch.c"
-SWITCH_FRAME = "src/fabric/switch_frame.c"
-SWITCH_FRAME_H = "src/fabric/switch_frame.h"
-SWITCH_COPY = "src/fabric/switch_copy.c"
-TIMER = "src/fabric/switch_timer.c"
-TOPOLOGY = "src/fabric/topology.c"
-TOPOLOGY_MAKE = "src/fabric/topology_make.c"
-TOPOLOGY_ROUTE = "src/fabric/topology_route.c"
+BUFFER = "src/fabric/switch/buffer.c"
+BUFFER_H = "src/fabric/switch/internal.h"
+CALENDAR = "src/fabric/network/calendar.c"
+CALENDAR_H = "src/fabric/network/calendar.h"
+TROUBLE = "src/fabric/network/trouble.c"
+AFTER = "src/fabric/network/after.c"
+CONNECTION = "src/fabric/network/connection.c"
+DEADLOCK = "src/fabric/network/deadlock.c"
+DEPARTURE_H = "src/fabric/network/departure.h"
+EGRESS = "src/fabric/switch/egress.c"
+EGRESS_H = "src/fabric/switch/egress.h"
+FAILURE = "src/fabric/network/failure.c"
+EXTERNAL = "src/fabric/network/external.c"
+FABRIC_C = "src/fabric/network/fabric.c"
+FABRIC_INTERNAL = "src/fabric/network/internal.h"
+HOST = "src/fabric/network/host.c"
+PACE = "src/fabric/network/pace.c"
+PART_CROSS = "src/fabric/parts/cross.c"
+PART_DIVIDE = "src/fabric/parts/divide.c"
+PART_RANK = "src/fabric/parts/rank.c"
+PART_RUN = "src/fabric/parts/run.c"
+PART_STEP = "src/fabric/parts/step.c"
+PART_WATCH = "src/fabric/parts/watch.c"
+PLAN_BUFFER = "src/fabric/plan/buffer.c"
+PLAN_DCB = "src/fabric/plan/dcb.c"
+PLAN_DCBX = "src/fabric/plan/dcbx.c"
+PLAN_DEADLOCK = "src/fabric/plan/deadlock.c"
+PLAN_ECN = "src/fabric/plan/ecn.c"
+PLAN_ETS = "src/fabric/plan/ets.c"
+PLAN_HEADROOM = "src/fabric/plan/headroom.c"
+PLAN_NETWORK = "src/fabric/plan/network.c"
+PLAN_ROUTING = "src/fabric/plan/routing.c"
+PLAN_TOPOLOGY = "src/fabric/plan/topology.c"
+PROCESS = "src/fabric/network/process.c"
+ROUTE = "src/fabric/switch/route.c"
+ROUTE_H = "src/fabric/switch/route.h"
+SCENARIO = "src/fabric/scenario/scenario.c"
+SCENARIO_COLLECTIVES = "src/fabric/scenario/collectives.c"
+SCENARIO_FLOWS = "src/fabric/scenario/flows.c"
+TURN = "src/fabric/network/turn.c"
+SETTLE = "src/fabric/network/settle.c"
+SLOW = "src/fabric/network/slow.c"
+SWITCH = "src/fabric/switch/switch.c"
+SWITCH_FRAME = "src/fabric/switch/frame.c"
+SWITCH_FRAME_H = "src/fabric/switch/frame.h"
+SWITCH_COPY = "src/fabric/switch/copy.c"
+TIMER = "src/fabric/switch/timer.c"
+TOPOLOGY_MAKE = "src/fabric/network/topology_make.c"
+TOPOLOGY_ROUTE = "src/fabric/network/topology_route.c"
 
 FABRIC = [
     # ---- one port ----
@@ -185,7 +183,7 @@ FABRIC = [
      "h = (flow ^ seed) * ", "h = (flow ^ (seed & 0)) * "),
     ("not-ect", "no frame is ECN capable", HOST,
      "p->tclass = (uint8_t)(path->tclass | pkt->ecn);", "p->tclass = path->tclass;"),
-    ("cnp-priority", "CNPs have the priority of data", "src/transport/flow.c",
+    ("cnp-priority", "CNPs have the priority of data", "src/nic/congestion/flow.c",
      "\tf->cnp_path.link_memo = 0;\n", ""),
     ("ring-of-storms", "the end of a storm ends another one", SLOW,
      "f->now < f->storm[i].to)", "f->now < f->storm[i].to && &f->storm[i] == s)"),
@@ -282,9 +280,9 @@ FABRIC = [
      "\tif (r->place.said & bit)", "\tif (r->place.said & bit & 1)"),
     ("said-twice-apart", "... where its section is there twice", SCENARIO,
      "\tr->place.said = *r->place.once;\n", ""),
-    ("link-no-length", "a cable of no length has that of the network", "src/fabric/scenario_network.c",
+    ("link-no-length", "a cable of no length has that of the network", "src/fabric/scenario/network.c",
      "link[i].cable == UINT64_MAX ? b->s->network.cable", "!link[i].cable ? b->s->network.cable"),
-    ("goal-words", "a word behind a GOAL operation is read over", "src/fabric/scenario_goal.c",
+    ("goal-words", "a word behind a GOAL operation is read over", "src/fabric/scenario/goal.c",
      "return at[strspn(at, \" \\t\")] == '\\0';", "return at != NULL;"),
     ("line-number", "a message names the line after", SCENARIO,
      "\t\tr.line++;\n\t\tif (!read_line", "\t\tr.line += 2;\n\t\tif (!read_line"),
@@ -298,9 +296,9 @@ FABRIC = [
     ("allreduce-steps", "all-reduce leaves out the last step that hands the sums on", SCENARIO_COLLECTIVES,
      "rings_steps(c, all, 1, 0, c->ranks - 2, bytes, false)",
      "rings_steps(c, all, 1, 0, c->ranks - 3, bytes, false)"),
-    ("memory", "the memory of the transfers is not reckoned", "src/fabric/scenario_connect.c",
+    ("memory", "the memory of the transfers is not reckoned", "src/fabric/scenario/connect.c",
      "(unsigned __int128)transfers * MEMORY_TRANSFER;", "(unsigned __int128)(transfers * 0);"),
-    ("random-self", "a random destination is never the last host", "src/fabric/scenario_load.c",
+    ("random-self", "a random destination is never the last host", "src/fabric/scenario/load.c",
      "within && to >= from ? to + 1 : to;", "within && to == from ? to + 1 : to;"),
     # ---- programs, and the clock ----
     ("external-paused", "a pause does not stop a program", EXTERNAL,
@@ -392,11 +390,11 @@ FABRIC = [
      "\t\tadv_fabric_add_event(f, w->event[i].at, w->event[i].what);\n\tfor", "\t\tw->event[i].next = 0;\n\tfor"),
     ("turn-flush-twice", "events that went to the calendar stay in the next window", TURN,
      "\t\tw->of[w->active[i]].first = ADV_TURN_NO_EVENT;\n", "\t\tw->of[w->active[i]].last = 0;\n"),
-    ("turn-node", "a frame arrives at the end that sends it", "src/fabric/flying.h",
+    ("turn-node", "a frame arrives at the end that sends it", "src/fabric/network/flying.h",
      "at, what, f->wire[wire].to.node)", "at, what, f->wire[wire].from.node)"),
     ("turn-short", "windows of networks with short cables", TURN,
      "return width >= frame ? width : 0;", "return width;"),
-    ("turn-order", "events of one time are in the order in which they were added", "src/fabric/turn_events.h",
+    ("turn-order", "events of one time are in the order in which they were added", "src/fabric/network/turn_events.h",
      "if (e[-1].at < at || (e[-1].at == at && e[-1].what < what))", "if (e[-1].at <= at)"),
     # ---- cables that fail ----
     ("cut-arrives", "the frame that is being sent when a cable fails arrives", FAILURE,

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Bugs in src/iwarp, in the format of mutants.py."""
 
-CRC32C = "src/iwarp/crc32c.c"
-FPDU = "src/iwarp/fpdu.c"
-MPA = "src/iwarp/mpa.c"
-NEGOTIATION = "src/iwarp/negotiation.c"
-QP_COMPLETE = "src/transport/qp_complete.c"
-RDMAP = "src/iwarp/rdmap.c"
-STREAM = "src/iwarp/stream.c"
-STREAM_FIRST = "src/iwarp/stream_first.c"
-STREAM_INTERNAL = "src/iwarp/stream_internal.h"
-STREAM_RX = "src/iwarp/stream_rx.c"
-STREAM_TX = "src/iwarp/stream_tx.c"
+CRC32C = "src/nic/iwarp/crc32c.c"
+FPDU = "src/nic/iwarp/fpdu.c"
+MPA = "src/nic/iwarp/mpa.c"
+NEGOTIATION = "src/nic/iwarp/negotiation.c"
+QP_COMPLETE = "src/nic/queue/qp_complete.c"
+RDMAP = "src/nic/iwarp/rdmap.c"
+STREAM = "src/nic/iwarp/stream.c"
+STREAM_FIRST = "src/nic/iwarp/stream_first.c"
+STREAM_INTERNAL = "src/nic/iwarp/stream_internal.h"
+STREAM_RX = "src/nic/iwarp/stream_rx.c"
+STREAM_TX = "src/nic/iwarp/stream_tx.c"
 
 IWARP = [
     # ---- formats ----

@@ -1,26 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Bugs in src/nvme, in the format of mutants.py."""
 
-CONTROLLER = "src/nvme/controller.c"
-FABRICS = "src/nvme/fabrics.c"
-FUSED = "src/nvme/fused.c"
-HOST_QUEUE = "src/nvme/host_queue.c"
-IO = "src/nvme/io.c"
-ORDER = "src/nvme/order.c"
-QUEUE = "src/nvme/queue.c"
-ADMISSION = "src/nvme_rdma/admission.c"
-ADMIN = "src/nvme/admin.c"
-FEATURES = "src/nvme/features.c"
-LOG_PAGES = "src/nvme/log_pages.c"
-RESPOND = "src/nvme/respond.c"
-CONFIG = "src/nvme_rdma/config_read.c"
-CONNECTION = "src/nvme_rdma/connection.c"
-CONTROL = "src/nvme_rdma/control.c"
-CONTROL_CLIENT = "src/nvme_rdma/control_client.c"
-TARGET_CREATE = "src/nvme/target_create.c"
-TASK = "src/nvme_rdma/task.c"
-WORKER_ACT = "src/nvme_rdma/worker_act.c"
-WORKER_RESPOND = "src/nvme_rdma/worker_respond.c"
+CONTROLLER = "src/storage/nvme_target/controller.c"
+FABRICS = "src/storage/nvme_target/fabrics.c"
+FUSED = "src/storage/nvme_target/fused.c"
+HOST_QUEUE = "src/storage/nvme/host_queue.c"
+IO = "src/storage/nvme_target/io.c"
+ORDER = "src/storage/nvme_target/order.c"
+QUEUE = "src/storage/nvme_target/queue.c"
+ADMISSION = "src/storage/nvme_server/admission.c"
+ADMIN = "src/storage/nvme_target/admin.c"
+FEATURES = "src/storage/nvme_target/features.c"
+LOG_PAGES = "src/storage/nvme_target/log_pages.c"
+RESPOND = "src/storage/nvme_target/respond.c"
+CONFIG = "src/storage/nvme_server/config_read.c"
+CONNECTION = "src/storage/nvme_server/connection.c"
+CONTROL = "src/storage/nvme_server/control.c"
+TARGET_CREATE = "src/storage/nvme_target/create.c"
+TASK = "src/storage/nvme_server/task.c"
+WORKER_ACT = "src/storage/nvme_server/worker_act.c"
+WORKER_RESPOND = "src/storage/nvme_server/worker_respond.c"
 
 NVME = [
     ("nvme-stale-write", "a write does not wait for an earlier one on its blocks", ORDER,
@@ -53,7 +52,7 @@ NVME = [
      "first->io.offset != second->io.offset", "false"),
     ("nvme-shutdown-flush", "a shutdown is complete before the namespaces are flushed", FABRICS,
      "adv_nvme_controller_shutting_down(c) && flush_next(request)", "request->range && flush_next(request)"),
-    ("nvme-control-user", "any user may change a target", "src/nvme_rdma/control_client.c",
+    ("nvme-control-user", "any user may change a target", "src/storage/nvme_server/control_client.c",
      "(peer.uid == geteuid() || peer.uid == 0 || (root_may && geteuid() == 0))", "true"),
     ("nvme-control-silent", "silent clients keep others out", CONTROL,
      "close(c->clients[0]);", "close(fd);\n\t\t\tcontinue;"),
@@ -143,34 +142,34 @@ NVME = [
      "request->io.kind == ADV_NVME_IO_WRITE;"),
     ("nvme-placed-mtu", "a block that comes in several packets is fetched into the namespace", WORKER_ACT,
      "io->block > c->mtu)", "io->block > c->mtu + UINT16_MAX)"),
-    ("nvme-extent-border", "a device writes beyond a registered extent", "src/nvme_rdma/backend_ram.c",
+    ("nvme-extent-border", "a device writes beyond a registered extent", "src/storage/nvme_server/backend_ram.c",
      "!b->extents || length > ADV_NVME_EXTENT - offset % ADV_NVME_EXTENT", "!b->extents"),
-    ("nvme-extent-early", "an extent is registered with the first byte", "src/nvme_rdma/backend_ram.c",
+    ("nvme-extent-early", "an extent is registered with the first byte", "src/storage/nvme_server/backend_ram.c",
      "if (before < size && before + length >= size)", "if (before == 0)"),
-    ("nvme-spin-greedy", "a thread with little work polls for ever longer", "src/nvme_rdma/spin.h",
+    ("nvme-spin-greedy", "a thread with little work polls for ever longer", "src/storage/nvme_server/spin.h",
      "s->ns * 2 : s->ns / 2", "s->ns * 2 : s->ns"),
-    ("nvme-spin-short", "a thread sleeps between all bursts", "src/nvme_rdma/spin.h", "s->ns * 2 : s->ns / 2", "s->ns : s->ns / 2"),
+    ("nvme-spin-short", "a thread sleeps between all bursts", "src/storage/nvme_server/spin.h", "s->ns * 2 : s->ns / 2", "s->ns : s->ns / 2"),
     ("nvme-host-receives", "commands are sent before the receives of their responses are posted",
-     "src/nvme_rdma/host_connection.c", "int err = flush_receives(c), err_send = flush_capsules(c);",
+     "src/storage/nvme_host/connection.c", "int err = flush_receives(c), err_send = flush_capsules(c);",
      "int err_send = flush_capsules(c), err = flush_receives(c);"),
     ("nvme-host-room", "a host sends more commands than its send queue takes while ACKs are lost",
-     "src/nvme_rdma/host_connection.c", "if (posted + 1 + next->binds > c->room)", "if (false)"),
+     "src/storage/nvme_host/connection.c", "if (posted + 1 + next->binds > c->room)", "if (false)"),
     ("nvme-responses", "a host whose ACKs are lost gets so many responses that its next command finds no request", RESPOND,
      "queue->requests_count - queue->size", "queue->requests_count"),
     ("nvme-joined-lost", "of responses that are posted together only the last request ends", WORKER_RESPOND,
      "requests[i]->user = i > 0 ? requests[i - 1] : NULL;", "requests[i]->user = NULL;"),
-    ("nvme-in-place-write", "data in place is taken for a buffer that is free", "src/nvme_rdma/buffers.c",
+    ("nvme-in-place-write", "data in place is taken for a buffer that is free", "src/storage/kit/buffers.c",
      "	if (!adv_nvme_buffers_owns(b, buffer))\n		return;\n", ""),
     ("nvme-copy-order", "a write passes a Copy to its blocks", ORDER,
      "kind == ADV_NVME_IO_DEALLOCATE || kind == ADV_NVME_IO_COPY ||", "kind == ADV_NVME_IO_DEALLOCATE ||"),
     ("nvme-copy-source", "Copy reads the source of a later range", IO,
      "request->io.source = request->io.offset;", "request->io.source = request->io.offset + 512;"),
-    ("nvme-removed-controllers", "the hosts of a removed subsystem stay connected", "src/nvme/subsystem.c",
+    ("nvme-removed-controllers", "the hosts of a removed subsystem stay connected", "src/storage/nvme_target/subsystem.c",
      'adv_nvme_controller_stop(c, "the subsystem is removed");', "c->why = NULL;"),
-    ("nvme-hosts-stay", "a host that is no longer allowed stays connected", "src/nvme/subsystem.c",
+    ("nvme-hosts-stay", "a host that is no longer allowed stays connected", "src/storage/nvme_target/subsystem.c",
      "if (!adv_nvme_subsystem_allows(subsystem, c->host_nqn))", "if (false)"),
     ("nvme-last-count", "a command is not counted if its host leaves before the ACK", QUEUE,
      "return request->state == ADV_NVME_REQUEST_OUT && request->answered;", "return !request;"),
-    ("nvme-report-names", "a host's name gets into the log as it is", "src/nvme/text.c",
+    ("nvme-report-names", "a host's name gets into the log as it is", "src/storage/kit/text.c",
      "in[i] >= ' ' && in[i] <= '~' ? in[i] : '?'", "in[i]"),
 ]

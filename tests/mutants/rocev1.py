@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Bugs of RoCE v1, in the format of mutants.py."""
 
-GID_INDEX = "src/rdmacm/gid_index.c"
-NEIGHBOUR = "src/host/device_neighbour.c"
-PORT = "src/link/port.c"
-QP = "src/verbs/qp.c"
-RAW = "src/link/raw.c"
-RAW_FILTER = "src/link/raw_filter.c"
-RAW_RX = "src/link/raw_rx.c"
-RAW_TX = "src/link/raw_tx.c"
-ADDRESS = "src/transport/address.c"
-ENGINE_RX = "src/transport/engine_rx.c"
-DATAGRAM = "src/transport/datagram.c"
+GID_INDEX = "src/abi/rdmacm/gid_index.c"
+NEIGHBOUR = "src/runtime/device/neighbour.c"
+PORT = "src/runtime/link/port.c"
+QP = "src/abi/verbs/qp.c"
+RAW = "src/runtime/link/raw.c"
+RAW_FILTER = "src/runtime/link/raw_filter.c"
+RAW_RX = "src/runtime/link/raw_rx.c"
+RAW_TX = "src/runtime/link/raw_tx.c"
+ADDRESS = "src/nic/engine/address.c"
+ENGINE_RX = "src/nic/engine/rx.c"
+DATAGRAM = "src/nic/queue/datagram.c"
 
 ROCEV1 = [
     ("v1-version", "a queue pair takes packets of either version of RoCE", ENGINE_RX,

@@ -1,43 +1,43 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Bugs in links, devices and the daemon, in the format of mutants.py."""
 
-EVENTS = "src/host/device_events.c"
-GROUP = "src/daemon/group.c"
-LOCK = "src/host/lock.c"
-POLL = "src/host/device_poll.c"
-PORT_CLOCK = "src/link/port_clock.c"
-IDLE = "src/host/idle.h"
-PLAN = "src/host/idle.c"
-PROGRESS_TURN = "src/host/device_progress.h"
-PAIRS = "src/daemon/pairs.c"
-PROGRESS = "src/host/progress.c"
-PROGRESS_H = "src/host/progress.h"
-POLL_H = "src/host/progress_poll.h"
-CROWDED = "src/host/progress_crowded.c"
-SPIN = "src/host/progress_spin.c"
-NAP = "src/host/progress_nap.c"
-NAP_H = "src/host/progress_nap.h"
-CHOICE = "src/link/copy_choice.c"
-PULL = "src/link/pull.c"
-RING = "src/link/ring.c"
-SHM = "src/link/shm.c"
-SLOTS = "src/daemon/slots.c"
-TAP_RING = "src/link/tap_ring.c"
-CAPTURE_FRAME = "src/cli/capture_frame.c"
-UDP_FLOW = "src/link/udp_flow.c"
-UDP_INTERNAL = "src/link/udp_internal.h"
-UDP_RX = "src/link/udp_rx.c"
-UDP_SEGMENT = "src/link/udp_segment.c"
-UDP_TX = "src/link/udp_tx.c"
-THREAD = "src/host/device_thread.c"
-ACTIONS = "src/host/device_actions.c"
-STREAMS = "src/host/device_streams.c"
-UCMA_BACKLOG = "src/daemon/ucma_stream_backlog.c"
-UCMA_STREAM_END = "src/daemon/ucma_stream_end.c"
-USERS = "src/daemon/users.c"
-WAIT = "src/host/device_wait.c"
-RSOCKET_WAIT = "src/rdmacm/rsocket_wait.c"
-RSOCKET_POLL = "src/rdmacm/rsocket_poll.c"
+EVENTS = "src/runtime/device/events.c"
+GROUP = "src/runtime/steering/group.c"
+LOCK = "src/runtime/progress/lock.c"
+POLL = "src/runtime/device/poll.c"
+PORT_CLOCK = "src/runtime/link/port_clock.c"
+IDLE = "src/runtime/progress/idle.h"
+PLAN = "src/runtime/progress/idle.c"
+PROGRESS_TURN = "src/runtime/device/turn.h"
+PAIRS = "src/runtime/steering/pairs.c"
+PROGRESS = "src/runtime/progress/progress.c"
+PROGRESS_H = "src/runtime/progress/progress.h"
+POLL_H = "src/runtime/progress/poll.h"
+CROWDED = "src/runtime/progress/crowded.c"
+SPIN = "src/runtime/progress/spin.c"
+NAP = "src/runtime/progress/nap.c"
+NAP_H = "src/runtime/progress/nap.h"
+CHOICE = "src/runtime/link/copy_choice.c"
+PULL = "src/runtime/link/pull.c"
+RING = "src/runtime/link/ring.c"
+SHM = "src/runtime/link/shm.c"
+SLOTS = "src/runtime/steering/slots.c"
+TAP_RING = "src/runtime/link/tap_ring.c"
+CAPTURE_FRAME = "src/cli/capture/frame.c"
+UDP_FLOW = "src/runtime/link/udp_flow.c"
+UDP_INTERNAL = "src/runtime/link/udp_internal.h"
+UDP_RX = "src/runtime/link/udp_rx.c"
+UDP_SEGMENT = "src/runtime/link/udp_segment.c"
+UDP_TX = "src/runtime/link/udp_tx.c"
+THREAD = "src/runtime/device/thread.c"
+ACTIONS = "src/runtime/device/actions.c"
+STREAMS = "src/runtime/device/streams.c"
+UCMA_BACKLOG = "src/runtime/ucma/stream_backlog.c"
+UCMA_STREAM_END = "src/runtime/ucma/stream_end.c"
+USERS = "src/runtime/session/users.c"
+WAIT = "src/runtime/device/wait.c"
+RSOCKET_WAIT = "src/abi/rsocket/wait.c"
+RSOCKET_POLL = "src/abi/rsocket/poll.c"
 
 FENCE = "\tatomic_thread_fence(memory_order_seq_cst);\n"
 
@@ -149,9 +149,9 @@ RUNTIME = [
     ("ring-led-away", "an ACK precedes a packet whose payload is away", RING,
      "(word & (AWAY | BAD_ICRC)))", "(word & BAD_ICRC))"),
     ("ring-led-icrc", "a packet with a wrong ICRC on purpose shares a record with a good one",
-     "src/link/ring.h", "lead->more | pkt->more | lead->icrc_flip | pkt->icrc_flip",
+     "src/runtime/link/ring.h", "lead->more | pkt->more | lead->icrc_flip | pkt->icrc_flip",
      "lead->more | pkt->more"),
-    ("ring-led-way", "two packets of one record have different ways", "src/link/ring.h",
+    ("ring-led-way", "two packets of one record have different ways", "src/runtime/link/ring.h",
      "lead->path == pkt->path && ", ""),
     ("shm-led-qp", "a packet for another process shares a record with an ACK", SHM,
      "next->dest_qpn != pkt->dest_qpn || ", ""),
@@ -167,7 +167,7 @@ RUNTIME = [
      "median * 100 < c->present * BETTER", "median < c->present"),
     ("choice-median", "one late packet decides which way of copying is faster", CHOICE,
      "c->sample[ADV_COPY_SAMPLES / 2]", "c->sample[ADV_COPY_SAMPLES - 1]"),
-    ("choice-other", "the time of a late packet counts for the other way of copying", "src/link/copy_choice.h",
+    ("choice-other", "the time of a late packet counts for the other way of copying", "src/runtime/link/copy_choice.h",
      "!c->left && adv_copy_choice_now(c) == way", "!c->left"),
     ("choice-cold", "the other way of copying is timed while its caches are cold", CHOICE,
      "\t\tc->left = ADV_COPY_WARM_UP;\n", ""),
@@ -215,9 +215,9 @@ RUNTIME = [
      "sleep_until(&w, deadline < wanted->until ? deadline : wanted->until)", "sleep_until(&w, deadline)"),
     ("wait-signal", "a signal handler with SA_RESTART does not end rpoll()", WAIT,
      "(w->wanted->restarts && !adv_signals_may_interrupt())", "!adv_signals_may_interrupt()"),
-    ("rsocket-keepalive-kept", "a closed stream stays in the list of keepalives", "src/rdmacm/rsocket_service.c",
+    ("rsocket-keepalive-kept", "a closed stream stays in the list of keepalives", "src/abi/rsocket/service.c",
      "held = rs->type == SOCK_STREAM && end_keepalive(rs);", "held = false;"),
-    ("rsocket-keepalive-closed", "a keepalive that is set after the close keeps the stream", "src/rdmacm/rsocket_service.c",
+    ("rsocket-keepalive-closed", "a keepalive that is set after the close keeps the stream", "src/abi/rsocket/service.c",
      "else if (!rs->closed)", "else"),
     ("rsocket-restart", "a signal handler with SA_RESTART ends calls on rsockets", RSOCKET_WAIT,
      "err == EINTR && deadline == ADV_RS_FOREVER && !adv_signals_may_interrupt()", "false && deadline && err"),
@@ -250,7 +250,7 @@ RUNTIME = [
      "l->memo_tag += atomic_load(&last_tag) + 4;"),
     ("memo-flow", "a path relies on a flow that another one has replaced", UDP_FLOW,
      "\tudp_memos_forget(l);\n\t*f = ", "\t*f = "),
-    ("memo-addresses", "a path relies on addresses that the machine had", "src/link/udp.c",
+    ("memo-addresses", "a path relies on addresses that the machine had", "src/runtime/link/udp.c",
      "\t\tl->generation = 1;\n\tudp_memos_forget(l);\n\treturn 0;",
      "\t\tl->generation = 1;\n\treturn 0;"),
     ("flow-in-use", "a new flow replaces the flow of an unsent message", UDP_FLOW,
@@ -302,7 +302,7 @@ RUNTIME = [
     ("progress-found-post", "a completion found before a post counts as a poll at the thread's next wake-up",
      POLL_H, "\t\tatomic_store_explicit(&p->found, false, memory_order_relaxed);\n\t\tadv_progress_polled(p, now);\n",
      "\t\tadv_progress_polled(p, now);\n"),
-    ("hold-forgives", "short holds do not make up for long ones", "src/host/progress_hold.c",
+    ("hold-forgives", "short holds do not make up for long ones", "src/runtime/progress/hold.c",
      "\t\th->cost /= 2;", "\t\th->cost /= 1;"),
     ("spin-signs", "long sleeps count as short ones", SPIN,
      "<= SPIN_WORTH ? s->short_sleeps + 1 : 0", "<= SPIN_WORTH ? s->short_sleeps + 1 : s->short_sleeps"),
@@ -380,9 +380,9 @@ RUNTIME = [
      "d->now >= d->idle.until)"),
     ("idle-room", "a stream that has room again waits until another call uses the device", POLL,
      "if (adv_engine_todo(d->engine) || d->now", "if (d->now"),
-    ("idle-skipped", "polls between two looks count as a pause", "src/host/device_progress.h",
+    ("idle-skipped", "polls between two looks count as a pause", "src/runtime/device/turn.h",
      "\tif (adv_idle_load(&d->idle.gap))\n\t\tadv_device_note_skipped_polls(d);\n", ""),
-    ("idle-spaced", "packets of other machines wait long if peers send through memory", "src/link/shm.c",
+    ("idle-spaced", "packets of other machines wait long if peers send through memory", "src/runtime/link/shm.c",
      "l->link.spaced ? UDP_SPACED : UDP_EVERY", "UDP_EVERY"),
     ("idle-calls", "a poll relies on what an earlier poll found, though another call came in between", IDLE,
      "return adv_lock_uses(lock) == adv_idle_load(&idle->uses) + 1 &&\n\t       adv_progress", "return adv_progress"),
@@ -400,7 +400,7 @@ RUNTIME = [
      "polling && adv_device_is_unconnected(d) ? 0 : ", ""),
     ("idle-gives-back", "nobody receives what arrives for a device without connected queue pairs", PROGRESS,
      "return_to_thread(p, now) | kick_to_check(p)", "return_to_thread(p, now)"),
-    ("connected-count", "a queue pair that was reset still counts as connected", "src/transport/qp.c",
+    ("connected-count", "a queue pair that was reset still counts as connected", "src/nic/queue/qp.c",
      "\tadv_qp_set_state(qp, IBV_QPS_RESET);", "\tqp->state = IBV_QPS_RESET;"),
     ("idle-overrun", "polls that follow each other do not report that the CQ has overrun", POLL,
      "&d->progress) && !cq->overrun)", "&d->progress))"),

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Bugs in src/smbdirect and src/smb2, in the format of mutants.py."""
 
-CONNECTION = "src/smbdirect/connection.c"
-MESSAGE = "src/smbdirect/message.c"
-OFFLOAD = "src/smb2/offload.c"
-REQUESTS = "src/smb2/requests.c"
-GATEWAY = "src/gateway/smb_"
-SMB2_MESSAGE = "src/smb2/message.c"
+CONNECTION = "src/storage/smbdirect/connection.c"
+MESSAGE = "src/storage/smbdirect/message.c"
+OFFLOAD = "src/storage/smb2/offload.c"
+REQUESTS = "src/storage/smb2/requests.c"
+SMB2_MESSAGE = "src/storage/smb2/message.c"
 
 SMB = [
     ("smbd-last-credit", "the last credit is used for a message that grants none", CONNECTION,
@@ -76,40 +75,40 @@ SMB = [
      "(data > 0 || (e.flags & ADV_SMB2_FLAG_SIGNED))", "data > 0"),
     ("smb2-dialect", "a failed negotiation chooses a dialect", SMB2_MESSAGE,
      "e->status != ADV_SMB2_STATUS_SUCCESS || e->length < NEG", "e->length < NEG"),
-    ("smb-overhead", "what goes with a message is not counted", f"{GATEWAY}memory.c",
+    ("smb-overhead", "what goes with a message is not counted", "src/storage/smb_gateway/memory.c",
      "OVERHEAD = 1024 }", "OVERHEAD = 1 }"),
-    ("smb-memory-left", "the memory of a message is never given back", f"{GATEWAY}memory.c",
+    ("smb-memory-left", "the memory of a message is never given back", "src/storage/smb_gateway/memory.c",
      "	b->gateway->message_bytes -= length + OVERHEAD;\n", ""),
-    ("smb-offload-least", "short requests get an RDMA channel", f"{GATEWAY}reverse_call.c",
+    ("smb-offload-least", "short requests get an RDMA channel", "src/storage/smb_gateway/reverse_call.c",
      "OFFLOAD_LEAST = 8192,", "OFFLOAD_LEAST = 1,"),
-    ("smb-offload-most", "an RDMA channel is longer than the server permits", f"{GATEWAY}reverse_call.c",
+    ("smb-offload-most", "an RDMA channel is longer than the server permits", "src/storage/smb_gateway/reverse_call.c",
      " || o->length > adv_smb_direct_read_write_size(s->direct)", ""),
-    ("smb-no-dialect", "no session gets RDMA channels", f"{GATEWAY}reverse_call.c",
+    ("smb-no-dialect", "no session gets RDMA channels", "src/storage/smb_gateway/reverse_call.c",
      "s->offload = dialect >= 0x0300;", "s->offload = dialect > 0x0311;"),
-    ("smb-duplicates", "two requests with one message id have RDMA channels", f"{GATEWAY}reverse_call.c",
+    ("smb-duplicates", "two requests with one message id have RDMA channels", "src/storage/smb_gateway/reverse_call.c",
      "	    find_call(s, o->message_id))", "	    false)"),
-    ("smb-revoke", "a call with a channel is not found by its response", f"{GATEWAY}reverse_call.c",
+    ("smb-revoke", "a call with a channel is not found by its response", "src/storage/smb_gateway/reverse_call.c",
      "find_call(s, id) : NULL", "find_call(s, id + 1) : NULL"),
-    ("smb-incomplete", "a client over TCP may hold memory for ever", "src/ulp/stream.c",
+    ("smb-incomplete", "a client over TCP may hold memory for ever", "src/storage/kit/stream.c",
      "	if (s->record && s->timeout_ms)\n", "	if (false)\n"),
-    ("stream-silence", "a client over TCP may not be silent between records", "src/ulp/stream.c",
+    ("stream-silence", "a client over TCP may not be silent between records", "src/storage/kit/stream.c",
      "	adv_timer_cancel(&s->incomplete);\n	s->record = NULL;", "	s->record = NULL;"),
-    ("smb-longest", "the gateway receives no messages of 8 MiB", f"{GATEWAY}memory.h",
+    ("smb-longest", "the gateway receives no messages of 8 MiB", "src/storage/smb_gateway/memory.h",
      "(8 << 20) + (64 << 10)", "4 << 20"),
-    ("smb-patience", "a client that takes no messages is kept", f"{GATEWAY}direct.c",
+    ("smb-patience", "a client that takes no messages is kept", "src/storage/smb_gateway/direct.c",
      "{outs, d->outs_since, 1,", "{false, d->outs_since, 1,"),
-    ("smb-endless", "a client that completes no message is kept", f"{GATEWAY}direct.c",
+    ("smb-endless", "a client that completes no message is kept", "src/storage/smb_gateway/direct.c",
      "{d->message, d->message_since,", "{false, d->message_since,"),
-    ("smb-slow-memory", "a client that does not let its memory be read is kept", f"{GATEWAY}direct.c",
+    ("smb-slow-memory", "a client that does not let its memory be read is kept", "src/storage/smb_gateway/direct.c",
      "{reads, d->reads_since, 1,", "{false, d->reads_since, 1,"),
-    ("smb-requested", "too few credits are requested for the longest message of Linux", f"{GATEWAY}direct.c",
+    ("smb-requested", "too few credits are requested for the longest message of Linux", "src/storage/smb_gateway/direct.c",
      "REQUESTED_CREDITS = 255,", "REQUESTED_CREDITS = 128,"),
-    ("smb-key", "the key of a client is not invalidated", f"{GATEWAY}direct.c",
+    ("smb-key", "the key of a client is not invalidated", "src/storage/smb_gateway/direct.c",
      "		if (s->out->key) {", "		if (false) {"),
-    ("smb-order", "the data of several descriptors is fetched to one place", f"{GATEWAY}request.c",
+    ("smb-order", "the data of several descriptors is fetched to one place", "src/storage/smb_gateway/request.c",
      "		to += n;\n", ""),
-    ("smb-write-order", "all descriptors get the same data", f"{GATEWAY}response.c",
+    ("smb-write-order", "all descriptors get the same data", "src/storage/smb_gateway/response.c",
      "		from += n;\n", ""),
-    ("smb-connections", "any number of clients is accepted", f"{GATEWAY}session.c",
+    ("smb-connections", "any number of clients is accepted", "src/storage/smb_gateway/session.c",
      "if (g->session_count >= g->session_max) {", "if (false) {"),
 ]

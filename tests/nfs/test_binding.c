@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "nfs/binding.h"
-#include "wire/bytes.h"
+#include "storage/nfs/binding.h"
+#include "base/bytes.h"
 
 enum { ROOM = 1 << 23, CALL_BODY = 40, REPLY_BODY = 24, MANY = 40 };
 

@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "nvme/status.h"
-#include "nvme/target.h"
+#include "storage/nvme/status.h"
+#include "storage/nvme_target/target.h"
 
 #define LAB_MEMORY   (4u << 20)
 #define LAB_BLOCKS   4096u

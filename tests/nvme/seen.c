@@ -2,7 +2,7 @@
 #include "seen.h"
 
 #include "harness.h"
-#include "nvme/bytes.h"
+#include "base/bytes.h"
 
 static void see_command(struct seen *s, const uint8_t *data, size_t len)
 {

@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "nvme/host.h"
-#include "nvme/host_queue.h"
-#include "nvme/status.h"
-#include "nvme/target.h"
+#include "storage/nvme/host.h"
+#include "storage/nvme/host_queue.h"
+#include "storage/nvme/status.h"
+#include "storage/nvme_target/target.h"
 
 enum { BLOCKS = 8, BLOCK = 512, CONNECTIONS = 512, HELD = 512, OPS = 6, FIFO = 256, IO_QUEUES = 2 };
 enum { STEPS = 4000, QUIET_STEPS = 200000 };

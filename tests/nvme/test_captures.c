@@ -7,13 +7,13 @@
 
 #include "../iwarp/tcp_streams.h"
 #include "harness.h"
-#include "iwarp/fpdu.h"
-#include "iwarp/mpa.h"
-#include "iwarp/rdmap.h"
+#include "nic/iwarp/fpdu.h"
+#include "nic/iwarp/mpa.h"
+#include "nic/iwarp/rdmap.h"
 #include "seen.h"
-#include "wire/cm_message.h"
-#include "wire/frame.h"
-#include "wire/headers.h"
+#include "nic/wire/cm_message.h"
+#include "nic/wire/frame.h"
+#include "nic/wire/headers.h"
 
 #define SERVER	  2  /* the last byte of the target's address */
 #define CM_IP_LEN 36 /* of annex A11, in front of the private data of a REQ */

@@ -5,7 +5,7 @@
 
 #include "harness.h"
 
-#include "nvme/bytes.h"
+#include "base/bytes.h"
 
 struct changes {
 	struct lab lab;

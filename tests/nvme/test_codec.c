@@ -4,7 +4,7 @@
 
 #include "base/array.h"
 #include "base/rng.h"
-#include "nvme/bytes.h"
+#include "base/bytes.h"
 
 static void fill(struct adv_rng *rng, void *out, size_t len)
 {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "nvme/host_queue.h"
+#include "storage/nvme/host_queue.h"
 
 enum { SIZE = 6, COMMANDS = SIZE - 1 };
 

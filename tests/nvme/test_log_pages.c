@@ -3,7 +3,7 @@
 #include "harness.h"
 
 #include "base/version.h"
-#include "nvme/bytes.h"
+#include "base/bytes.h"
 
 struct pages {
 	struct lab lab;

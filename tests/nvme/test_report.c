@@ -2,7 +2,7 @@
 /* Reports for a log: what is reported, as text, and that their number has a limit. */
 #include "harness.h"
 
-#include "nvme/report.h"
+#include "storage/nvme_target/report.h"
 
 /* Takes the next report; its text contains `wanted`. */
 static void expect(struct lab *lab, enum adv_nvme_report_kind kind, const char *wanted)

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "nvme/stats.h"
+#include "storage/nvme_target/stats.h"
 
 static struct adv_nvme_client_stats clients[ADV_NVME_CLIENTS_MAX];
 

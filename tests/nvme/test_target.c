@@ -2,7 +2,7 @@
 /* The target: from the connection request to I/O, refused commands, events, lost queues. */
 #include "harness.h"
 
-#include "nvme/bytes.h"
+#include "base/bytes.h"
 
 static void test_bring_up(void **state)
 {

@@ -18,8 +18,8 @@
 
 #include <cmocka.h>
 
-#include "nvme/status.h"
-#include "nvme_rdma/backend.h"
+#include "storage/nvme/status.h"
+#include "storage/nvme_server/backend.h"
 
 enum { SIZE = 4 << 20, PAGE = 4096 };
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "nvme_rdma/config.h"
+#include "storage/nvme_server/config.h"
 
 static const char whole[] = "# a comment\n"
 			    "[target]\n"

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "nvme_rdma/control.h"
+#include "storage/nvme_server/control.h"
 
 #define NQN  "nqn.2026-01.test:one"
 #define HEAD "[subsystem " NQN "]\n[namespace]\n"

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "nvme_rdma/host_connection.h"
+#include "storage/nvme_host/connection.h"
 
 enum { SIZE = 16, LKEY = 7, DATA_LKEY = 9, MOST = 64 };
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/array.h"
-#include "nvme_rdma/memory.h"
+#include "storage/kit/memory.h"
 
 #define HUGE_PAGE (2u << 20)
 

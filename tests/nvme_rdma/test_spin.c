@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/array.h"
-#include "nvme_rdma/spin.h"
+#include "storage/nvme_server/spin.h"
 
 #define US	1000ull
 #define WAKE_UP (30 * US)

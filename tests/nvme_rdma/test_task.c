@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "nvme/status.h"
-#include "nvme_rdma/task.h"
+#include "storage/nvme/status.h"
+#include "storage/nvme_server/task.h"
 
 enum { FD = 3, DIRECT_FD = 4, PAGE = 4096 };
 

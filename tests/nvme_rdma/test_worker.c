@@ -13,9 +13,9 @@
 #include <cmocka.h>
 
 #include "fake_verbs.h"
-#include "nvme/status.h"
-#include "nvme_rdma/backend.h"
-#include "nvme_rdma/worker.h"
+#include "storage/nvme/status.h"
+#include "storage/nvme_server/backend.h"
+#include "storage/nvme_server/worker.h"
 
 #define NQN "nqn.2026-01.test:disk"
 enum { TRIES = 20000, QUEUE = 8 };

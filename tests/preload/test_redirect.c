@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "preload/redirect.h"
+#include "runtime/preload/redirect.h"
 
 struct expected {
 	const char *path;

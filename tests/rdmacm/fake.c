@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "host/control.h"
+#include "runtime/control/control.h"
 
 #define CHANNELS 16
 #define EVENTS	 64

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 #include <rdma/rdma_cma.h>
 
-#include "host/ucma_protocol.h"
+#include "runtime/control/ucma_protocol.h"
 
 /* Called for each request except GET_EVENT and CREATE_CHANNEL, in the daemon's thread. It may
  * change the answer, whose result is 0, and push events. */

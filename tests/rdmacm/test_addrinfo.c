@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "fake.h"
-#include "rdmacm/newer.h"
+#include "abi/rdmacm/newer.h"
 
 static void a_destination(void **state)
 {

@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "fake.h"
 #include "log_file.h"
-#include "rdmacm/newer.h"
+#include "abi/rdmacm/newer.h"
 
 static struct rdma_event_channel *channel;
 static struct rdma_cm_id *id;

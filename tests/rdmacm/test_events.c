@@ -10,8 +10,8 @@
 
 #include "fake.h"
 #include "log_file.h"
-#include "rdmacm/channel.h"
-#include "rdmacm/newer.h"
+#include "abi/rdmacm/channel.h"
+#include "abi/rdmacm/newer.h"
 
 #define FIRST_CHANNEL 0
 #define PATIENCE_MS   60000 /* a test that takes longer hangs */

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "rdmacm/gid_index.h"
+#include "abi/rdmacm/gid_index.h"
 
 #define COUNT 6
 

@@ -17,10 +17,10 @@
 
 #include <cmocka.h>
 
-#include "rdmacm/rsocket_config.h"
-#include "rdmacm/rsocket_service.h"
-#include "rdmacm/rsocket_table.h"
-#include "rdmacm/rsocket_wait.h"
+#include "abi/rsocket/config.h"
+#include "abi/rsocket/service.h"
+#include "abi/rsocket/table.h"
+#include "abi/rsocket/wait.h"
 
 #define LIMIT_SEC   60
 #define PATIENCE_MS 30000

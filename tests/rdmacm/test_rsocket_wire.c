@@ -12,8 +12,8 @@
 #include <arpa/inet.h>
 
 #include "base/array.h"
-#include "rdmacm/rsocket_config.h"
-#include "rdmacm/rsocket_wire.h"
+#include "abi/rsocket/config.h"
+#include "abi/rsocket/wire.h"
 
 static void test_messages(void **state)
 {

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "rpcrdma/call.h"
-#include "wire/bytes.h"
+#include "storage/rpcrdma/call.h"
+#include "base/bytes.h"
 
 enum { CRED_AT = 24, GSS_CRED_LEN = 20 };
 

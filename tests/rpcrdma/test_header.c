@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "rpcrdma/header.h"
-#include "wire/bytes.h"
+#include "storage/rpcrdma/header.h"
+#include "base/bytes.h"
 
 /* XID 0x01020304, version 1, 128 credits, RDMA_MSG; a read segment, a write chunk of two segments,
  * an empty write chunk, a reply chunk of one segment. */

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "rpcrdma/pieces.h"
+#include "storage/rpcrdma/pieces.h"
 
 enum { MESSAGE_MAX = 8192, LIMIT = 1 << 20 };
 

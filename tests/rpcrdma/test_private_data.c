@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "rpcrdma/private_data.h"
+#include "storage/rpcrdma/private_data.h"
 
 static const uint8_t linux_client[] = {0xf6, 0xab, 0x0e, 0x18, 1, 1, 3, 3};
 

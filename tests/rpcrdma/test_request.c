@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "rpcrdma/request.h"
+#include "storage/rpcrdma/request.h"
 
 enum { MESSAGE_MAX = 16384, THRESHOLD = 1024, LIMIT = 1 << 20, ROUNDS = 3000 };
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "sim.h"
-#include "transport/cq.h"
-#include "transport/srq.h"
+#include "nic/queue/cq.h"
+#include "nic/queue/srq.h"
 
 #define RECV_ID(pool_slot, order) ((uint64_t)(order) << 8 | (pool_slot))
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Makes and ends connections by the connection manager (src/cm). Its messages use the same links as
- * the data. Side 0 connects, side 1 listens. The private data of a request has the connection and
- * the attempt. They show whether a request is received twice or by the wrong listener.
+ * Makes and ends connections by the connection manager (src/nic/cm). Its messages use the same
+ * links as the data. Side 0 connects, side 1 listens. The private data of a request has the
+ * connection and the attempt. They show whether a request is received twice or by the wrong
+ * listener.
  */
 #include <endian.h>
 
-#include "cm/state.h"
+#include "nic/cm/state.h"
 #include "sim.h"
-#include "wire/mad.h"
+#include "nic/wire/mad.h"
 
 #define PORT_RC	 7471
 #define PORT_UC	 7472

@@ -6,10 +6,10 @@
 #ifndef ADV_TESTS_SIM_MODEL_H
 #define ADV_TESTS_SIM_MODEL_H
 
-#include "cm/cm.h"
-#include "fault/decide.h"
-#include "fault/queue.h"
-#include "transport/qp_state.h"
+#include "nic/cm/cm.h"
+#include "nic/fault/decide.h"
+#include "nic/fault/queue.h"
+#include "nic/queue/qp_state.h"
 
 #define SIM_HOSTS	8
 #define SIM_CONNECTIONS 24

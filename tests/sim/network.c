@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "sim.h"
-#include "wire/mad.h"
+#include "nic/wire/mad.h"
 
 #define PACKET_MAX (ADV_HEADERS_MAX + ADV_LONG_MAX + ADV_FAULT_LENGTH_MAX)
 

@@ -9,7 +9,7 @@
  *	memory.c	regions, their contents, and the model of them
  *	host.c		engines, CQs, SRQs
  *	connection.c	QPs: created, broken, connected again
- *	manager.c	connections by src/cm
+ *	manager.c	connections by src/nic/cm
  *	requests.c	posts requests
  *	windows.c	memory windows
  *	judge.c		checks completions

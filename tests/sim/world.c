@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "sim.h"
-#include "transport/unusual.h"
+#include "nic/fast/unusual.h"
 
 #define TICK_FIRST (5 * US)
 #define TICK_LAST  (20 * MS)

@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-#include "nvme/bytes.h"
-#include "smb2/message.h"
-#include "smbdirect/message.h"
+#include "base/bytes.h"
+#include "storage/smb2/message.h"
+#include "storage/smbdirect/message.h"
 
 /* Writes a header at `at`. */
 static inline void build_header(uint8_t *at, uint16_t command, uint64_t id, uint32_t flags,

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "build.h"
-#include "smb2/offload.h"
+#include "storage/smb2/offload.h"
 
 static uint8_t m[1024], out[ADV_SMB2_OFFLOAD_LEN];
 static struct adv_smb2_offload o;

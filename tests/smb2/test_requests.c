@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "build.h"
-#include "smb2/requests.h"
+#include "storage/smb2/requests.h"
 
 enum { LONGEST = 1 << 20, OF_STATUS = 8 };
 

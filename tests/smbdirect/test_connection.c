@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "smbdirect/connection.h"
+#include "storage/smbdirect/connection.h"
 
 enum { CREDITS = 8, SEND = 512, LONGEST = 200000 };
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "smbdirect/message.h"
+#include "storage/smbdirect/message.h"
 
 static const uint8_t request[] = {0x00, 0x01, 0x00, 0x01, 0, 0, 10, 0, 0, 4,
 				  0,	0,    0,    4,	  0, 0, 0,  0, 2, 0};

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "smbdirect/connection.h"
+#include "storage/smbdirect/connection.h"
 
 enum {
 	QUEUE = 600,

@@ -4,7 +4,7 @@
 #define ADV_TESTS_TRANSPORT_FLOW_BED_H
 
 #include "harness.h"
-#include "transport/flow.h"
+#include "nic/congestion/flow.h"
 
 #define SIZE	(1 << 20)
 #define TIMES	4096

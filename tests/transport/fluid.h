@@ -13,7 +13,7 @@
 #ifndef ADV_TESTS_TRANSPORT_FLUID_H
 #define ADV_TESTS_TRANSPORT_FLUID_H
 
-#include "transport/congestion.h"
+#include "nic/congestion/congestion.h"
 
 #define FLUID_FLOWS 16
 #define FLUID_PAST  256

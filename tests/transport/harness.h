@@ -15,8 +15,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "transport/cause.h"
-#include "transport/qp_state.h"
+#include "nic/engine/cause.h"
+#include "nic/queue/qp_state.h"
 
 #define NET_NODES   3
 #define NET_ENDS    48

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "harness.h"
-#include "transport/srq.h"
+#include "nic/queue/srq.h"
 
 struct options options_default(enum ibv_qp_type type)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* ACKs that are delayed until the program's next request. */
 #include "harness.h"
-#include "transport/responder_ack.h"
+#include "nic/responder/ack.h"
 
 #define DELAY  (20 * US)
 #define ROUNDS 10u

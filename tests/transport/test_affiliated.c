@@ -3,8 +3,8 @@
 #include "base/array.h"
 #include "harness.h"
 #include "no_memory.h"
-#include "transport/cq.h"
-#include "transport/srq.h"
+#include "nic/queue/cq.h"
+#include "nic/queue/srq.h"
 
 static const enum ibv_event_type qp_types[] = {
 	IBV_EVENT_COMM_EST,   IBV_EVENT_SQ_DRAINED,	     IBV_EVENT_QP_FATAL,

@@ -2,8 +2,8 @@
 /* Produces each status and event that the table of causes lists for a cause. */
 #include "harness.h"
 #include "base/array.h"
-#include "transport/cause.h"
-#include "transport/srq.h"
+#include "nic/engine/cause.h"
+#include "nic/queue/srq.h"
 
 #define CAUSES 64
 #define LEN    8192

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "transport/congestion_control.h"
+#include "nic/congestion/congestion_control.h"
 
 #define US    1000ull
 #define FRAME 1000u

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "harness.h"
-#include "transport/cq.h"
+#include "nic/queue/cq.h"
 
 static int setup(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Compares the reaction point with the paper's equations, by numbers computed by hand. */
 #include "harness.h"
-#include "transport/dcqcn.h"
+#include "nic/congestion/dcqcn.h"
 
 #define LINE  40000000ull /* kb/s */
 #define ALPHA ADV_ALPHA_ONE

@@ -8,8 +8,8 @@
 
 #include "fluid.h"
 #include "harness.h"
-#include "transport/dcqcn.h"
-#include "transport/pacer.h"
+#include "nic/congestion/dcqcn.h"
+#include "nic/congestion/pacer.h"
 
 #define LINE	 40000000ull /* kb/s, of each sender and of the bottleneck */
 #define PACKET	 1024u

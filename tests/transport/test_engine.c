@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "harness.h"
-#include "transport/affiliated.h"
-#include "wire/slot.h"
+#include "nic/engine/affiliated.h"
+#include "nic/wire/slot.h"
 
 #define MANY 16
 

@@ -2,7 +2,7 @@
 /* The fast path: it serves what is usual, leaves the rest, and has the results of the general
  * path. */
 #include "requester_bed.h"
-#include "transport/unusual.h"
+#include "nic/fast/unusual.h"
 
 #define MTU 1024
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Turns of a queue pair on the fast path: windows, the end of a batch, other queue pairs. */
 #include "requester_bed.h"
-#include "transport/flow.h"
-#include "transport/responder_ack.h"
-#include "transport/unusual.h"
+#include "nic/congestion/flow.h"
+#include "nic/responder/ack.h"
+#include "nic/fast/unusual.h"
 
 #define MTU 1024
 

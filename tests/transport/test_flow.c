@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Tests the rates of queue pairs, in virtual time. */
 #include "flow_bed.h"
-#include "transport/dcqcn.h"
+#include "nic/congestion/dcqcn.h"
 
 /* ---- the rate on the wire ---- */
 

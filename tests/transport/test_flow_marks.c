@@ -2,9 +2,9 @@
 /* CE marks and CNPs: tests the packets that cause a CNP, and the CNPs that are accepted. */
 #include "base/array.h"
 #include "flow_bed.h"
-#include "transport/flow.h"
-#include "transport/qp_state.h"
-#include "wire/slot.h"
+#include "nic/congestion/flow.h"
+#include "nic/queue/qp_state.h"
+#include "nic/wire/slot.h"
 
 /* ---- notification point ---- */
 

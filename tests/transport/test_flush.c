@@ -5,7 +5,7 @@
  * or not. All complete in posting order, each once. The same holds for receive requests.
  */
 #include "harness.h"
-#include "transport/srq.h"
+#include "nic/queue/srq.h"
 
 #define REQUESTS 8
 #define LEN	 8192

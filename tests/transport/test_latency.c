@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Histograms of durations, and how an engine fills its own. */
 #include "harness.h"
-#include "transport/latency.h"
-#include "transport/resources.h"
+#include "nic/engine/latency.h"
+#include "nic/engine/resources.h"
 
 /* Each duration is in the bucket whose bounds enclose it; the buckets leave no gap. */
 static void bounds(void **state)

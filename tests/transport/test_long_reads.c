@@ -2,7 +2,7 @@
 /* Long responses to READs: end b reads, end a responds. */
 #include "base/array.h"
 #include "long_bed.h"
-#include "transport/retransmit.h"
+#include "nic/requester/retransmit.h"
 
 /* Posts a READ of a's memory from its start. */
 static void read_from_a(uint64_t wr_id, uint32_t length)

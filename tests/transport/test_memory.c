@@ -4,8 +4,8 @@
 
 #include "harness.h"
 #include "no_memory.h"
-#include "transport/domain.h"
-#include "transport/tpt_engines.h"
+#include "nic/memory/domain.h"
+#include "nic/memory/tpt_engines.h"
 
 /* Calls make() repeatedly: the first allocation fails, then the second, and so on, until make()
  * succeeds. Returns the number of failures. */

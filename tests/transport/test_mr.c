@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "harness.h"
-#include "transport/domain.h"
-#include "transport/mr.h"
+#include "nic/memory/domain.h"
+#include "nic/memory/mr.h"
 
 #define MANY 3000
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Several owners of one engine: the release of an owner destroys its objects and no others. */
 #include "harness.h"
-#include "transport/mcast.h"
-#include "transport/mr.h"
-#include "transport/mw.h"
-#include "transport/qpn.h"
+#include "nic/queue/mcast.h"
+#include "nic/memory/mr.h"
+#include "nic/memory/mw.h"
+#include "nic/queue/qpn.h"
 
 #define REGIONS 500
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "requester_bed.h"
-#include "transport/prefetch.h"
+#include "nic/engine/prefetch.h"
 
 static void fetch_all(const struct adv_engine *e, const struct adv_qp *qp)
 {

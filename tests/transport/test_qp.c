@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "harness.h"
-#include "transport/qpn.h"
+#include "nic/queue/qpn.h"
 
 struct bed {
 	struct net *net;

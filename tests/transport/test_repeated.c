@@ -2,7 +2,7 @@
 /* Tests requests that the network repeats after their responses have arrived. */
 #include "harness.h"
 #include "base/array.h"
-#include "wire/bytes.h"
+#include "base/bytes.h"
 
 static struct adv_rx_meta meta;
 static uint8_t first[ADV_HEADERS_MAX];

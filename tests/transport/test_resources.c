@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "harness.h"
-#include "transport/resources.h"
-#include "transport/srq.h"
+#include "nic/engine/resources.h"
+#include "nic/queue/srq.h"
 
 #define QPS  700
 #define MRS  5000

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "harness.h"
-#include "transport/domain.h"
-#include "transport/srq.h"
+#include "nic/memory/domain.h"
+#include "nic/queue/srq.h"
 
 static struct adv_srq *srq_open(struct net *net, uint32_t max_wr, uint32_t max_sge)
 {

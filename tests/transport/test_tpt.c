@@ -5,14 +5,14 @@
 
 #include "base/array.h"
 #include "harness.h"
-#include "transport/ah.h"
-#include "transport/cq.h"
-#include "transport/domain.h"
-#include "transport/mr.h"
-#include "transport/mr_memo.h"
-#include "transport/mw.h"
-#include "transport/tpt_engines.h"
-#include "transport/resources.h"
+#include "nic/queue/ah.h"
+#include "nic/queue/cq.h"
+#include "nic/memory/domain.h"
+#include "nic/memory/mr.h"
+#include "nic/fast/mr_memo.h"
+#include "nic/memory/mw.h"
+#include "nic/memory/tpt_engines.h"
+#include "nic/engine/resources.h"
 
 #define LEN    4096
 #define REMOTE (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)

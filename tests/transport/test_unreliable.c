@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Tests the credit of UC and UD within one machine: probes, answers, and their loss. */
 #include "harness.h"
-#include "wire/slot.h"
+#include "nic/wire/slot.h"
 
 #define WINDOW	    16 /* a quarter of the total window below */
 #define SENDER_PORT 0xc000

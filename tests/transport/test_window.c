@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "harness.h"
-#include "transport/window.h"
+#include "nic/requester/window.h"
 
 #define WINDOW 32
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "harness.h"
-#include "transport/domain.h"
-#include "transport/srq.h"
+#include "nic/memory/domain.h"
+#include "nic/queue/srq.h"
 
 #define LEN 20000
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Numbers of XRC SRQs. */
 #include "harness.h"
-#include "transport/domain.h"
+#include "nic/memory/domain.h"
 
 /* Creates SRQs until no number is left. Returns the last one. */
 static struct adv_srq *use_up_numbers(struct node *n, struct adv_cq *cq)

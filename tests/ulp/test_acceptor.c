@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "ulp/acceptor.h"
+#include "storage/kit/acceptor.h"
 
 enum { CONNECTIONS = 100 };
 

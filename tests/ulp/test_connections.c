@@ -11,8 +11,8 @@
 #include <cmocka.h>
 #include <unistd.h>
 
-#include "ulp/endpoint_internal.h"
-#include "verbs/wait.h"
+#include "storage/kit/endpoint_internal.h"
+#include "abi/verbs/wait.h"
 
 enum { ROUNDS = 20, ENOUGH = 1000000 };
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "ulp/endpoint_internal.h"
+#include "storage/kit/endpoint_internal.h"
 
 enum { RECEIVES = 8, RECEIVE_SIZE = 64, ROUNDS = 50, ENOUGH = 10000000 };
 

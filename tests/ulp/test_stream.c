@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "ulp/stream.h"
+#include "storage/kit/stream.h"
 
 enum { LIMIT = 100000, GUARD_MS = 20000 };
 

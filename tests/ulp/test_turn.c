@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "ulp/turn.h"
+#include "storage/kit/turn.h"
 
 enum { SEATS = 3 };
 

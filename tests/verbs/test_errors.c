@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Tests failing requests: the status at both ends, and its cause (src/transport/cause.h). */
+/* Tests failing requests: the status at both ends, and its cause (src/nic/engine/cause.h). */
 #include <stdlib.h>
 
 #include "harness.h"

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "no_memory.h"
-#include "verbs/event_queue.h"
+#include "abi/verbs/event_queue.h"
 
 #define NODES  8
 #define EVENTS 5 /* number of events of each node */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Tests two processes that read each other's memory (src/link/pull.h) when one is killed, or frees
- * memory, in the middle of a transfer: no wrong byte arrives, no call hangs, and requests fail with
- * the documented errors. The peer is this program again, with a role and a socket as arguments.
+ * Tests two processes that read each other's memory (src/runtime/link/pull.h) when one is killed,
+ * or frees memory, in the middle of a transfer: no wrong byte arrives, no call hangs, and requests
+ * fail with the documented errors. The peer is this program again, with a role and a socket as
+ * arguments.
  */
 #include <fcntl.h>
 #include <signal.h>

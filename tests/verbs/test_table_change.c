@@ -6,9 +6,9 @@
  */
 #include "harness.h"
 
-#include "host/device_internal.h"
-#include "host/device_neighbour.h"
-#include "verbs/objects.h"
+#include "runtime/device/internal.h"
+#include "runtime/device/neighbour.h"
+#include "abi/verbs/objects.h"
 
 void __wrap_adv_device_catch_up(struct adv_device *d);
 void __real_adv_device_catch_up(struct adv_device *d);

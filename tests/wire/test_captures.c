@@ -6,9 +6,9 @@
 
 #include "base/array.h"
 #include "test_util.h"
-#include "wire/bytes.h"
-#include "wire/frame.h"
-#include "wire/headers.h"
+#include "base/bytes.h"
+#include "nic/wire/frame.h"
+#include "nic/wire/headers.h"
 
 #define FRAME_MAX     9100
 #define ENDPOINTS_MAX 256

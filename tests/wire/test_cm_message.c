@@ -6,10 +6,10 @@
 
 #include "base/array.h"
 #include "test_util.h"
-#include "wire/bytes.h"
-#include "wire/cm_message.h"
-#include "wire/cm_message_ip.h"
-#include "wire/frame.h"
+#include "base/bytes.h"
+#include "nic/wire/cm_message.h"
+#include "nic/wire/cm_message_ip.h"
+#include "nic/wire/frame.h"
 
 /* The number of CM MADs that tshark finds in each capture. */
 static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "test_util.h"
-#include "wire/crc32.h"
+#include "nic/wire/crc32.h"
 
 static void test_check_value(void **state)
 {

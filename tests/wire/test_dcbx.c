@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "wire/dcbx.h"
+#include "nic/wire/dcbx.h"
 
 static const struct adv_dcbx_ets ets = {
 	.present = true,

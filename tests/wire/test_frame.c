@@ -3,8 +3,8 @@
 
 #include "base/array.h"
 #include "test_util.h"
-#include "wire/frame.h"
-#include "wire/headers.h"
+#include "nic/wire/frame.h"
+#include "nic/wire/headers.h"
 
 /* Offsets in a frame without VLAN tag. */
 #define IP	  14

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "test_util.h"
-#include "wire/gid.h"
+#include "nic/wire/gid.h"
 
 static void text_of_an_address(void **state)
 {

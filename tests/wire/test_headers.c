@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "test_util.h"
-#include "wire/headers.h"
+#include "nic/wire/headers.h"
 
 #define LEN(a) (sizeof(a))
 

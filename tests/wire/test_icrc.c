@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "test_util.h"
-#include "wire/crc32.h"
-#include "wire/headers.h"
-#include "wire/icrc.h"
+#include "nic/wire/crc32.h"
+#include "nic/wire/headers.h"
+#include "nic/wire/icrc.h"
 
 #define PAYLOAD_MAX 65507 /* maximum payload of an IPv4 UDP packet, bytes */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "test_util.h"
-#include "wire/mad.h"
+#include "nic/wire/mad.h"
 
 static const uint8_t bytes[ADV_MAD_HEADER_LEN] = {
 	0x01, 0x07, 0x02, 0x83, 0x12, 0x34, 0x56, 0x78, 0x01, 0x23, 0x45, 0x67,

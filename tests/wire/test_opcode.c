@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "test_util.h"
 #include "base/array.h"
-#include "wire/opcode.h"
+#include "nic/wire/opcode.h"
 
 #define DETH   ADV_HAS_DETH
 #define RETH   ADV_HAS_RETH

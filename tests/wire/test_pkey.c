@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* P_Keys: matching (IBTA 10.9.3), tables, and their configuration as text. */
-#include "wire/pkey.h"
+#include "nic/wire/pkey.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

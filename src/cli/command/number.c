@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Reads numbers of options. */
+#include "cli/command/command.h"
+
+#include <argp.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "base/units.h"
+
+uint32_t adv_cli_number(struct argp_state *state, const char *what, const char *arg)
+{
+	char *end;
+	bool hexadecimal = arg[0] == '0' && (arg[1] == 'x' || arg[1] == 'X');
+	unsigned long n = strtoul(arg, &end, hexadecimal ? 16 : 10);
+
+	if (end == arg || *end || arg[0] == '-' || n == 0 || n > INT32_MAX)
+		argp_error(state, "%s: '%s' is not a number from 1", what, arg);
+	return (uint32_t)n;
+}
+
+uint64_t adv_cli_size(struct argp_state *state, const char *what, const char *arg, uint32_t plain,
+		      uint64_t least, uint64_t most)
+{
+	char why[ADV_UNITS_WHY], low[ADV_UNITS_TEXT], high[ADV_UNITS_TEXT];
+	uint64_t bytes;
+
+	if (adv_number_read(arg, strlen(arg), UINT32_MAX, &bytes))
+		bytes *= plain;
+	else if (!adv_units_parse(ADV_UNIT_BYTES, arg, strlen(arg), &bytes, why))
+		argp_error(state, "%s: %s", what, why);
+	if (bytes < least || bytes > most)
+		argp_error(state, "%s: '%s' is not from %s to %s", what, arg,
+			   adv_units_exact(ADV_UNIT_BYTES, least, low),
+			   adv_units_exact(ADV_UNIT_BYTES, most, high));
+	return bytes;
+}

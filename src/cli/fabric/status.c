@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* adverb fabric status and top: print the state of the emulator. */
+#include "cli/fabric/fabric.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "cli/fabric/call.h"
+#include "cli/command/json.h"
+
+static const char about[] = "Show the emulated fabric: hosts with programs, switches, and "
+			    "whether virtual time follows the clock. Exit status 1: no fabric "
+			    "runs here.";
+
+static uint64_t number(struct json_object *o, const char *key)
+{
+	struct json_object *v;
+
+	return json_object_object_get_ex(o, key, &v) ? (uint64_t)json_object_get_int64(v) : 0;
+}
+
+static struct json_object *member(struct json_object *o, const char *key)
+{
+	struct json_object *v = NULL;
+
+	return json_object_object_get_ex(o, key, &v) ? v : NULL;
+}
+
+static void print_time(struct json_object *o)
+{
+	struct json_object *t = member(o, "time");
+
+	printf("%s: process %" PRIu64 ", virtual time %.6f s, %" PRIu64 "/%" PRIu64
+	       " of the clock\n",
+	       json_object_get_string(member(o, "scenario")), number(o, "pid"),
+	       (double)number(t, "virtual_ps") * 1e-12, number(t, "numerator"),
+	       number(t, "denominator"));
+	if (number(t, "slips"))
+		printf("the emulator was too slow %" PRIu64 " times: it gave up %.3f ms, at most "
+		       "%.3f ms at once\n",
+		       number(t, "slips"), (double)number(t, "slipped_ns") * 1e-6,
+		       (double)number(t, "worst_lag_ns") * 1e-6);
+	if (number(o, "deadlock"))
+		printf("DEADLOCK of %" PRIu64 " queues\n", number(o, "deadlock"));
+}
+
+static void print_hosts(struct json_object *o)
+{
+	struct json_object *hosts = member(o, "hosts");
+
+	printf("%-6s %8s %14s %14s %10s %6s %8s %8s\n", "host", "programs", "tx bytes", "rx bytes",
+	       "pauses", "paused", "refused", "lost");
+	for (size_t i = 0; i < json_object_array_length(hosts); i++) {
+		struct json_object *h = json_object_array_get_idx(hosts, i);
+
+		printf("h%-5zu %8zu %14" PRIu64 " %14" PRIu64 " %10" PRIu64 " %6s %8" PRIu64
+		       " %8" PRIu64 "\n",
+		       i, json_object_array_length(member(h, "programs")), number(h, "tx_bytes"),
+		       number(h, "rx_bytes"), number(h, "rx_pause"),
+		       number(h, "paused") ? "yes" : "-", number(h, "tx_refused"),
+		       number(h, "rx_overrun") + number(h, "rx_unclaimed"));
+	}
+}
+
+static uint64_t sum_of_queues(struct json_object *port)
+{
+	struct json_object *queues = member(port, "queues");
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < json_object_array_length(queues); i++)
+		sum += (uint64_t)json_object_get_int64(json_object_array_get_idx(queues, i));
+	return sum;
+}
+
+static void print_switches(struct json_object *o)
+{
+	struct json_object *switches = member(o, "switches");
+
+	printf("%-8s %12s %10s %10s %10s %8s %12s\n", "switch", "buffer", "marked", "dropped",
+	       "tx pause", "storms", "longest port");
+	for (size_t i = 0; i < json_object_array_length(switches); i++) {
+		struct json_object *s = json_object_array_get_idx(switches, i);
+		struct json_object *ports = member(s, "ports");
+		uint64_t longest = 0;
+
+		for (size_t k = 0; k < json_object_array_length(ports); k++) {
+			uint64_t bytes = sum_of_queues(json_object_array_get_idx(ports, k));
+
+			longest = bytes > longest ? bytes : longest;
+		}
+		printf("s%-7zu %12" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %8" PRIu64
+		       " %12" PRIu64 "\n",
+		       i, number(s, "used"), number(s, "marked"), number(s, "dropped"),
+		       number(s, "tx_pause"), number(s, "storms"), longest);
+	}
+}
+
+/* Prints what disturbs cables, if anything does. */
+static void print_cables(struct json_object *o)
+{
+	struct json_object *cables = member(o, "cables");
+
+	for (size_t i = 0; i < json_object_array_length(cables); i++) {
+		struct json_object *c = json_object_array_get_idx(cables, i);
+		char delay[ADV_UNITS_TEXT];
+
+		printf("cable %s to %s: drops %.4g %%, damages %.4g %%, delays by %s; %" PRIu64
+		       " FCS errors\n",
+		       json_object_get_string(member(c, "cable")),
+		       json_object_get_string(member(c, "to")),
+		       (double)number(c, "drop_per_million") * 1e-4,
+		       (double)number(c, "corrupt_per_million") * 1e-4,
+		       adv_units_print(ADV_UNIT_TIME, number(c, "delay_ps"), delay),
+		       number(c, "fcs_errors"));
+	}
+}
+
+/* Fetches the state. NULL: failed, with a message. */
+static struct json_object *fetch_state(const char *who)
+{
+	struct adv_port_message m = {.type = ADV_PORT_STATUS};
+	int fd[ADV_FABRIC_CALL_FDS];
+	struct json_object *o;
+
+	if (!adv_fabric_call(who, &m, -1, fd))
+		return NULL;
+	o = fd[0] >= 0 ? json_object_from_fd(fd[0]) : NULL;
+	if (fd[0] >= 0)
+		close(fd[0]);
+	if (!o)
+		fprintf(stderr, "%s: the state cannot be read\n", who);
+	return o;
+}
+
+int adv_fabric_status_main(int argc, char **argv)
+{
+	struct json_object *o;
+	bool json = false;
+
+	if (adv_command_parse_json(about, argc, argv, &json) != 0)
+		return ADV_EXIT_USAGE;
+	o = fetch_state("adverb fabric status");
+	if (!o)
+		return ADV_EXIT_FAILED;
+	if (json) {
+		adv_json_print(stdout, o);
+		return 0;
+	}
+	print_time(o);
+	print_hosts(o);
+	print_switches(o);
+	print_cables(o);
+	json_object_put(o);
+	return 0;
+}
+
+/* ---- top ---- */
+
+struct top {
+	double delay; /* s */
+	uint64_t count;
+};
+
+static const struct argp_option top_options[] = {
+	{"delay", 'd', "SECONDS", 0, "Time between two screens (default 1)", 0},
+	{"count", 'n', "N", 0, "End after N screens", 0},
+	{0},
+};
+
+static error_t parse_top(int key, char *arg, struct argp_state *state)
+{
+	struct top *t = state->input;
+	char *end;
+
+	switch (key) {
+	case 'd':
+		t->delay = strtod(arg, &end);
+		if (end == arg || *end || !(t->delay >= 0.1 && t->delay <= 3600))
+			argp_error(state, "--delay: '%s' is not a number from 0.1 to 3600", arg);
+		return 0;
+	case 'n':
+		t->count = strtoull(arg, &end, 10);
+		if (*arg < '1' || *arg > '9' || *end)
+			argp_error(state, "--count: '%s' is not a number from 1 on", arg);
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "unexpected argument '%s'", arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp top_argp = {top_options,
+				     parse_top,
+				     NULL,
+				     "Show the load of each cable, and queues, pauses and "
+				     "deadlocks of the emulated fabric, again "
+				     "and again. A rate is in percent of the cable's speed.",
+				     NULL,
+				     NULL,
+				     NULL};
+
+/* Returns the load of a cable in percent: `bytes` in the virtual time between two states. */
+static double load_of(struct json_object *before, struct json_object *now, uint64_t bytes,
+		      uint64_t ps_per_byte)
+{
+	uint64_t from = number(member(before, "time"), "virtual_ps");
+	uint64_t to = number(member(now, "time"), "virtual_ps");
+
+	return to > from ? 100.0 * (double)bytes * (double)ps_per_byte / (double)(to - from) : 0;
+}
+
+static void show_port(struct json_object *before, struct json_object *now, size_t sw, size_t port,
+		      struct json_object *old, struct json_object *p)
+{
+	uint64_t sent = number(p, "tx_bytes") - number(old, "tx_bytes");
+	uint64_t pauses = number(p, "pauses") - number(old, "pauses"), queued = sum_of_queues(p);
+
+	if (!sent && !queued && !number(p, "paused"))
+		return;
+	printf("s%zu:%-5zu %7.1f %% %12" PRIu64 " %8" PRIu64 " %s\n", sw, port,
+	       load_of(before, now, sent, number(p, "ps_per_byte")), queued, pauses,
+	       number(p, "paused") ? "paused" : "");
+}
+
+static void show_screen(struct json_object *before, struct json_object *now)
+{
+	struct json_object *olds = member(before, "switches"), *news = member(now, "switches");
+
+	if (isatty(STDOUT_FILENO))
+		printf("\033[H\033[J");
+	print_time(now);
+	printf("%-8s %9s %12s %8s\n", "port", "load", "queue", "pauses");
+	for (size_t i = 0; i < json_object_array_length(news); i++) {
+		struct json_object *ports = member(json_object_array_get_idx(news, i), "ports");
+		struct json_object *old = member(json_object_array_get_idx(olds, i), "ports");
+
+		for (size_t k = 0; k < json_object_array_length(ports); k++)
+			show_port(before, now, i, k, json_object_array_get_idx(old, k),
+				  json_object_array_get_idx(ports, k));
+	}
+	fflush(stdout);
+}
+
+int adv_fabric_top_main(int argc, char **argv)
+{
+	struct top t = {.delay = 1, .count = UINT64_MAX};
+	struct json_object *before, *now;
+
+	if (adv_command_parse(&top_argp, argc, argv, 0, &t) != 0)
+		return ADV_EXIT_USAGE;
+	before = fetch_state("adverb fabric top");
+	while (before && t.count--) {
+		usleep((useconds_t)(t.delay * 1e6));
+		now = fetch_state("adverb fabric top");
+		if (now)
+			show_screen(before, now);
+		json_object_put(before);
+		before = now;
+		if (ferror(stdout))
+			break;
+	}
+	if (!before)
+		return ADV_EXIT_FAILED;
+	json_object_put(before);
+	return 0;
+}

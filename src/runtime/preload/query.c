@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "runtime/preload/query.h"
+
+#include <errno.h>
+
+#include "base/log.h"
+#include "runtime/control/control.h"
+#include "runtime/identity/identity.h"
+#include "runtime/identity/roce.h"
+
+static struct adv_control *connect_control(void)
+{
+	char why[256];
+	struct adv_control *control = adv_control_connect(true, why, sizeof(why));
+
+	if (!control)
+		adv_error("no device in /sys/class/infiniband: %s", why);
+	return control;
+}
+
+bool adv_query_contents(struct adv_contents *c)
+{
+	struct adv_control *control = connect_control();
+	bool good;
+
+	if (!control)
+		return false;
+	good = adv_gid_table_read(adv_control_gids(control), &c->gids);
+	if (good && adv_transport() == ADV_TRANSPORT_ROCE)
+		adv_roce_change_table(&c->gids, adv_roce());
+	c->counted = adv_control_counters(control, &c->counters) == 0;
+	adv_control_close(control);
+	return good;
+}
+
+int adv_query_resources(enum adv_resource_kind kind, adv_resource_fn *fn, void *user)
+{
+	struct adv_control *control = connect_control();
+	const struct adv_resource_query query = {.kind = kind, .fn = fn, .user = user};
+	int error = control ? adv_resources_each(control, &query) : ENODEV;
+
+	adv_control_close(control);
+	return error;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The options of the subcommands as argp tables, which initialize their structures. adverb-gateway
+ * and the command adverb both parse them, so no header of verbs is included here.
+ */
+#ifndef ADV_STORAGE_GATEWAY_CLI_OPTIONS_H
+#define ADV_STORAGE_GATEWAY_CLI_OPTIONS_H
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct adv_gateway_options {
+	bool reverse;	     /* TCP clients, an RDMA server */
+	const char *listen;  /* ADDRESS[:PORT] */
+	const char *to;	     /* HOST[:PORT] */
+	const char *control; /* name of the control socket; NULL: the port */
+	uint64_t buffer_bytes;
+	unsigned connections;
+	unsigned timeout_ms;
+};
+
+extern const struct argp adv_gateway_nfs_argp, adv_gateway_smb_argp;
+
+/* Of the statistics of a running gateway. */
+struct adv_gateway_stat_options {
+	const char *control; /* NULL: the only one */
+	uint64_t seconds;    /* of an interval */
+	uint64_t count;	     /* intervals */
+	bool json;	     /* the counts since the start */
+};
+
+extern const struct argp adv_gateway_stat_argp; /* struct adv_gateway_stat_options */
+
+#endif

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A client of the gateway over TCP, and its connection to a server over RDMA. */
+#include "storage/nfs_gateway/reverse.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "storage/gateway/peer.h"
+#include "storage/nfs_gateway/reverse_internal.h"
+
+enum {
+	RECEIVES = ADV_GATEWAY_CREDITS + 16, /* further ones: calls of the back channel */
+	WORK_MAX = 256,
+	WAIT_FIRST_MS = 100,
+	WAIT_MOST_MS = 5000,
+};
+
+static void connect_server(struct adv_reverse_session *s);
+
+/* --- the end --- */
+
+static void end_turns(struct adv_reverse_session *s)
+{
+	adv_turn_end(&s->record_turn);
+	adv_turn_end(&s->reply_turn);
+	if (s->buffers)
+		adv_gateway_serve_turns(s->buffers);
+}
+
+static void end_session(struct adv_reverse_session *s)
+{
+	adv_timer_cancel(&s->reconnect);
+	end_turns(s);
+	adv_reverse_free_calls(s);
+	adv_list_del(&s->link);
+	s->gateway->session_count--;
+	adv_gateway_client_put(&s->gateway->stats, s->client);
+	adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s disconnected", s->peer);
+	free(s);
+}
+
+/* Ends the client's connection, and with it the session: now, or after that to the server. */
+static void close_client(struct adv_reverse_session *s)
+{
+	struct adv_stream *stream = s->stream;
+
+	s->stream = NULL;
+	end_turns(s);
+	if (stream)
+		adv_stream_close(stream);
+	if (s->endpoint)
+		adv_endpoint_close(s->endpoint);
+	else
+		end_session(s);
+}
+
+/* --- the server --- */
+
+static void connected(void *user, struct adv_device *d, const void *private_data, size_t length)
+{
+	struct adv_reverse_session *s = user;
+	struct adv_rpcrdma_private_data theirs;
+
+	if (s->device && s->device != d) {
+		/* The memory of the calls is registered with the other device. */
+		adv_gateway_report(&s->gateway->log, ADV_LOG_WARN,
+				   "%s: the route to %s has changed", s->peer,
+				   s->gateway->server_name);
+		close_client(s);
+		return;
+	}
+	s->device = d;
+	s->buffers = d->user;
+	adv_rpcrdma_private_data_decode(private_data, length, &theirs);
+	s->send_threshold =
+		theirs.receive_size < ADV_GATEWAY_INLINE ? theirs.receive_size : ADV_GATEWAY_INLINE;
+	s->receive_threshold =
+		theirs.send_size < ADV_GATEWAY_INLINE ? theirs.send_size : ADV_GATEWAY_INLINE;
+	s->credits = 1; /* until the first reply (RFC 8166, section 3.3.3) */
+	s->connected = true;
+	if (s->reported)
+		adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s: connected to %s again",
+				   s->peer, s->gateway->server_name);
+	s->reported = false;
+	adv_reverse_send_calls(s);
+	adv_reverse_unblock(s);
+}
+
+static void received(void *user, struct adv_receive *r)
+{
+	static struct adv_rpcrdma_header h;
+	struct adv_reverse_session *s = user;
+	enum adv_rpc_kind kind;
+	uint32_t xid;
+	size_t used;
+
+	if (s->connected &&
+	    adv_rpcrdma_header_decode(r->data, r->length, &h, &used) == ADV_RPCRDMA_OK) {
+		if (h.procedure == ADV_RPCRDMA_MSG &&
+		    adv_rpc_kind(r->data + used, r->length - used, &xid, &kind) &&
+		    kind == ADV_RPC_CALL)
+			adv_reverse_back_call(s, r->data + used, r->length - used);
+		else if (h.procedure != ADV_RPCRDMA_DONE)
+			adv_reverse_reply(s, &h, r->data + used, r->length - used);
+		s->wait_ms = 0;
+	}
+	adv_endpoint_repost(s->endpoint, r);
+}
+
+/* Connects again later. */
+static void retry_later(struct adv_reverse_session *s)
+{
+	if (!s->reported)
+		adv_gateway_report(&s->gateway->log, ADV_LOG_WARN, "%s: no connection to %s",
+				   s->peer, s->gateway->server_name);
+	s->reported = true;
+	s->wait_ms = s->wait_ms ? s->wait_ms * 2 : WAIT_FIRST_MS;
+	if (s->wait_ms > WAIT_MOST_MS)
+		s->wait_ms = WAIT_MOST_MS;
+	adv_loop_start_timer(s->gateway->loop, &s->reconnect, s->wait_ms);
+}
+
+static void closed(void *user)
+{
+	struct adv_reverse_session *s = user;
+
+	s->endpoint = NULL;
+	s->connected = false;
+	if (!s->stream) {
+		end_session(s);
+		return;
+	}
+	adv_reverse_take_back(s);
+	/* A server closes idle connections; the next call connects again. */
+	if (!s->buffers || adv_reverse_has_calls(s))
+		retry_later(s);
+}
+
+static void connect_server(struct adv_reverse_session *s)
+{
+	struct adv_endpoint_config config = {
+		.receives = RECEIVES,
+		.receive_size = ADV_GATEWAY_INLINE,
+		.work_max = WORK_MAX,
+		.private_data = s->private_data,
+		.private_data_length = sizeof(s->private_data),
+		.connected = connected,
+		.received = received,
+		.closed = closed,
+		.user = s,
+	};
+
+	if (!adv_connections_connect(s->connections, (struct sockaddr *)&s->gateway->server,
+				     &config, &s->endpoint)) {
+		s->endpoint = NULL;
+		retry_later(s);
+	}
+}
+
+static void reconnect(struct adv_timer *t)
+{
+	connect_server(adv_container_of(t, struct adv_reverse_session, reconnect));
+}
+
+/* --- the client --- */
+
+static uint8_t *buffer(void *user, size_t length)
+{
+	struct adv_reverse_session *s = user;
+	uint8_t *b = NULL;
+
+	s->blocked = !s->buffers || s->call_count >= ADV_GATEWAY_CALLS_MAX;
+	if (!s->blocked)
+		b = adv_gateway_get_call(s->buffers, &s->record_turn,
+					 length + ADV_GATEWAY_HEADER_ROOM);
+	return b ? b + ADV_GATEWAY_HEADER_ROOM : NULL;
+}
+
+static bool take_record_turn(struct adv_turn *t)
+{
+	struct adv_reverse_session *s =
+		adv_container_of(t, struct adv_reverse_session, record_turn);
+
+	return adv_stream_resume(s->stream) || s->blocked;
+}
+
+static void dropped(void *user, uint8_t *message, size_t size)
+{
+	struct adv_reverse_session *s = user;
+
+	adv_gateway_put_call(s->buffers, message - ADV_GATEWAY_HEADER_ROOM,
+			     size + ADV_GATEWAY_HEADER_ROOM);
+}
+
+static void record(void *user, uint8_t *message, size_t size, size_t length)
+{
+	struct adv_reverse_session *s = user;
+	uint8_t *whole = message - ADV_GATEWAY_HEADER_ROOM;
+	enum adv_rpc_kind kind;
+	uint32_t xid;
+
+	size += ADV_GATEWAY_HEADER_ROOM;
+	if (adv_rpc_kind(message, length, &xid, &kind) && kind == ADV_RPC_REPLY) {
+		adv_reverse_back_reply(s, whole, size, length, xid);
+		return;
+	}
+	if (!adv_reverse_add_call(s, whole, size, length)) {
+		adv_gateway_report(&s->gateway->log, ADV_LOG_WARN, "%s: a record is no RPC call",
+				   s->peer);
+		close_client(s);
+		return;
+	}
+	if (!s->endpoint && adv_list_empty(&s->reconnect.link))
+		connect_server(s);
+	adv_reverse_send_calls(s);
+}
+
+static void lost(void *user, int err)
+{
+	struct adv_reverse_session *s = user;
+
+	if (err == ETIME)
+		adv_gateway_report(&s->gateway->log, ADV_LOG_WARN,
+				   "%s: the client does not complete a message", s->peer);
+	else if (err)
+		adv_gateway_report(&s->gateway->log, ADV_LOG_WARN, "%s: the connection is lost: %s",
+				   s->peer, strerror(err));
+	close_client(s);
+}
+
+static const struct adv_stream_ops stream_ops = {NULL,	  buffer, record,
+						 dropped, lost,	  ADV_STREAM_RPC};
+
+/* --- the beginning --- */
+
+static struct adv_reverse_session *new_session(struct adv_gateway *g, struct adv_connections *c,
+					       int fd)
+{
+	struct adv_rpcrdma_private_data ours = {false, ADV_GATEWAY_INLINE, ADV_GATEWAY_INLINE};
+	struct adv_reverse_session *s;
+
+	if (g->session_count >= g->session_max) {
+		errno = EUSERS;
+		return NULL;
+	}
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	s->stream = adv_stream_accepted(g->loop, fd, g->timeout_ms, ADV_GATEWAY_MESSAGE_MAX,
+					&stream_ops, s);
+	if (!s->stream) {
+		free(s);
+		return NULL;
+	}
+	s->gateway = g;
+	s->connections = c;
+	adv_list_init(&s->calls);
+	adv_turn_init(&s->record_turn, take_record_turn);
+	adv_turn_init(&s->reply_turn, adv_reverse_take_reply_turn);
+	adv_timer_init(&s->reconnect, reconnect);
+	adv_rpcrdma_private_data_encode(&ours, s->private_data);
+	adv_gateway_name_socket(s->peer, sizeof(s->peer), fd);
+	return s;
+}
+
+void adv_gateway_reverse_accept(struct adv_gateway *g, struct adv_connections *c, int fd)
+{
+	struct adv_reverse_session *s = new_session(g, c, fd);
+	int err = errno;
+	char peer[ADV_GATEWAY_PEER];
+
+	if (!s) {
+		adv_gateway_name_socket(peer, sizeof(peer), fd);
+		adv_gateway_report(&g->log, ADV_LOG_WARN, "%s: connection refused: %s", peer,
+				   strerror(err));
+		close(fd);
+		return;
+	}
+	adv_list_add_tail(&g->sessions, &s->link);
+	g->session_count++;
+	s->client = adv_gateway_client_get(&g->stats, s->peer);
+	adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s connected", s->peer);
+	connect_server(s);
+}
+
+void adv_gateway_reverse_close_device(struct adv_gateway *g, const struct adv_device *d)
+{
+	adv_list_for_each_safe(struct adv_reverse_session, s, &g->sessions, link) {
+		if (s->device != d)
+			continue;
+		adv_gateway_report(&s->gateway->log, ADV_LOG_WARN,
+				   "%s: the device of the connection to %s is gone", s->peer,
+				   s->gateway->server_name);
+		close_client(s);
+	}
+}
+
+void adv_gateway_reverse_close_all(struct adv_gateway *g)
+{
+	adv_list_for_each_safe(struct adv_reverse_session, s, &g->sessions, link)
+		close_client(s);
+}

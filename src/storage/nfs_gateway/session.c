@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A client of the gateway: calls from the RDMA connection to the server. */
+#include "storage/nfs_gateway/session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "storage/gateway/peer.h"
+#include "storage/nfs_gateway/session_internal.h"
+
+enum {
+	RECEIVES = ADV_GATEWAY_CREDITS + 16, /* further ones: replies of the back channel */
+	WORK_MAX = 1024,
+	WAIT_FIRST_MS = 100,
+	WAIT_MOST_MS = 5000,
+};
+
+static void connect_server(struct adv_gateway_session *s);
+
+/* --- calls --- */
+
+static void sent(struct adv_stream_out *out, bool ok)
+{
+}
+
+/* Puts the whole message into the stream to the server. */
+static void forward(struct adv_gateway_call *c)
+{
+	static const uint8_t zeros[4];
+	struct adv_gateway_session *s = c->session;
+
+	c->state = ADV_GATEWAY_READY;
+	if (!s->stream) {
+		if (adv_list_empty(&s->reconnect.link))
+			connect_server(s);
+		if (!s->stream)
+			return;
+	}
+	for (unsigned i = 0; i < c->pieces.count; i++) {
+		const struct adv_rpcrdma_piece *p = &c->pieces.piece[i];
+		const uint8_t *from = p->source == ADV_RPCRDMA_BODY   ? c->receive->data
+				      : p->source == ADV_RPCRDMA_DATA ? c->fetched
+								      : zeros;
+
+		c->parts[i] = (struct iovec){(void *)(uintptr_t)(from + p->offset), p->length};
+	}
+	c->out.parts = c->parts;
+	c->out.count = c->pieces.count;
+	c->state = ADV_GATEWAY_SENT;
+	adv_stream_send(s->stream, &c->out, c->pieces.length);
+}
+
+/* Refuses a call whose header or chunks are wrong. */
+static void refuse_call(struct adv_gateway_call *c)
+{
+	struct adv_rpcrdma_header h = {.xid = c->xid};
+
+	adv_gateway_refuse(c->session, &h, ADV_RPCRDMA_ERR_CHUNK);
+	adv_endpoint_repost(c->session->endpoint, c->receive);
+	adv_gateway_call_free(c);
+}
+
+/* Checks that the message is a call, and forwards it. */
+static void examine(struct adv_gateway_call *c)
+{
+	const struct adv_rpcrdma_piece *first = &c->pieces.piece[0];
+	const uint8_t *from;
+
+	if (c->pieces.count == 0) {
+		refuse_call(c);
+		return;
+	}
+	from = first->source == ADV_RPCRDMA_BODY ? c->receive->data : c->fetched;
+	if (!adv_rpc_call_decode(from + first->offset, first->length, &c->rpc) ||
+	    c->rpc.xid != c->xid)
+		refuse_call(c);
+	else
+		forward(c);
+}
+
+static void fetched(struct adv_work *w, bool ok)
+{
+	struct adv_gateway_call *c = adv_container_of(w, struct adv_gateway_call, work);
+
+	adv_gateway_completed(c->session);
+	free(c->wr);
+	free(c->sge);
+	c->wr = NULL;
+	c->sge = NULL;
+	if (ok)
+		examine(c);
+	else
+		adv_gateway_call_free(c);
+}
+
+/* Reads the chunks of a call into its buffer. False: no memory. */
+static bool fetch(struct adv_gateway_call *c, const struct adv_rpcrdma_header *h)
+{
+	struct adv_gateway_session *s = c->session;
+	uint8_t *to = c->fetched;
+
+	c->wr = calloc(h->read_count, sizeof(*c->wr));
+	c->sge = calloc(h->read_count, sizeof(*c->sge));
+	if (!c->wr || !c->sge)
+		return false;
+	c->work.count = 0;
+	for (unsigned i = 0; i < h->read_count; i++) {
+		const struct adv_rpcrdma_segment *from = &h->reads[i].segment;
+		unsigned n = c->work.count;
+
+		if (from->length == 0)
+			continue;
+		c->sge[n] = (struct ibv_sge){(uintptr_t)to, from->length,
+					     adv_nvme_buffers_lkey(s->buffers->calls)};
+		c->wr[n].sg_list = &c->sge[n];
+		c->wr[n].num_sge = 1;
+		c->wr[n].opcode = IBV_WR_RDMA_READ;
+		c->wr[n].wr.rdma.remote_addr = from->offset;
+		c->wr[n].wr.rdma.rkey = from->handle;
+		if (n > 0)
+			c->wr[n - 1].next = &c->wr[n];
+		to += from->length;
+		c->work.count++;
+	}
+	c->work.first = c->wr;
+	c->work.done = fetched;
+	c->state = ADV_GATEWAY_FETCHING;
+	adv_gateway_post(s, &c->work);
+	return true;
+}
+
+/* Gets memory for the chunks of a call and fetches them. False: the call waits for memory. */
+static bool get_memory(struct adv_gateway_call *c)
+{
+	static struct adv_rpcrdma_header h;
+	struct adv_gateway_session *s = c->session;
+	size_t used;
+
+	c->fetched = adv_gateway_get_call(s->buffers, &s->call_turn, c->fetched_length);
+	if (!c->fetched) {
+		c->state = ADV_GATEWAY_STARVED;
+		return false;
+	}
+	adv_rpcrdma_header_decode(c->header, c->header_length, &h, &used);
+	if (!fetch(c, &h))
+		adv_endpoint_close(s->endpoint);
+	return true;
+}
+
+/* It is the session's turn: one call gets memory. */
+static bool take_call_turn(struct adv_turn *t)
+{
+	struct adv_gateway_session *s = adv_container_of(t, struct adv_gateway_session, call_turn);
+	bool got = false;
+
+	adv_list_for_each(struct adv_gateway_call, c, &s->calls, link) {
+		if (c->state != ADV_GATEWAY_STARVED)
+			continue;
+		if (got) {
+			adv_turn_wait(&s->buffers->call_turns, t);
+			return true;
+		}
+		got = get_memory(c);
+		if (!got)
+			return false;
+	}
+	return true;
+}
+
+/* A client sends a call again if the reply takes too long. Its chunks are new, and the old ones may
+ * not be written to any more. Returns whether the message was such a call. */
+static bool take_over(struct adv_gateway_session *s, const struct adv_rpcrdma_header *h,
+		      const struct adv_receive *r, size_t used)
+{
+	adv_list_for_each(struct adv_gateway_call, c, &s->calls, link) {
+		if (c->xid != h->xid || c->state == ADV_GATEWAY_ANSWERED)
+			continue;
+		if (c->state == ADV_GATEWAY_STARVED || c->state == ADV_GATEWAY_FETCHING) {
+			/* Its read chunks are no longer valid. */
+			adv_endpoint_close(s->endpoint);
+			return true;
+		}
+		if (used > c->header_length) {
+			uint8_t *header = realloc(c->header, used);
+
+			if (!header) {
+				adv_endpoint_close(s->endpoint);
+				return true;
+			}
+			c->header = header;
+		}
+		memcpy(c->header, r->data, used);
+		c->header_length = used;
+		return true;
+	}
+	return false;
+}
+
+static void received_call(struct adv_gateway_session *s, struct adv_receive *r,
+			  const struct adv_rpcrdma_header *h, size_t used)
+{
+	struct adv_rpcrdma_call plan;
+	struct adv_gateway_call *c;
+
+	if (take_over(s, h, r, used)) {
+		adv_endpoint_repost(s->endpoint, r);
+		return;
+	}
+	if (!adv_rpcrdma_call_plan(h, used, r->length - used, ADV_GATEWAY_MESSAGE_MAX, &plan)) {
+		adv_gateway_refuse(s, h, ADV_RPCRDMA_ERR_CHUNK);
+		adv_endpoint_repost(s->endpoint, r);
+		return;
+	}
+	c = s->call_count < ADV_GATEWAY_CALLS_MAX ? calloc(1, sizeof(*c)) : NULL;
+	if (c)
+		c->header = malloc(used);
+	if (!c || !c->header) {
+		free(c);
+		adv_endpoint_close(s->endpoint);
+		return;
+	}
+	c->session = s;
+	c->xid = h->xid;
+	c->begun = adv_clock_ns();
+	c->receive = r;
+	c->header_length = used;
+	memcpy(c->header, r->data, used);
+	c->pieces = plan.pieces;
+	c->out.done = sent;
+	adv_list_init(&c->out.link);
+	adv_list_add_tail(&s->calls, &c->link);
+	s->call_count++;
+	c->fetched_length = plan.fetched;
+	if (plan.fetched > 0)
+		get_memory(c);
+	else
+		examine(c);
+}
+
+static void received(void *user, struct adv_receive *r)
+{
+	static struct adv_rpcrdma_header h;
+	struct adv_gateway_session *s = user;
+	enum adv_rpc_kind kind;
+	uint32_t xid;
+	size_t used;
+
+	s->received++;
+	switch (adv_rpcrdma_header_decode(r->data, r->length, &h, &used)) {
+	case ADV_RPCRDMA_OK:
+		break;
+	case ADV_RPCRDMA_TRUNCATED:
+		adv_endpoint_repost(s->endpoint, r);
+		return;
+	case ADV_RPCRDMA_BAD_VERSION:
+		adv_gateway_refuse(s, &h, ADV_RPCRDMA_ERR_VERS);
+		adv_endpoint_repost(s->endpoint, r);
+		return;
+	case ADV_RPCRDMA_BAD_HEADER:
+		adv_gateway_refuse(s, &h, ADV_RPCRDMA_ERR_CHUNK);
+		adv_endpoint_repost(s->endpoint, r);
+		return;
+	}
+	if (h.procedure == ADV_RPCRDMA_MSG &&
+	    adv_rpc_kind(r->data + used, r->length - used, &xid, &kind) && kind == ADV_RPC_REPLY) {
+		adv_gateway_back_reply(s, r, used);
+		adv_endpoint_repost(s->endpoint, r);
+	} else if (h.procedure == ADV_RPCRDMA_MSG || h.procedure == ADV_RPCRDMA_NOMSG) {
+		received_call(s, r, &h, used);
+	} else { /* an error about a call of the back channel, or RDMA_DONE: nothing to do */
+		adv_endpoint_repost(s->endpoint, r);
+	}
+}
+
+/* --- the server --- */
+
+static void connected(void *user)
+{
+	struct adv_gateway_session *s = user;
+
+	if (s->reported)
+		adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s: connected to %s again",
+				   s->peer, s->gateway->server_name);
+	s->reported = false;
+	s->wait_ms = 0;
+}
+
+static uint8_t *buffer(void *user, size_t length)
+{
+	struct adv_gateway_session *s = user;
+	uint8_t *b =
+		adv_gateway_get_reply(s->buffers, &s->reply_turn, length + ADV_GATEWAY_HEADER_ROOM);
+
+	return b ? b + ADV_GATEWAY_HEADER_ROOM : NULL;
+}
+
+static bool take_reply_turn(struct adv_turn *t)
+{
+	struct adv_gateway_session *s = adv_container_of(t, struct adv_gateway_session, reply_turn);
+
+	return adv_stream_resume(s->stream);
+}
+
+static void dropped(void *user, uint8_t *message, size_t size)
+{
+	struct adv_gateway_session *s = user;
+
+	adv_gateway_put_reply(s->buffers, message - ADV_GATEWAY_HEADER_ROOM,
+			      size + ADV_GATEWAY_HEADER_ROOM);
+}
+
+/* A message of the server. One that answers no call is dropped: its call was answered before the
+ * connection to the server was lost. */
+static void record(void *user, uint8_t *message, size_t size, size_t length)
+{
+	struct adv_gateway_session *s = user;
+	uint8_t *whole = message - ADV_GATEWAY_HEADER_ROOM;
+	enum adv_rpc_kind kind;
+	uint32_t xid;
+
+	size += ADV_GATEWAY_HEADER_ROOM;
+	if (adv_rpc_kind(message, length, &xid, &kind)) {
+		if (kind == ADV_RPC_CALL) {
+			adv_gateway_back_call(s, whole, size, length);
+			return;
+		}
+		adv_list_for_each(struct adv_gateway_call, c, &s->calls, link) {
+			if (c->xid != xid || c->state != ADV_GATEWAY_SENT ||
+			    !adv_list_empty(&c->out.link))
+				continue;
+			adv_gateway_reply(c, whole, size, length);
+			return;
+		}
+	}
+	adv_gateway_put_reply(s->buffers, whole, size);
+}
+
+static void close_stream(struct adv_gateway_session *s)
+{
+	if (!s->stream)
+		return;
+	adv_stream_close(s->stream);
+	s->stream = NULL;
+	adv_turn_end(&s->reply_turn);
+	adv_gateway_serve_turns(s->buffers);
+	adv_gateway_back_reset(s);
+}
+
+static void lost(void *user, int err)
+{
+	struct adv_gateway_session *s = user;
+	bool unanswered = false;
+
+	close_stream(s);
+	if (err == EMSGSIZE) { /* sending the call again would bring the same reply */
+		adv_gateway_report(&s->gateway->log, ADV_LOG_WARN,
+				   "%s: a reply of %s is longer than %u bytes", s->peer,
+				   s->gateway->server_name, ADV_GATEWAY_MESSAGE_MAX);
+		adv_endpoint_close(s->endpoint);
+		return;
+	}
+	adv_list_for_each(struct adv_gateway_call, c, &s->calls, link) {
+		if (c->state == ADV_GATEWAY_SENT)
+			c->state = ADV_GATEWAY_READY;
+		unanswered |= c->state == ADV_GATEWAY_READY;
+	}
+	/* A server closes idle connections; the next call connects again. */
+	if (!unanswered)
+		return;
+	if (!s->reported)
+		adv_gateway_report(&s->gateway->log, ADV_LOG_WARN,
+				   "%s: the connection to %s is lost: %s", s->peer,
+				   s->gateway->server_name,
+				   err ? strerror(err) : "closed by the server");
+	s->reported = true;
+	s->wait_ms = s->wait_ms ? s->wait_ms * 2 : WAIT_FIRST_MS;
+	if (s->wait_ms > WAIT_MOST_MS)
+		s->wait_ms = WAIT_MOST_MS;
+	adv_loop_start_timer(s->gateway->loop, &s->reconnect, s->wait_ms);
+}
+
+static const struct adv_stream_ops stream_ops = {connected, buffer, record,
+						 dropped,   lost,   ADV_STREAM_RPC};
+
+static void connect_server(struct adv_gateway_session *s)
+{
+	s->stream = adv_stream_connect(s->gateway->loop, (struct sockaddr *)&s->gateway->server,
+				       true, ADV_GATEWAY_MESSAGE_MAX, &stream_ops, s);
+	if (!s->stream)
+		lost(s, errno);
+}
+
+static void reconnect(struct adv_timer *t)
+{
+	struct adv_gateway_session *s = adv_container_of(t, struct adv_gateway_session, reconnect);
+
+	connect_server(s);
+	if (!s->stream)
+		return;
+	adv_list_for_each(struct adv_gateway_call, c, &s->calls, link) {
+		if (c->state == ADV_GATEWAY_READY)
+			forward(c);
+	}
+}
+
+/* --- the beginning and the end --- */
+
+static void closed(void *user)
+{
+	struct adv_gateway_session *s = user;
+
+	close_stream(s);
+	adv_turn_end(&s->call_turn);
+	adv_gateway_serve_turns(s->buffers);
+	adv_timer_cancel(&s->reconnect);
+	adv_gateway_progress_stop(s);
+	while (!adv_list_empty(&s->calls))
+		adv_gateway_call_free(
+			adv_container_of(s->calls.next, struct adv_gateway_call, link));
+	adv_list_del(&s->link);
+	s->gateway->session_count--;
+	adv_gateway_client_put(&s->gateway->stats, s->client);
+	adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s disconnected", s->peer);
+	free(s);
+}
+
+bool adv_gateway_session_accept(struct adv_gateway *g, struct adv_device *d, struct rdma_cm_id *id,
+				const struct rdma_conn_param *param)
+{
+	struct adv_gateway_session *s;
+	struct adv_rpcrdma_private_data theirs,
+		ours = {false, ADV_GATEWAY_INLINE, ADV_GATEWAY_INLINE};
+	uint8_t data[ADV_RPCRDMA_PRIVATE_LEN];
+	struct adv_endpoint_config config = {
+		.receives = RECEIVES,
+		.receive_size = ADV_GATEWAY_INLINE,
+		.work_max = WORK_MAX,
+		.private_data = data,
+		.private_data_length = sizeof(data),
+		.received = received,
+		.closed = closed,
+	};
+
+	if (g->session_count >= g->session_max) {
+		errno = EUSERS;
+		return false;
+	}
+	s = config.user = calloc(1, sizeof(*s));
+	if (!s)
+		return false;
+	s->gateway = g;
+	s->buffers = d->user;
+	adv_list_init(&s->calls);
+	adv_list_init(&s->back_calls);
+	adv_turn_init(&s->call_turn, take_call_turn);
+	adv_turn_init(&s->reply_turn, take_reply_turn);
+	adv_timer_init(&s->reconnect, reconnect);
+	adv_rpcrdma_private_data_decode(param->private_data, param->private_data_len, &theirs);
+	s->invalidation = theirs.remote_invalidation;
+	s->threshold =
+		theirs.receive_size < ADV_GATEWAY_INLINE ? theirs.receive_size : ADV_GATEWAY_INLINE;
+	adv_rpcrdma_private_data_encode(&ours, data);
+	adv_gateway_name_id(s->peer, sizeof(s->peer), id);
+	if (!adv_endpoint_accept(g->loop, d, id, param, &config, &s->endpoint)) {
+		free(s);
+		return false;
+	}
+	adv_list_add_tail(&g->sessions, &s->link);
+	g->session_count++;
+	s->client = adv_gateway_client_get(&g->stats, s->peer);
+	adv_gateway_progress_start(s);
+	adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s connected", s->peer);
+	return true;
+}
+
+void adv_gateway_close_all(struct adv_gateway *g)
+{
+	adv_list_for_each(struct adv_gateway_session, s, &g->sessions, link)
+		adv_endpoint_close(s->endpoint);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The options of the subcommands as argp tables, which initialize their structures. adverb-nvme and
+ * the command adverb both parse them, so no header of verbs is included here.
+ */
+#ifndef ADV_STORAGE_NVME_SERVER_OPTIONS_H
+#define ADV_STORAGE_NVME_SERVER_OPTIONS_H
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ADV_NVME_PORT	   "4420"
+#define ADV_NVME_LIST_ARGS 1024 /* of a repeated option */
+
+struct adv_nvme_list {
+	const char *at[ADV_NVME_LIST_ARGS];
+	unsigned count;
+};
+
+/* Of a namespace. */
+struct adv_nvme_namespace_options {
+	bool read_only;
+	bool buffered;
+	uint8_t block_shift;
+};
+
+/* With a file, NULL, 0 and empty lists leave the file's values; and it has the subsystems. */
+struct adv_nvme_serve_options {
+	const char *file; /* NULL: the options are the configuration */
+	const char *control;
+	const char *nqn;
+	unsigned workers;
+	size_t buffer_bytes;
+	unsigned address_share;
+	struct adv_nvme_list listen, referrals, namespaces, hosts;
+	struct adv_nvme_namespace_options options; /* of all namespaces */
+};
+
+extern const struct argp adv_nvme_serve_argp; /* struct adv_nvme_serve_options */
+
+/* Of a change to a running target. */
+struct adv_nvme_change_options {
+	const char *control;
+	const char *nqn;  /* NULL: the only one */
+	const char *path; /* of add */
+	uint32_t nsid;	  /* 0: the lowest free one */
+	struct adv_nvme_namespace_options options;
+};
+
+extern const struct argp adv_nvme_add_argp; /* both: struct adv_nvme_change_options */
+extern const struct argp adv_nvme_remove_argp;
+
+/* Of the statistics of a running target. */
+struct adv_nvme_stat_options {
+	const char *control;
+	uint64_t seconds; /* of an interval */
+	uint64_t count;	  /* intervals */
+	bool json;	  /* the counts since the start */
+};
+
+extern const struct argp adv_nvme_stat_argp;
+
+/* Options of the commands of the host. */
+struct adv_nvme_host_options {
+	const char *address, *port;
+	const char *nqn; /* NULL: not given */
+	const char *host_nqn;
+	bool json;
+	uint32_t nsid;
+	uint16_t queues, depth;
+	uint64_t offset, length; /* bytes; length 0: to the end of the namespace */
+	uint32_t block;		 /* bytes of a command */
+	uint64_t seconds;
+	unsigned loss_seconds; /* reconnect so long after a loss; 0: do not */
+	bool invalidate;       /* a key for each command, which its response invalidates */
+	uint64_t seed;
+	unsigned writes; /* percent of the commands of a benchmark */
+	bool sequential;
+	const char *file; /* to read to or write from; NULL: standard output or input */
+};
+
+extern const struct argp adv_nvme_discover_argp; /* all: struct adv_nvme_host_options */
+extern const struct argp adv_nvme_identify_argp;
+extern const struct argp adv_nvme_read_argp;
+extern const struct argp adv_nvme_write_argp;
+extern const struct argp adv_nvme_verify_argp;
+extern const struct argp adv_nvme_bench_argp;
+
+#endif

@@ -364,8 +364,8 @@ static void test_plan_timer(void **state)
 {
 	idle.until = now + 160 * US;
 	assert_int_equal(look(100 * US, 100 * US), 100 * US / 32);
-	assert_int_equal(look(58 * US, 100 * US), 2 * US);
-	assert_int_equal(look(2 * US, 100 * US), 0);
+	assert_int_equal(look(56 * US, 100 * US), 1 * US); /* also if the program polls seldom */
+	assert_int_equal(look(4 * US, 100 * US), 0);
 	assert_int_equal(look(1 * US, 100 * US), 0);
 }
 
@@ -384,6 +384,28 @@ static void test_plan_preempted(void **state)
 {
 	idle.heard += 50 * US * RATE;
 	assert_int_equal(look(100 * US, 6 * US), 100 * US / 32 / 2);
+}
+
+/* A program that polls seldom looks after some polls, or after some times the time. */
+static void test_sparse(void **state)
+{
+	const uint32_t gap = 1u << 28; /* ticks: some 100 ms */
+	static const struct adv_lock lock;
+	static struct adv_progress progress;
+	uint32_t uses = adv_lock_uses(&lock);
+
+	(void)look(900 * MS, 6 * US);
+	adv_idle_store(&idle.gap, gap);
+	adv_idle_store(&idle.looked, adv_ticks() - gap);
+	for (unsigned i = 1; i < ADV_IDLE_POLLS; i++)
+		assert_true(adv_idle_is_quiet(&idle, &lock, &progress, uses));
+	assert_false(adv_idle_is_quiet(&idle, &lock, &progress, uses));
+	adv_idle_store(&idle.polls, 0);
+	assert_true(adv_idle_is_quiet(&idle, &lock, &progress, uses));
+	adv_idle_store(&idle.looked, adv_ticks() - ADV_IDLE_SPARSE * gap);
+	assert_false(adv_idle_is_quiet(&idle, &lock, &progress, uses));
+	(void)look(1 * MS, 6 * US);
+	assert_int_equal(adv_idle_load(&idle.polls), 0);
 }
 
 /* Polls between two looks count as polls. */
@@ -448,6 +470,7 @@ int main(void)
 		P(test_plan_timer),
 		P(test_plan_away),
 		P(test_plan_preempted),
+		P(test_sparse),
 		P(test_last_poll),
 	};
 

@@ -6,7 +6,9 @@
  *
  * Soon after traffic, each poll looks. After that, the time to the next look is a fraction of the
  * quiet time: a packet that arrives after a pause waits for that fraction of the pause at most, and
- * never for longer than longest_ns.
+ * never for longer than longest_ns. A program that polls seldom, because it does other work or
+ * waits for its processor between two polls, would look in each of them. It looks after some polls,
+ * at the latest after a multiple of that time.
  *
  * The polls between two looks measure the time in ticks, which cost less than the clock. How many
  * ticks a ns has is measured anew in each quiet time. A thread that is preempted between the
@@ -57,9 +59,11 @@ void adv_idle_plan(struct adv_idle *idle, uint32_t ticks, uint64_t now, uint64_t
 		return;
 	}
 	gap_ns = earlier(quiet_ns / ADV_IDLE_PART, longest_ns);
-	gap_ns = earlier(gap_ns, idle->until > now ? idle->until - now : 0);
+	/* Also the looks of a program that polls seldom are ahead of the first timer. */
+	gap_ns = earlier(gap_ns, idle->until > now ? (idle->until - now) / ADV_IDLE_SPARSE : 0);
 	adv_idle_store(&idle->looked, ticks);
 	adv_idle_store(&idle->polled, ticks);
+	adv_idle_store(&idle->polls, 0);
 	adv_idle_store(&idle->gap, (uint32_t)(gap_ns * idle->rate_ticks / idle->rate_ns));
 }
 

@@ -16,7 +16,9 @@
 #include "runtime/progress/poll.h"
 
 #define ADV_IDLE_HOT_NS	    8000       /* without traffic for so long, a time is quiet */
-#define ADV_IDLE_PART	    32	       /* two looks are this part of the quiet time apart */
+#define ADV_IDLE_PART	    32	       /* two looks are this part of the quiet time apart ... */
+#define ADV_IDLE_POLLS	    32	       /* ... and so many polls, ... */
+#define ADV_IDLE_SPARSE	    4	       /* ... or so many times that time */
 #define ADV_IDLE_MEASURE_NS 100000000u /* longest time in which ticks are compared with ns */
 
 struct adv_idle {
@@ -24,6 +26,7 @@ struct adv_idle {
 	_Atomic enum adv_progress_state state;
 	atomic_uint looked; /* ticks of the last look for packets */
 	atomic_uint gap;    /* ticks until the next look; 0: each poll looks */
+	atomic_uint polls;  /* since the last look */
 	atomic_uint polled; /* ticks of the last poll without a look */
 
 	uint64_t until;	     /* time of the first timer, ns */
@@ -62,7 +65,8 @@ static inline bool adv_idle_lasts(const struct adv_idle *idle, const struct adv_
 
 /*
  * Plans the next look for packets after one at `now`, whose poll began at `ticks`. longest_ns: time
- * between two looks at most. The looks come closer together if a timer is due.
+ * between two looks of a program that spins, at most. The looks come closer together if a timer is
+ * due.
  */
 void adv_idle_plan(struct adv_idle *idle, uint32_t ticks, uint64_t now, uint64_t longest_ns);
 
@@ -77,15 +81,19 @@ uint64_t adv_idle_last_poll(const struct adv_idle *idle, uint32_t ticks, uint64_
 static inline bool adv_idle_is_quiet(struct adv_idle *idle, const struct adv_lock *lock,
 				     const struct adv_progress *progress, uint32_t empty_at)
 {
-	uint32_t uses = adv_lock_uses(lock), ticks;
+	uint32_t uses = adv_lock_uses(lock), ticks, gap, polls;
 
 	if (uses != empty_at || uses != adv_idle_load(&idle->uses) ||
 	    adv_progress_state(progress) !=
 		    atomic_load_explicit(&idle->state, memory_order_relaxed))
 		return false;
 	ticks = adv_ticks();
-	if (ticks - adv_idle_load(&idle->looked) >= adv_idle_load(&idle->gap))
+	gap = ticks - adv_idle_load(&idle->looked);
+	polls = adv_idle_load(&idle->polls) + 1;
+	if (gap >= adv_idle_load(&idle->gap) &&
+	    (polls >= ADV_IDLE_POLLS || gap >= ADV_IDLE_SPARSE * adv_idle_load(&idle->gap)))
 		return false;
+	adv_idle_store(&idle->polls, polls);
 	adv_idle_store(&idle->polled, ticks);
 	return true;
 }

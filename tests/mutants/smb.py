@@ -92,7 +92,7 @@ SMB = [
     ("smb-incomplete", "a client over TCP may hold memory for ever", "src/storage/kit/stream.c",
      "	if (s->record && s->timeout_ms)\n", "	if (false)\n"),
     ("stream-silence", "a client over TCP may not be silent between records", "src/storage/kit/stream.c",
-     "	adv_timer_cancel(&s->incomplete);\n	s->record = NULL;", "	s->record = NULL;"),
+     "	adv_kit_timer_cancel(&s->incomplete);\n	s->record = NULL;", "	s->record = NULL;"),
     ("smb-longest", "the gateway receives no messages of 8 MiB", "src/storage/smb_gateway/memory.h",
      "(8 << 20) + (64 << 10)", "4 << 20"),
     ("smb-patience", "a client that takes no messages is kept", "src/storage/smb_gateway/direct.c",

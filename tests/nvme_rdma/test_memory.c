@@ -22,7 +22,7 @@ static void test_mapped(void **state)
 	static const size_t sizes[] = {1, 4096, 5000, HUGE_PAGE - 1, HUGE_PAGE, 2 * HUGE_PAGE + 1};
 
 	for (size_t i = 0; i < ADV_ARRAY_SIZE(sizes); i++) {
-		uint8_t *p = adv_nvme_memory_map(sizes[i]), *other = adv_nvme_memory_map(sizes[i]);
+		uint8_t *p = adv_kit_memory_map(sizes[i]), *other = adv_kit_memory_map(sizes[i]);
 
 		assert_non_null(p);
 		assert_non_null(other);
@@ -46,7 +46,7 @@ static void test_too_large(void **state)
 
 	for (size_t i = 0; i < ADV_ARRAY_SIZE(sizes); i++) {
 		errno = 0;
-		assert_null(adv_nvme_memory_map(sizes[i]));
+		assert_null(adv_kit_memory_map(sizes[i]));
 		assert_int_equal(errno, ENOMEM);
 	}
 }
@@ -54,14 +54,14 @@ static void test_too_large(void **state)
 /* Fetching changes nothing, not even where nothing is mapped. */
 static void test_fetched(void **state)
 {
-	uint8_t *p = adv_nvme_memory_map(3 * 4096);
+	uint8_t *p = adv_kit_memory_map(3 * 4096);
 
 	memset(p, 7, 2 * 4096);
 	assert_int_equal(munmap(p + 2 * 4096, 4096), 0);
-	adv_nvme_memory_fetch(p, 4096);
-	adv_nvme_memory_fetch(p + 4096 + 100, 1 << 20);
-	adv_nvme_memory_fetch_to_write(p, 0);
-	adv_nvme_memory_fetch_to_write(p + 2 * 4096 - 1, 4096);
+	adv_kit_memory_fetch(p, 4096);
+	adv_kit_memory_fetch(p + 4096 + 100, 1 << 20);
+	adv_kit_memory_fetch_to_write(p, 0);
+	adv_kit_memory_fetch_to_write(p + 2 * 4096 - 1, 4096);
 	for (size_t k = 0; k < 2 * 4096; k++)
 		assert_int_equal(p[k], 7);
 	assert_int_equal(munmap(p, 2 * 4096), 0);

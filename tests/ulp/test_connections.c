@@ -175,7 +175,7 @@ struct adv_endpoint *adv_endpoint_create(struct adv_loop *l, struct rdma_cm_id *
 	return NULL;
 }
 
-void adv_endpoint_resolved(struct adv_endpoint *e, struct adv_device *d)
+void adv_endpoint_resolved(struct adv_endpoint *e, struct adv_kit_device *d)
 {
 }
 
@@ -190,7 +190,7 @@ void adv_endpoint_cq_event(struct ibv_cq *cq)
 	w.cq_events++;
 }
 
-bool adv_device_event(struct adv_device *d)
+bool adv_kit_device_event(struct adv_kit_device *d)
 {
 	return false;
 }
@@ -224,17 +224,17 @@ static void test_flood(void **state)
 	assert_true(events >= ROUNDS - 1);
 }
 
-static bool use_device(void *user, struct adv_device *d)
+static bool use_device(void *user, struct adv_kit_device *d)
 {
 	return true;
 }
 
-static void leave_device(void *user, struct adv_device *d)
+static void leave_device(void *user, struct adv_kit_device *d)
 {
 }
 
 /* The accept of a request fails: *user is the error. */
-static void fail_request(void *user, struct adv_device *d, struct rdma_cm_id *of,
+static void fail_request(void *user, struct adv_kit_device *d, struct rdma_cm_id *of,
 			 const struct rdma_conn_param *param)
 {
 	errno = *(int *)user;
@@ -274,12 +274,12 @@ static void test_refusals(void **state)
 	assert_int_equal(refusal_of(ECONNABORTED), ECONNABORTED);
 }
 
-static void leave_counted_device(void *user, struct adv_device *d)
+static void leave_counted_device(void *user, struct adv_kit_device *d)
 {
 	w.devices_gone++;
 }
 
-static void ignore_request(void *user, struct adv_device *d, struct rdma_cm_id *of,
+static void ignore_request(void *user, struct adv_kit_device *d, struct rdma_cm_id *of,
 			   const struct rdma_conn_param *param)
 {
 }
@@ -294,7 +294,7 @@ static void count_change(void *user, enum adv_connections_change change, int err
 		adv_loop_stop(loop);
 }
 
-static void stop(struct adv_timer *t)
+static void stop(struct adv_kit_timer *t)
 {
 	adv_loop_stop(loop);
 }
@@ -306,7 +306,7 @@ static void run_world(bool gone, unsigned removals, int listen_error)
 						       ignore_request, note_refusal,
 						       count_change,   .patience_ms = 250};
 	struct sockaddr_in at = {.sin_family = AF_INET};
-	struct adv_timer guard;
+	struct adv_kit_timer guard;
 
 	memset(&w, 0, sizeof(w));
 	events = 0;
@@ -318,10 +318,10 @@ static void run_world(bool gone, unsigned removals, int listen_error)
 	w.requests = 1;
 	w.removals = removals;
 	w.listen_error = listen_error;
-	adv_timer_init(&guard, stop);
+	adv_kit_timer_init(&guard, stop);
 	adv_loop_start_timer(loop, &guard, 400);
 	adv_loop_run(loop);
-	adv_timer_cancel(&guard);
+	adv_kit_timer_cancel(&guard);
 }
 
 static void end_world(void)

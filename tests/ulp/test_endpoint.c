@@ -148,7 +148,7 @@ int rdma_destroy_id(struct rdma_cm_id *id)
 
 static struct world {
 	struct adv_loop *loop;
-	struct adv_device device;
+	struct adv_kit_device device;
 	struct adv_endpoint *endpoint;
 	struct adv_task round;
 	unsigned rounds;
@@ -185,7 +185,7 @@ static int set_up(void **state)
 	f.verbs.ops.req_notify_cq = req_notify_cq;
 	f.verbs.ops.post_recv = post_recv;
 	w = (struct world){.loop = adv_loop_create()};
-	w.device = (struct adv_device){.verbs = &f.verbs, .pd = &f.pd, .channel = &f.channel};
+	w.device = (struct adv_kit_device){.verbs = &f.verbs, .pd = &f.pd, .channel = &f.channel};
 	return !adv_endpoint_accept(w.loop, &w.device, &f.id, &param, &config, &w.endpoint);
 }
 
@@ -203,7 +203,7 @@ static void next_round(struct adv_task *t)
 		f.armed = false;
 		f.events++;
 	}
-	while (adv_device_event(&w.device))
+	while (adv_kit_device_event(&w.device))
 		;
 	if (++w.rounds == ROUNDS)
 		adv_endpoint_close(w.endpoint);

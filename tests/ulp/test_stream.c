@@ -23,11 +23,11 @@ struct world {
 	struct adv_loop *loop;
 	struct adv_stream *stream;
 	int listener, peer;
-	struct adv_timer guard;
+	struct adv_kit_timer guard;
 	bool starve;	       /* no memory until `more` */
 	unsigned starve_after; /* so many records, likewise */
 	void (*first)(void);   /* called after the first record, or NULL */
-	struct adv_timer more;
+	struct adv_kit_timer more;
 	unsigned starved;
 	unsigned records, wanted, sent, unsent, connected;
 	size_t length; /* of the last record */
@@ -109,7 +109,7 @@ static void lost(void *user, int err)
 	adv_loop_stop(w.loop);
 }
 
-static void expired(struct adv_timer *t)
+static void expired(struct adv_kit_timer *t)
 {
 	fail_msg("the loop did not end");
 }
@@ -129,7 +129,7 @@ static int set_up_as(const struct adv_stream_ops *as)
 	assert_int_equal(listen(w.listener, 1), 0);
 	assert_int_equal(getsockname(w.listener, (struct sockaddr *)&at, &len), 0);
 	w.loop = adv_loop_create();
-	adv_timer_init(&w.guard, expired);
+	adv_kit_timer_init(&w.guard, expired);
 	adv_loop_start_timer(w.loop, &w.guard, GUARD_MS);
 	w.stream = adv_stream_connect(w.loop, (struct sockaddr *)&at, false, LIMIT, as, NULL);
 	assert_non_null(w.stream);
@@ -182,7 +182,7 @@ static int tear_down(void **state)
 {
 	if (w.stream)
 		adv_stream_close(w.stream);
-	adv_timer_cancel(&w.guard);
+	adv_kit_timer_cancel(&w.guard);
 	adv_loop_destroy(w.loop);
 	close(w.peer);
 	close(w.listener);
@@ -314,7 +314,7 @@ static void test_close_reports_the_rest(void **state)
 	assert_true(adv_list_empty(&out.link));
 }
 
-static void resume(struct adv_timer *t)
+static void resume(struct adv_kit_timer *t)
 {
 	w.starve = false;
 	adv_stream_resume(w.stream);
@@ -324,7 +324,7 @@ static void test_no_memory(void **state)
 {
 	static const uint8_t in[] = {0x80, 0, 0, 1, 'x'};
 
-	adv_timer_init(&w.more, resume);
+	adv_kit_timer_init(&w.more, resume);
 	w.wanted = 1;
 	w.starve = true;
 	peer_writes(in, sizeof(in));
@@ -339,7 +339,7 @@ static void test_no_memory_for_the_next(void **state)
 {
 	static const uint8_t in[] = {0x80, 0, 0, 1, 'x', 0x80, 0, 0, 2, 'y', 'z', 0x80, 0, 0};
 
-	adv_timer_init(&w.more, resume);
+	adv_kit_timer_init(&w.more, resume);
 	w.wanted = 3;
 	w.starve_after = 1;
 	peer_writes(in, sizeof(in));
@@ -401,7 +401,7 @@ static void test_few_calls(void **state)
 	assert_int_equal(calls.changes, 0);
 }
 
-static void reset_by_peer(struct adv_timer *t)
+static void reset_by_peer(struct adv_kit_timer *t)
 {
 	struct linger none = {.l_onoff = 1};
 
@@ -414,7 +414,7 @@ static void test_reset_without_memory(void **state)
 {
 	static const uint8_t in[] = {0x80, 0, 0, 1, 'x'};
 
-	adv_timer_init(&w.more, reset_by_peer);
+	adv_kit_timer_init(&w.more, reset_by_peer);
 	w.starve = true;
 	peer_writes(in, sizeof(in));
 	adv_loop_run(w.loop);
@@ -423,7 +423,7 @@ static void test_reset_without_memory(void **state)
 	assert_int_equal(w.starved, 1); /* the loop did not spin */
 }
 
-static void end_by_peer(struct adv_timer *t)
+static void end_by_peer(struct adv_kit_timer *t)
 {
 	shutdown(w.peer, SHUT_WR);
 }
@@ -432,7 +432,7 @@ static void test_end_without_memory(void **state)
 {
 	static const uint8_t in[] = {0x80, 0, 0, 1, 'x'};
 
-	adv_timer_init(&w.more, end_by_peer);
+	adv_kit_timer_init(&w.more, end_by_peer);
 	w.starve = true;
 	peer_writes(in, sizeof(in));
 	adv_loop_run(w.loop);
@@ -470,7 +470,7 @@ static void test_incomplete(void **state)
 	assert_int_equal(w.records, 0);
 }
 
-static void stop(struct adv_timer *t)
+static void stop(struct adv_kit_timer *t)
 {
 	adv_loop_stop(w.loop);
 }
@@ -480,12 +480,12 @@ static void stop(struct adv_timer *t)
 static void test_silence(void **state)
 {
 	static const uint8_t in[] = {0x80, 0, 0, 1, 'a', 0x80, 0};
-	struct adv_timer end;
+	struct adv_kit_timer end;
 
 	accept_stream(1);
 	w.wanted = 2;
 	peer_writes(in, sizeof(in));
-	adv_timer_init(&end, stop);
+	adv_kit_timer_init(&end, stop);
 	adv_loop_start_timer(w.loop, &end, 50);
 	adv_loop_run(w.loop);
 	assert_int_equal(w.records, 1);
@@ -521,9 +521,9 @@ static void test_many_fragments(void **state)
 	assert_true(rounds > 20);
 }
 
-static struct adv_timer drip;
+static struct adv_kit_timer drip;
 
-static void take_some(struct adv_timer *t)
+static void take_some(struct adv_kit_timer *t)
 {
 	static uint8_t in[65536];
 
@@ -543,10 +543,10 @@ static void test_blocked(void **state)
 	w.wanted = 1;
 	adv_list_init(&out.link);
 	adv_stream_send(w.stream, &out, LENGTH);
-	adv_timer_init(&drip, take_some);
+	adv_kit_timer_init(&drip, take_some);
 	adv_loop_start_timer(w.loop, &drip, 1);
 	adv_loop_run(w.loop);
-	adv_timer_cancel(&drip);
+	adv_kit_timer_cancel(&drip);
 	free(memory);
 	assert_int_equal(w.sent, 1);
 }
@@ -565,10 +565,10 @@ static void test_taken_slowly(void **state)
 	w.wanted = 1;
 	adv_list_init(&out.link);
 	adv_stream_send(w.stream, &out, LENGTH);
-	adv_timer_init(&drip, take_some);
+	adv_kit_timer_init(&drip, take_some);
 	adv_loop_start_timer(w.loop, &drip, 1);
 	adv_loop_run(w.loop);
-	adv_timer_cancel(&drip);
+	adv_kit_timer_cancel(&drip);
 	munmap(memory, LENGTH);
 	assert_true(w.is_lost);
 	assert_int_equal(w.err, ETIMEDOUT);
@@ -591,10 +591,10 @@ static void test_all_taken_slowly(void **state)
 		adv_list_init(&outs[i].link);
 		adv_stream_send(w.stream, &outs[i], LENGTH);
 	}
-	adv_timer_init(&drip, take_some);
+	adv_kit_timer_init(&drip, take_some);
 	adv_loop_start_timer(w.loop, &drip, 1);
 	adv_loop_run(w.loop);
-	adv_timer_cancel(&drip);
+	adv_kit_timer_cancel(&drip);
 	assert_true(w.is_lost);
 	assert_int_equal(w.err, ETIMEDOUT);
 }

@@ -13,7 +13,7 @@ enum { SEATS = 3 };
 
 /* One that needs `size` units for each of `wanted` things. */
 struct seat {
-	struct adv_turn turn;
+	struct adv_kit_turn turn;
 	char name;
 	unsigned size, wanted;
 };
@@ -23,17 +23,17 @@ static unsigned units;
 static struct seat seats[SEATS];
 static char order[64];
 
-static bool take(struct adv_turn *t)
+static bool take(struct adv_kit_turn *t)
 {
 	struct seat *s = adv_container_of(t, struct seat, turn);
 
-	assert_true(adv_turn_has_come(&queue, t));
+	assert_true(adv_kit_turn_has_come(&queue, t));
 	if (s->size > units)
 		return false;
 	units -= s->size;
 	strncat(order, &s->name, 1);
 	if (--s->wanted > 0)
-		adv_turn_wait(&queue, t);
+		adv_kit_turn_wait(&queue, t);
 	return true;
 }
 
@@ -44,7 +44,7 @@ static int set_up(void **state)
 	order[0] = 0;
 	for (unsigned i = 0; i < SEATS; i++) {
 		seats[i] = (struct seat){.name = (char)('a' + i), .size = 1, .wanted = 1};
-		adv_turn_init(&seats[i].turn, take);
+		adv_kit_turn_init(&seats[i].turn, take);
 	}
 	return 0;
 }
@@ -52,7 +52,7 @@ static int set_up(void **state)
 static void free_units(unsigned n)
 {
 	units += n;
-	adv_turn_serve(&queue);
+	adv_kit_turn_serve(&queue);
 }
 
 /* One that always wants more goes behind the others each time. */
@@ -60,7 +60,7 @@ static void test_greedy(void **state)
 {
 	seats[0].wanted = 100;
 	for (unsigned i = 0; i < SEATS; i++)
-		adv_turn_wait(&queue, &seats[i].turn);
+		adv_kit_turn_wait(&queue, &seats[i].turn);
 	for (unsigned i = 0; i < 5; i++)
 		free_units(1);
 	assert_string_equal(order, "abcaa");
@@ -71,32 +71,32 @@ static void test_large(void **state)
 {
 	seats[1].size = 3;
 	for (unsigned i = 0; i < SEATS; i++)
-		adv_turn_wait(&queue, &seats[i].turn);
+		adv_kit_turn_wait(&queue, &seats[i].turn);
 	free_units(3);
 	assert_string_equal(order, "a");
 	/* Not even by its own smaller wants. */
-	assert_false(adv_turn_has_come(&queue, &seats[0].turn));
-	assert_false(adv_turn_has_come(&queue, &seats[1].turn));
+	assert_false(adv_kit_turn_has_come(&queue, &seats[0].turn));
+	assert_false(adv_kit_turn_has_come(&queue, &seats[1].turn));
 	free_units(1);
 	assert_string_equal(order, "ab");
 	free_units(1);
 	assert_string_equal(order, "abc");
-	assert_true(adv_turn_has_come(&queue, &seats[0].turn));
+	assert_true(adv_kit_turn_has_come(&queue, &seats[0].turn));
 }
 
 static void test_end(void **state)
 {
 	seats[0].size = 3;
-	adv_turn_wait(&queue, &seats[0].turn);
-	adv_turn_wait(&queue, &seats[1].turn);
-	adv_turn_wait(&queue, &seats[1].turn); /* once is enough */
+	adv_kit_turn_wait(&queue, &seats[0].turn);
+	adv_kit_turn_wait(&queue, &seats[1].turn);
+	adv_kit_turn_wait(&queue, &seats[1].turn); /* once is enough */
 	free_units(2);
 	assert_string_equal(order, "");
-	adv_turn_end(&seats[0].turn);
-	adv_turn_serve(&queue);
+	adv_kit_turn_end(&seats[0].turn);
+	adv_kit_turn_serve(&queue);
 	assert_string_equal(order, "b");
 	assert_true(adv_list_empty(&queue));
-	adv_turn_end(&seats[1].turn); /* it does not wait */
+	adv_kit_turn_end(&seats[1].turn); /* it does not wait */
 }
 
 int main(void)

@@ -7,11 +7,11 @@
 #include "storage/kit/buffers.h"
 #include "storage/kit/turn.h"
 
-/* The buffers of a device; the user of a struct adv_device. Calls and replies have separate ones:
- * calls that wait for replies cannot take the memory that the replies need. */
+/* The buffers of a device; the user of a struct adv_kit_device. Calls and replies have separate
+ * ones: calls that wait for replies cannot take the memory that the replies need. */
 struct adv_gateway_buffers {
 	struct adv_gateway *gateway;
-	struct adv_nvme_buffers *calls, *replies;
+	struct adv_kit_buffers *calls, *replies;
 	struct adv_list call_turns, reply_turns;
 	struct adv_task serve; /* the turns: memory was freed */
 };
@@ -22,8 +22,8 @@ struct adv_gateway_buffers *adv_gateway_buffers_create(struct adv_gateway *g, st
 void adv_gateway_buffers_destroy(struct adv_gateway_buffers *b);
 /* Returns memory of calls or of replies. NULL: there is too little, or others were first; the turn
  * waits. */
-uint8_t *adv_gateway_get_call(struct adv_gateway_buffers *b, struct adv_turn *t, size_t size);
-uint8_t *adv_gateway_get_reply(struct adv_gateway_buffers *b, struct adv_turn *t, size_t size);
+uint8_t *adv_gateway_get_call(struct adv_gateway_buffers *b, struct adv_kit_turn *t, size_t size);
+uint8_t *adv_gateway_get_reply(struct adv_gateway_buffers *b, struct adv_kit_turn *t, size_t size);
 /* Frees it; those who wait get it soon. */
 void adv_gateway_put_call(struct adv_gateway_buffers *b, uint8_t *buffer, size_t size);
 void adv_gateway_put_reply(struct adv_gateway_buffers *b, uint8_t *buffer, size_t size);

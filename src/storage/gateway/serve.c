@@ -21,10 +21,10 @@ struct adv_gateway_command {
 	const struct adv_gateway_service *service;
 	struct adv_connections *connections;
 	struct adv_acceptor *acceptor; /* clients use TCP */
-	const struct adv_nvme_address *at;
+	const struct adv_kit_address *at;
 	struct adv_gateway_control control;
 	struct adv_watch signals;
-	struct adv_timer end; /* looks whether all sessions have ended */
+	struct adv_kit_timer end; /* looks whether all sessions have ended */
 	int status;
 };
 
@@ -35,7 +35,7 @@ static void accepted(void *user, int fd)
 	c->service->accepted(c->gateway, c->connections, fd);
 }
 
-static void look_for_end(struct adv_timer *t)
+static void look_for_end(struct adv_kit_timer *t)
 {
 	struct adv_gateway_command *c = adv_container_of(t, struct adv_gateway_command, end);
 
@@ -119,7 +119,7 @@ static bool watch_signals(struct adv_gateway_command *c)
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
 	c->signals.fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	c->signals.ready = signalled;
-	adv_timer_init(&c->end, look_for_end);
+	adv_kit_timer_init(&c->end, look_for_end);
 	return c->signals.fd >= 0 && adv_loop_watch(c->gateway->loop, &c->signals, EPOLLIN) == 0;
 }
 
@@ -148,7 +148,7 @@ static void open_control(struct adv_gateway_command *c)
 /* Listens and forwards until a signal. */
 static void serve(struct adv_gateway_command *c)
 {
-	const struct adv_nvme_address *at = c->at;
+	const struct adv_kit_address *at = c->at;
 
 	if (!watch_signals(c)) {
 		fprintf(stderr, "cannot wait for signals: %s\n", strerror(errno));
@@ -174,7 +174,7 @@ static void serve(struct adv_gateway_command *c)
 }
 
 int adv_gateway_serve(struct adv_gateway *g, const struct adv_gateway_service *service,
-		      const struct adv_nvme_address *at, const struct adv_nvme_address *to)
+		      const struct adv_kit_address *at, const struct adv_kit_address *to)
 {
 	struct adv_gateway_command c = {.gateway = g,
 					.service = service,

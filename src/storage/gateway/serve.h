@@ -20,7 +20,7 @@ struct adv_gateway_service {
 /* Listens at an address for the server `to`, and forwards until a signal. The other members of `g`
  * are set. Returns the exit status. */
 int adv_gateway_serve(struct adv_gateway *g, const struct adv_gateway_service *service,
-		      const struct adv_nvme_address *at, const struct adv_nvme_address *to);
+		      const struct adv_kit_address *at, const struct adv_kit_address *to);
 
 /* `refused` of a gateway's connections: reports it. user: the gateway. */
 void adv_gateway_refused(void *user, struct rdma_cm_id *id, int err);

@@ -24,7 +24,7 @@ static void get_row(struct json_object *o, const char *kind, struct adv_gateway_
 
 	memset(row, 0, sizeof(*row));
 	if (json_object_object_get_ex(o, kind, &name))
-		adv_nvme_copy_printable(row->name, json_object_get_string(name), sizeof(row->name));
+		adv_kit_copy_printable(row->name, json_object_get_string(name), sizeof(row->name));
 	row->server = strcmp(kind, "server") == 0;
 	row->connections = get_number(o, "connections");
 	row->counts = (struct adv_gateway_counts){

@@ -11,24 +11,24 @@
 #define RDMA_PORT "20049"
 #define TCP_PORT  "2049"
 
-static bool device(void *user, struct adv_device *d)
+static bool device(void *user, struct adv_kit_device *d)
 {
 	d->user = adv_gateway_buffers_create(user, d->pd, ADV_GATEWAY_BUFFER_MAX);
 	return d->user != NULL;
 }
 
-static void device_gone(void *user, struct adv_device *d)
+static void device_gone(void *user, struct adv_kit_device *d)
 {
 	adv_gateway_buffers_destroy(d->user);
 }
 
-static void reverse_device_gone(void *user, struct adv_device *d)
+static void reverse_device_gone(void *user, struct adv_kit_device *d)
 {
 	adv_gateway_reverse_close_device(user, d);
 	device_gone(user, d);
 }
 
-static void request(void *user, struct adv_device *d, struct rdma_cm_id *id,
+static void request(void *user, struct adv_kit_device *d, struct rdma_cm_id *id,
 		    const struct rdma_conn_param *param)
 {
 	adv_gateway_session_accept(user, d, id, param);
@@ -55,12 +55,12 @@ static const struct adv_gateway_service reverse = {"NFS", &reverse_ops, adv_gate
 int adv_gateway_nfs_main(int argc, char **argv)
 {
 	struct adv_gateway_options o;
-	struct adv_nvme_address at, to;
+	struct adv_kit_address at, to;
 	struct adv_gateway g = {0};
 
 	argp_parse(&adv_gateway_nfs_argp, argc, argv, 0, NULL, &o);
-	if (!adv_nvme_address_parse(o.listen, o.reverse ? TCP_PORT : RDMA_PORT, true, &at) ||
-	    !adv_nvme_address_parse(o.to, o.reverse ? RDMA_PORT : TCP_PORT, false, &to))
+	if (!adv_kit_address_parse(o.listen, o.reverse ? TCP_PORT : RDMA_PORT, true, &at) ||
+	    !adv_kit_address_parse(o.to, o.reverse ? RDMA_PORT : TCP_PORT, false, &to))
 		return EXIT_FAILURE;
 	g.buffer_bytes = o.buffer_bytes;
 	g.session_max = o.connections;

@@ -73,12 +73,12 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 		o->control = arg;
 		return 0;
 	case 'm':
-		o->buffer_bytes = adv_nvme_option_number(state, ADV_UNIT_BYTES, arg, BUFFERS_LEAST,
-							 BUFFERS_MOST);
+		o->buffer_bytes = adv_kit_option_number(state, ADV_UNIT_BYTES, arg, BUFFERS_LEAST,
+							BUFFERS_MOST);
 		return 0;
 	case 'c':
-		o->connections = (unsigned)adv_nvme_option_number(state, ADV_UNIT_COUNT, arg, 1,
-								  CONNECTIONS_MOST);
+		o->connections = (unsigned)adv_kit_option_number(state, ADV_UNIT_COUNT, arg, 1,
+								 CONNECTIONS_MOST);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -106,8 +106,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->to = arg;
 		return 0;
 	case 't':
-		o->timeout_ms = (unsigned)(adv_nvme_option_number(state, ADV_UNIT_TIME, arg,
-								  TIMEOUT_LEAST, TIMEOUT_MOST) /
+		o->timeout_ms = (unsigned)(adv_kit_option_number(state, ADV_UNIT_TIME, arg,
+								 TIMEOUT_LEAST, TIMEOUT_MOST) /
 					   PS_PER_MS);
 		return 0;
 	case ARGP_KEY_END:
@@ -164,13 +164,13 @@ static error_t parse_stat(int key, char *arg, struct argp_state *state)
 		o->control = arg;
 		return 0;
 	case 'i':
-		o->seconds = adv_nvme_option_number(state, ADV_UNIT_COUNT, arg, 1, 86400);
+		o->seconds = adv_kit_option_number(state, ADV_UNIT_COUNT, arg, 1, 86400);
 		return 0;
 	case 'n':
-		o->count = adv_nvme_option_number(state, ADV_UNIT_COUNT, arg, 1, UINT32_MAX);
+		o->count = adv_kit_option_number(state, ADV_UNIT_COUNT, arg, 1, UINT32_MAX);
 		return 0;
 	case 'o':
-		o->json = adv_nvme_option_json(state, arg);
+		o->json = adv_kit_option_json(state, arg);
 		return 0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "unexpected argument '%s'", arg);

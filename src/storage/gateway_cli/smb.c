@@ -14,18 +14,18 @@
 
 enum { BUFFERS_LEAST = 16 << 20 }; /* bytes; the longest message fits */
 
-static bool device(void *user, struct adv_device *d)
+static bool device(void *user, struct adv_kit_device *d)
 {
 	d->user = adv_gateway_buffers_create(user, d->pd, ADV_SMB_MESSAGE_MAX);
 	return d->user != NULL;
 }
 
-static void device_gone(void *user, struct adv_device *d)
+static void device_gone(void *user, struct adv_kit_device *d)
 {
 	adv_gateway_buffers_destroy(d->user);
 }
 
-static void request(void *user, struct adv_device *d, struct rdma_cm_id *id,
+static void request(void *user, struct adv_kit_device *d, struct rdma_cm_id *id,
 		    const struct rdma_conn_param *param)
 {
 	adv_smb_session_accept(user, d, id, param);
@@ -51,12 +51,12 @@ static const struct adv_gateway_service reverse = {"SMB", &reverse_ops, adv_smb_
 int adv_gateway_smb_main(int argc, char **argv)
 {
 	struct adv_gateway_options o;
-	struct adv_nvme_address at, to;
+	struct adv_kit_address at, to;
 	struct adv_gateway g = {0};
 
 	argp_parse(&adv_gateway_smb_argp, argc, argv, 0, NULL, &o);
-	if (!adv_nvme_address_parse(o.listen, SMB_PORT, true, &at) ||
-	    !adv_nvme_address_parse(o.to, SMB_PORT, false, &to))
+	if (!adv_kit_address_parse(o.listen, SMB_PORT, true, &at) ||
+	    !adv_kit_address_parse(o.to, SMB_PORT, false, &to))
 		return EXIT_FAILURE;
 	g.buffer_bytes = o.buffer_bytes > BUFFERS_LEAST ? o.buffer_bytes : BUFFERS_LEAST;
 	g.session_max = o.connections;

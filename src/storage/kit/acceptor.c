@@ -18,13 +18,13 @@ enum {
 struct adv_acceptor {
 	struct adv_loop *loop;
 	struct adv_watch watch;
-	struct adv_timer pause;
+	struct adv_kit_timer pause;
 	void (*accepted)(void *user, int fd);
 	void *user;
 	bool reported; /* that connections cannot be accepted */
 };
 
-static void go_on(struct adv_timer *t)
+static void go_on(struct adv_kit_timer *t)
 {
 	struct adv_acceptor *a = adv_container_of(t, struct adv_acceptor, pause);
 
@@ -72,7 +72,7 @@ struct adv_acceptor *adv_acceptor_adopt(struct adv_loop *l, int fd,
 	a->accepted = accepted;
 	a->user = user;
 	a->watch = (struct adv_watch){fd, ready};
-	adv_timer_init(&a->pause, go_on);
+	adv_kit_timer_init(&a->pause, go_on);
 	if (adv_loop_watch(l, &a->watch, EPOLLIN) == 0)
 		return a;
 	err = errno;
@@ -101,7 +101,7 @@ struct adv_acceptor *adv_acceptor_create(struct adv_loop *l, const struct sockad
 
 void adv_acceptor_destroy(struct adv_acceptor *a)
 {
-	adv_timer_cancel(&a->pause);
+	adv_kit_timer_cancel(&a->pause);
 	adv_loop_unwatch(a->loop, &a->watch);
 	close(a->watch.fd);
 	free(a);

@@ -32,8 +32,8 @@ static bool split(const char *text, const char *default_port, char host[256], ch
 	return true;
 }
 
-bool adv_nvme_address_parse(const char *text, const char *default_port, bool passive,
-			    struct adv_nvme_address *out)
+bool adv_kit_address_parse(const char *text, const char *default_port, bool passive,
+			   struct adv_kit_address *out)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = passive ? AI_PASSIVE : 0};
 	struct addrinfo *list;

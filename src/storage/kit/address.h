@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
-struct adv_nvme_address {
+struct adv_kit_address {
 	struct sockaddr_storage sa;
 	char host[64]; /* numeric */
 	char port[8];
@@ -14,7 +14,7 @@ struct adv_nvme_address {
 
 /* Parses ADDRESS, ADDRESS:PORT, [ADDRESS] or [ADDRESS]:PORT; a bare IPv6 address has no port.
  * `passive`: to listen. False: prints the reason. */
-bool adv_nvme_address_parse(const char *text, const char *default_port, bool passive,
-			    struct adv_nvme_address *out);
+bool adv_kit_address_parse(const char *text, const char *default_port, bool passive,
+			   struct adv_kit_address *out);
 
 #endif

@@ -17,7 +17,7 @@ struct page {
 	uint8_t order;
 };
 
-struct adv_nvme_buffers {
+struct adv_kit_buffers {
 	uint8_t *memory;
 	size_t size;
 	struct ibv_mr *mr;
@@ -35,7 +35,7 @@ static unsigned order_of(size_t len)
 	return order;
 }
 
-static void push(struct adv_nvme_buffers *b, uint32_t at, unsigned order)
+static void push(struct adv_kit_buffers *b, uint32_t at, unsigned order)
 {
 	struct page *page = &b->pages[at];
 
@@ -48,7 +48,7 @@ static void push(struct adv_nvme_buffers *b, uint32_t at, unsigned order)
 	b->heads[order] = at;
 }
 
-static void unlink_block(struct adv_nvme_buffers *b, uint32_t at)
+static void unlink_block(struct adv_kit_buffers *b, uint32_t at)
 {
 	struct page *page = &b->pages[at];
 
@@ -61,9 +61,9 @@ static void unlink_block(struct adv_nvme_buffers *b, uint32_t at)
 	page->free = false;
 }
 
-struct adv_nvme_buffers *adv_nvme_buffers_create(struct ibv_pd *pd, size_t size, size_t largest)
+struct adv_kit_buffers *adv_kit_buffers_create(struct ibv_pd *pd, size_t size, size_t largest)
 {
-	struct adv_nvme_buffers *b = calloc(1, sizeof(*b));
+	struct adv_kit_buffers *b = calloc(1, sizeof(*b));
 
 	if (!b)
 		return NULL;
@@ -71,11 +71,11 @@ struct adv_nvme_buffers *adv_nvme_buffers_create(struct ibv_pd *pd, size_t size,
 	b->size = (size + ((size_t)1 << (PAGE_SHIFT + b->top)) - 1) >>
 		  (PAGE_SHIFT + b->top) << (PAGE_SHIFT + b->top);
 	b->pages = calloc(b->size >> PAGE_SHIFT, sizeof(struct page));
-	b->memory = adv_nvme_memory_map(b->size);
+	b->memory = adv_kit_memory_map(b->size);
 	if (b->memory && b->pages)
 		b->mr = ibv_reg_mr(pd, b->memory, b->size, IBV_ACCESS_LOCAL_WRITE);
 	if (!b->mr) {
-		adv_nvme_buffers_destroy(b);
+		adv_kit_buffers_destroy(b);
 		return NULL;
 	}
 	for (unsigned i = 0; i < ORDERS; i++)
@@ -85,7 +85,7 @@ struct adv_nvme_buffers *adv_nvme_buffers_create(struct ibv_pd *pd, size_t size,
 	return b;
 }
 
-void adv_nvme_buffers_destroy(struct adv_nvme_buffers *b)
+void adv_kit_buffers_destroy(struct adv_kit_buffers *b)
 {
 	int err = errno;
 
@@ -98,7 +98,7 @@ void adv_nvme_buffers_destroy(struct adv_nvme_buffers *b)
 	errno = err;
 }
 
-uint8_t *adv_nvme_buffers_get(struct adv_nvme_buffers *b, size_t len)
+uint8_t *adv_kit_buffers_get(struct adv_kit_buffers *b, size_t len)
 {
 	unsigned wanted = order_of(len), order = wanted;
 	uint32_t at;
@@ -116,17 +116,17 @@ uint8_t *adv_nvme_buffers_get(struct adv_nvme_buffers *b, size_t len)
 	return b->memory + ((size_t)at << PAGE_SHIFT);
 }
 
-bool adv_nvme_buffers_owns(const struct adv_nvme_buffers *b, const uint8_t *address)
+bool adv_kit_buffers_owns(const struct adv_kit_buffers *b, const uint8_t *address)
 {
 	return address >= b->memory && address < b->memory + b->size;
 }
 
-void adv_nvme_buffers_put(struct adv_nvme_buffers *b, uint8_t *buffer, size_t len)
+void adv_kit_buffers_put(struct adv_kit_buffers *b, uint8_t *buffer, size_t len)
 {
 	unsigned order;
 	uint32_t at;
 
-	if (!adv_nvme_buffers_owns(b, buffer))
+	if (!adv_kit_buffers_owns(b, buffer))
 		return;
 	order = order_of(len);
 	at = (uint32_t)((size_t)(buffer - b->memory) >> PAGE_SHIFT);
@@ -141,7 +141,7 @@ void adv_nvme_buffers_put(struct adv_nvme_buffers *b, uint8_t *buffer, size_t le
 	push(b, at, order);
 }
 
-uint32_t adv_nvme_buffers_lkey(const struct adv_nvme_buffers *b)
+uint32_t adv_kit_buffers_lkey(const struct adv_kit_buffers *b)
 {
 	return b->mr->lkey;
 }

@@ -30,19 +30,19 @@ struct adv_connections {
 	struct sockaddr_storage at;
 	struct rdma_cm_id *id; /* NULL: does not listen now */
 	struct adv_list devices;
-	struct adv_task renew;	/* the channel, and listening */
-	struct adv_timer retry; /* likewise */
-	uint64_t lost_since;	/* ms; 0: all is well */
+	struct adv_task renew;	    /* the channel, and listening */
+	struct adv_kit_timer retry; /* likewise */
+	uint64_t lost_since;	    /* ms; 0: all is well */
 };
 
 /* --- devices --- */
 
 static void device_ready(struct adv_watch *w, uint32_t events)
 {
-	struct adv_device *d = adv_container_of(w, struct adv_device, watch);
+	struct adv_kit_device *d = adv_container_of(w, struct adv_kit_device, watch);
 
 	/* The loop calls this again as long as there are events: one look is one system call. */
-	adv_device_event(d);
+	adv_kit_device_event(d);
 	if (events & (EPOLLERR | EPOLLHUP)) /* the device is gone: no event will follow */
 		adv_loop_unwatch(d->loop, w);
 }
@@ -51,7 +51,7 @@ static void device_ready(struct adv_watch *w, uint32_t events)
  * has to be woken, and has to wake this one. */
 static bool device_sleep(struct adv_sleeper *s, int epoll, int timeout_ms)
 {
-	struct adv_device *d = adv_container_of(s, struct adv_device, sleeper);
+	struct adv_kit_device *d = adv_container_of(s, struct adv_kit_device, sleeper);
 	struct pollfd fds[2 + ADV_IBV_WAIT_ROOM] = {{.fd = epoll, .events = POLLIN},
 						    {.fd = d->channel->fd, .events = POLLIN}};
 	struct ibv_cq *cq;
@@ -63,7 +63,7 @@ static bool device_sleep(struct adv_sleeper *s, int epoll, int timeout_ms)
 	return !cq || fds[0].revents || fds[1].revents;
 }
 
-static void free_device(struct adv_device *d)
+static void free_device(struct adv_kit_device *d)
 {
 	if (d->channel)
 		ibv_destroy_comp_channel(d->channel);
@@ -75,7 +75,7 @@ static void free_device(struct adv_device *d)
 static void drop_devices(struct adv_connections *c)
 {
 	adv_loop_sleep_by(c->loop, NULL);
-	adv_list_for_each_safe(struct adv_device, d, &c->devices, link) {
+	adv_list_for_each_safe(struct adv_kit_device, d, &c->devices, link) {
 		adv_list_del(&d->link);
 		adv_loop_unwatch(c->loop, &d->watch);
 		c->ops->device_gone(c->user, d);
@@ -84,11 +84,11 @@ static void drop_devices(struct adv_connections *c)
 }
 
 /* Returns the device of an id, and makes it first if it is new. NULL: errno. */
-static struct adv_device *device_of(struct adv_connections *c, struct ibv_context *verbs)
+static struct adv_kit_device *device_of(struct adv_connections *c, struct ibv_context *verbs)
 {
-	struct adv_device *d;
+	struct adv_kit_device *d;
 
-	adv_list_for_each(struct adv_device, known, &c->devices, link) {
+	adv_list_for_each(struct adv_kit_device, known, &c->devices, link) {
 		if (known->verbs == verbs)
 			return known;
 	}
@@ -195,7 +195,7 @@ static void drop_channel(struct adv_connections *c)
 
 static void renew(struct adv_connections *c)
 {
-	adv_timer_cancel(&c->retry);
+	adv_kit_timer_cancel(&c->retry);
 	if (c->hung_up)
 		drop_channel(c);
 	if ((c->channel || open_channel(c)) && (!c->listens || c->id || start_listening(c))) {
@@ -213,7 +213,7 @@ static void run_renew(struct adv_task *t)
 	renew(adv_container_of(t, struct adv_connections, renew));
 }
 
-static void retry_renew(struct adv_timer *t)
+static void retry_renew(struct adv_kit_timer *t)
 {
 	renew(adv_container_of(t, struct adv_connections, retry));
 }
@@ -223,7 +223,7 @@ static void retry_renew(struct adv_timer *t)
 static void handle_request(struct adv_connections *c, struct rdma_cm_id *id,
 			   const struct rdma_conn_param *param)
 {
-	struct adv_device *d = device_of(c, id->verbs);
+	struct adv_kit_device *d = device_of(c, id->verbs);
 
 	id->context = NULL;
 	if (d)
@@ -295,7 +295,7 @@ struct adv_connections *adv_connections_create(struct adv_loop *loop,
 	adv_list_init(&c->devices);
 	c->watch.ready = channel_ready;
 	adv_task_init(&c->renew, run_renew);
-	adv_timer_init(&c->retry, retry_renew);
+	adv_kit_timer_init(&c->retry, retry_renew);
 	if (open_channel(c))
 		return c;
 	err = errno;
@@ -339,7 +339,7 @@ bool adv_connections_connect(struct adv_connections *c, const struct sockaddr *t
 void adv_connections_destroy(struct adv_connections *c)
 {
 	adv_task_cancel(&c->renew);
-	adv_timer_cancel(&c->retry);
+	adv_kit_timer_cancel(&c->retry);
 	if (c->channel)
 		adv_loop_unwatch(c->loop, &c->watch);
 	if (c->id)

@@ -16,8 +16,8 @@ enum {
 
 struct adv_endpoint {
 	struct adv_loop *loop;
-	bool active;		   /* adv_connections_connect() made it */
-	struct adv_device *device; /* NULL: not known yet */
+	bool active;		       /* adv_connections_connect() made it */
+	struct adv_kit_device *device; /* NULL: not known yet */
 	struct rdma_cm_id *id;
 	struct ibv_cq *cq;
 	struct adv_endpoint_config config;
@@ -31,13 +31,13 @@ struct adv_endpoint {
 	struct ibv_mr *mr;
 	struct adv_receive *receives;
 
-	struct adv_list posted, waiting; /* struct adv_work, in order */
+	struct adv_list posted, waiting; /* struct adv_kit_work, in order */
 	unsigned used;			 /* work requests in the send queue */
 };
 
 /* --- work --- */
 
-static void post(struct adv_endpoint *e, struct adv_work *w)
+static void post(struct adv_endpoint *e, struct adv_kit_work *w)
 {
 	struct ibv_send_wr *bad;
 
@@ -54,7 +54,8 @@ static void post(struct adv_endpoint *e, struct adv_work *w)
 static void post_waiting(struct adv_endpoint *e)
 {
 	while (!e->closing && !adv_list_empty(&e->waiting)) {
-		struct adv_work *w = adv_container_of(e->waiting.next, struct adv_work, link);
+		struct adv_kit_work *w =
+			adv_container_of(e->waiting.next, struct adv_kit_work, link);
 
 		if (e->used + w->count > e->config.work_max)
 			return;
@@ -63,7 +64,7 @@ static void post_waiting(struct adv_endpoint *e)
 	}
 }
 
-void adv_endpoint_post(struct adv_endpoint *e, struct adv_work *w)
+void adv_endpoint_post(struct adv_endpoint *e, struct adv_kit_work *w)
 {
 	adv_list_add_tail(&e->waiting, &w->link);
 	post_waiting(e);
@@ -83,7 +84,7 @@ void adv_endpoint_repost(struct adv_endpoint *e, struct adv_receive *r)
 static void completed(struct adv_endpoint *e, const struct ibv_wc *wc)
 {
 	struct adv_receive *r = (void *)(uintptr_t)wc->wr_id;
-	struct adv_work *w = (void *)(uintptr_t)(wc->wr_id & ~(uint64_t)1);
+	struct adv_kit_work *w = (void *)(uintptr_t)(wc->wr_id & ~(uint64_t)1);
 
 	if (wc->status != IBV_WC_SUCCESS) {
 		/* The end fails all work, so its order does not matter here. */
@@ -140,7 +141,7 @@ void adv_endpoint_cq_event(struct ibv_cq *cq)
 	adv_loop_defer(e->loop, &e->look);
 }
 
-bool adv_device_event(struct adv_device *d)
+bool adv_kit_device_event(struct adv_kit_device *d)
 {
 	struct ibv_cq *cq;
 	void *context;
@@ -172,7 +173,7 @@ static void free_objects(struct adv_endpoint *e)
 static void fail_all(struct adv_list *list)
 {
 	while (!adv_list_empty(list)) {
-		struct adv_work *w = adv_container_of(list->next, struct adv_work, link);
+		struct adv_kit_work *w = adv_container_of(list->next, struct adv_kit_work, link);
 
 		adv_list_del(&w->link);
 		w->done(w, false);
@@ -188,7 +189,7 @@ static void end(struct adv_task *t)
 	if (e->id->qp) {
 		rdma_disconnect(e->id);
 		rdma_destroy_qp(e->id);
-		while (adv_device_event(e->device))
+		while (adv_kit_device_event(e->device))
 			;
 	}
 	fail_all(&e->posted);
@@ -287,7 +288,7 @@ static struct adv_endpoint *new_endpoint(struct adv_loop *l,
 	return e;
 }
 
-bool adv_endpoint_accept(struct adv_loop *l, struct adv_device *d, struct rdma_cm_id *id,
+bool adv_endpoint_accept(struct adv_loop *l, struct adv_kit_device *d, struct rdma_cm_id *id,
 			 const struct rdma_conn_param *param,
 			 const struct adv_endpoint_config *config, struct adv_endpoint **out)
 {
@@ -330,7 +331,7 @@ static bool request_connection(struct adv_endpoint *e)
 	return rdma_connect(e->id, &param) == 0;
 }
 
-void adv_endpoint_resolved(struct adv_endpoint *e, struct adv_device *d)
+void adv_endpoint_resolved(struct adv_endpoint *e, struct adv_kit_device *d)
 {
 	e->device = d;
 	if (!e->closing && (!d || rdma_resolve_route(e->id, ADV_ENDPOINT_RESOLVE_MS) != 0))

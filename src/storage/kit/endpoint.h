@@ -16,7 +16,7 @@ struct adv_endpoint;
 struct adv_endpoint_config;
 
 /* An RDMA device with at least one connection so far. */
-struct adv_device {
+struct adv_kit_device {
 	struct adv_list link;
 	struct adv_loop *loop;
 	struct ibv_context *verbs;
@@ -38,13 +38,13 @@ enum adv_connections_change {
 
 struct adv_connections_ops {
 	/* Makes what the user has for each device. False: its connections are refused, or end. */
-	bool (*device)(void *user, struct adv_device *d);
+	bool (*device)(void *user, struct adv_kit_device *d);
 	/* The device is gone, or all of them are destroyed. No endpoint uses it any more, and no
 	 * new one can: the user ends what still does. */
-	void (*device_gone)(void *user, struct adv_device *d);
+	void (*device_gone)(void *user, struct adv_kit_device *d);
 	/* A peer requests a connection. The user calls adv_endpoint_accept(), or the request is
 	 * rejected. `param` is valid during the call. NULL if the user does not listen. */
-	void (*request)(void *user, struct adv_device *d, struct rdma_cm_id *id,
+	void (*request)(void *user, struct adv_kit_device *d, struct rdma_cm_id *id,
 			const struct rdma_conn_param *param);
 	/* A request was rejected, such as because adv_endpoint_accept() failed. err: why;
 	 * ECONNABORTED: the peer gave up. */
@@ -74,23 +74,23 @@ struct adv_receive {
 };
 
 /* Work requests that are posted together. The last one is signaled, the others are not. */
-struct adv_work {
+struct adv_kit_work {
 	struct adv_list link;
 	struct ibv_send_wr *first; /* valid until `done` */
 	unsigned count;
 	/* ok: all of them succeeded. */
-	void (*done)(struct adv_work *w, bool ok);
+	void (*done)(struct adv_kit_work *w, bool ok);
 };
 
 struct adv_endpoint_config {
 	unsigned receives;
 	uint32_t receive_size; /* bytes */
-	unsigned work_max;     /* work requests in the send queue; no adv_work has more */
+	unsigned work_max;     /* work requests in the send queue; no adv_kit_work has more */
 	const void *private_data;
 	uint8_t private_data_length;
 	/* adv_connections_connect() only: the connection is made; its device is `d`. The private
 	 * data of the peer is valid during the call. */
-	void (*connected)(void *user, struct adv_device *d, const void *private_data,
+	void (*connected)(void *user, struct adv_kit_device *d, const void *private_data,
 			  size_t length);
 	/* A message was received. The receive belongs to the user until adv_endpoint_repost(). */
 	void (*received)(void *user, struct adv_receive *r);
@@ -101,7 +101,7 @@ struct adv_endpoint_config {
 };
 
 /* Accepts a request. False: the id is not changed. */
-bool adv_endpoint_accept(struct adv_loop *l, struct adv_device *d, struct rdma_cm_id *id,
+bool adv_endpoint_accept(struct adv_loop *l, struct adv_kit_device *d, struct rdma_cm_id *id,
 			 const struct rdma_conn_param *param,
 			 const struct adv_endpoint_config *config, struct adv_endpoint **out);
 /* Ends the connection soon: `closed` is called later. May be called more than once. */
@@ -109,6 +109,6 @@ void adv_endpoint_close(struct adv_endpoint *e);
 void adv_endpoint_repost(struct adv_endpoint *e, struct adv_receive *r);
 /* Posts work of a connection that is made, or has it wait until the send queue has room. `done` is
  * called later. */
-void adv_endpoint_post(struct adv_endpoint *e, struct adv_work *w);
+void adv_endpoint_post(struct adv_endpoint *e, struct adv_kit_work *w);
 
 #endif

@@ -82,20 +82,20 @@ void adv_task_cancel(struct adv_task *t)
 	adv_list_del(&t->link);
 }
 
-void adv_timer_init(struct adv_timer *t, void (*run)(struct adv_timer *t))
+void adv_kit_timer_init(struct adv_kit_timer *t, void (*run)(struct adv_kit_timer *t))
 {
 	adv_list_init(&t->link);
 	t->run = run;
 }
 
-void adv_loop_start_timer(struct adv_loop *l, struct adv_timer *t, unsigned ms)
+void adv_loop_start_timer(struct adv_loop *l, struct adv_kit_timer *t, unsigned ms)
 {
-	adv_timer_cancel(t);
+	adv_kit_timer_cancel(t);
 	t->due = adv_clock_ms() + ms;
 	adv_list_add_tail(&l->timers, &t->link);
 }
 
-void adv_timer_cancel(struct adv_timer *t)
+void adv_kit_timer_cancel(struct adv_kit_timer *t)
 {
 	adv_list_del(&t->link);
 }
@@ -122,7 +122,7 @@ static bool run_timer(struct adv_loop *l, int *wait)
 	uint64_t now = adv_clock_ms();
 
 	*wait = -1;
-	adv_list_for_each(struct adv_timer, t, &l->timers, link) {
+	adv_list_for_each(struct adv_kit_timer, t, &l->timers, link) {
 		if (t->due <= now) {
 			adv_list_del(&t->link);
 			t->run(t);

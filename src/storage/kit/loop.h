@@ -24,10 +24,10 @@ struct adv_task {
 	void (*run)(struct adv_task *t);
 };
 
-struct adv_timer {
+struct adv_kit_timer {
 	struct adv_list link; /* alone: the timer does not run */
 	uint64_t due;	      /* ms */
-	void (*run)(struct adv_timer *t);
+	void (*run)(struct adv_kit_timer *t);
 };
 
 /* How a loop sleeps. */
@@ -54,10 +54,10 @@ void adv_task_init(struct adv_task *t, void (*run)(struct adv_task *t));
 void adv_loop_defer(struct adv_loop *l, struct adv_task *t);
 void adv_task_cancel(struct adv_task *t);
 
-void adv_timer_init(struct adv_timer *t, void (*run)(struct adv_timer *t));
+void adv_kit_timer_init(struct adv_kit_timer *t, void (*run)(struct adv_kit_timer *t));
 /* Starts a timer, or starts it again. */
-void adv_loop_start_timer(struct adv_loop *l, struct adv_timer *t, unsigned ms);
-void adv_timer_cancel(struct adv_timer *t);
+void adv_loop_start_timer(struct adv_loop *l, struct adv_kit_timer *t, unsigned ms);
+void adv_kit_timer_cancel(struct adv_kit_timer *t);
 
 /* Lets the loop sleep by a function. NULL: by epoll_wait(2), as at first. */
 void adv_loop_sleep_by(struct adv_loop *l, struct adv_sleeper *s);

@@ -27,7 +27,7 @@ static uint8_t *map_aligned(size_t size)
 	return p + before;
 }
 
-uint8_t *adv_nvme_memory_map(size_t size)
+uint8_t *adv_kit_memory_map(size_t size)
 {
 	uint8_t *p;
 
@@ -43,7 +43,7 @@ uint8_t *adv_nvme_memory_map(size_t size)
 	return p;
 }
 
-void adv_nvme_memory_fetch(const uint8_t *at, size_t size)
+void adv_kit_memory_fetch(const uint8_t *at, size_t size)
 {
 	size_t end = size < FETCHED_MOST ? size : FETCHED_MOST;
 
@@ -52,7 +52,7 @@ void adv_nvme_memory_fetch(const uint8_t *at, size_t size)
 		__builtin_prefetch(at + i, 0);
 }
 
-void adv_nvme_memory_fetch_to_write(const uint8_t *at, size_t size)
+void adv_kit_memory_fetch_to_write(const uint8_t *at, size_t size)
 {
 	size_t end = size < FETCHED_MOST ? size : FETCHED_MOST;
 

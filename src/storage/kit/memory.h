@@ -8,11 +8,11 @@
 
 /* Maps `size` bytes of zeros, which need no memory before they are written. Returns NULL with
  * errno. Free them by munmap(). */
-uint8_t *adv_nvme_memory_map(size_t size);
+uint8_t *adv_kit_memory_map(size_t size);
 
 /* Fetches the start of `size` bytes that will be read soon into the cache. It does not wait. */
-void adv_nvme_memory_fetch(const uint8_t *at, size_t size);
+void adv_kit_memory_fetch(const uint8_t *at, size_t size);
 /* The same of bytes that will be written. */
-void adv_nvme_memory_fetch_to_write(const uint8_t *at, size_t size);
+void adv_kit_memory_fetch_to_write(const uint8_t *at, size_t size);
 
 #endif

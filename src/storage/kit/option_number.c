@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-uint64_t adv_nvme_option_number(struct argp_state *state, enum adv_unit unit, const char *arg,
-				uint64_t least, uint64_t most)
+uint64_t adv_kit_option_number(struct argp_state *state, enum adv_unit unit, const char *arg,
+			       uint64_t least, uint64_t most)
 {
 	char why[ADV_UNITS_WHY], low[ADV_UNITS_TEXT], high[ADV_UNITS_TEXT];
 	uint64_t value;
@@ -21,7 +21,7 @@ uint64_t adv_nvme_option_number(struct argp_state *state, enum adv_unit unit, co
 	return value;
 }
 
-bool adv_nvme_option_json(struct argp_state *state, const char *text)
+bool adv_kit_option_json(struct argp_state *state, const char *text)
 {
 	bool json = strcmp(text, "json") == 0;
 

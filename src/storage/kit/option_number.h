@@ -11,11 +11,11 @@
 
 /* Parses a quantity from `least` to `most`. Bytes need no unit. Otherwise calls argp_error(), and
  * if that returns, returns `least`. */
-uint64_t adv_nvme_option_number(struct argp_state *state, enum adv_unit unit, const char *arg,
-				uint64_t least, uint64_t most);
+uint64_t adv_kit_option_number(struct argp_state *state, enum adv_unit unit, const char *arg,
+			       uint64_t least, uint64_t most);
 
 /* Reads the argument of --output-format. True: json; false: normal. Anything else is an error of
  * argp, which ends the program with a message. */
-bool adv_nvme_option_json(struct argp_state *state, const char *text);
+bool adv_kit_option_json(struct argp_state *state, const char *text);
 
 #endif

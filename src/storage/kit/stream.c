@@ -37,7 +37,7 @@ struct adv_stream {
 	/* In which a record with memory has to arrive, and the first one of `out` to be sent. 0: no
 	 * limit. */
 	unsigned timeout_ms;
-	struct adv_timer incomplete, unsent;
+	struct adv_kit_timer incomplete, unsent;
 
 	uint8_t head[4];
 	unsigned head_length;
@@ -122,7 +122,7 @@ static void finish(struct adv_stream *s, struct adv_stream_out *out, bool ok)
 {
 	adv_list_del(&out->link);
 	if (adv_list_empty(&s->out))
-		adv_timer_cancel(&s->unsent);
+		adv_kit_timer_cancel(&s->unsent);
 	else
 		limit_sending(s);
 	out->done(out, ok);
@@ -257,20 +257,20 @@ static void hand_over(struct adv_stream *s)
 	uint8_t *record = s->record;
 	size_t length = s->length;
 
-	adv_timer_cancel(&s->incomplete);
+	adv_kit_timer_cancel(&s->incomplete);
 	s->record = NULL;
 	s->length = 0;
 	s->ops->record(s->user, record, s->size ? s->size : 1, length);
 }
 
-static void give_up(struct adv_timer *t)
+static void give_up(struct adv_kit_timer *t)
 {
 	struct adv_stream *s = adv_container_of(t, struct adv_stream, incomplete);
 
 	s->ops->lost(s->user, ETIME);
 }
 
-static void not_taken(struct adv_timer *t)
+static void not_taken(struct adv_kit_timer *t)
 {
 	struct adv_stream *s = adv_container_of(t, struct adv_stream, unsent);
 
@@ -433,8 +433,8 @@ static struct adv_stream *new_stream(struct adv_loop *l, int fd, size_t limit,
 	s->watch.fd = fd;
 	s->events = EPOLLIN | EPOLLOUT;
 	adv_list_init(&s->out);
-	adv_timer_init(&s->incomplete, give_up);
-	adv_timer_init(&s->unsent, not_taken);
+	adv_kit_timer_init(&s->incomplete, give_up);
+	adv_kit_timer_init(&s->unsent, not_taken);
 	adv_task_init(&s->work, run_work);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
@@ -484,7 +484,7 @@ void adv_stream_close(struct adv_stream *s)
 {
 	adv_loop_unwatch(s->loop, &s->watch);
 	adv_task_cancel(&s->work);
-	adv_timer_cancel(&s->incomplete);
+	adv_kit_timer_cancel(&s->incomplete);
 	close(s->watch.fd);
 	if (s->record)
 		s->ops->dropped(s->user, s->record, s->size ? s->size : 1);

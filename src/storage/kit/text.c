@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-void adv_nvme_put_text(uint8_t *out, size_t size, const char *text)
+void adv_kit_put_text(uint8_t *out, size_t size, const char *text)
 {
 	size_t len = strnlen(text, size);
 
@@ -11,7 +11,7 @@ void adv_nvme_put_text(uint8_t *out, size_t size, const char *text)
 	memset(out + len, ' ', size - len);
 }
 
-void adv_nvme_get_text(char *out, const uint8_t *in, size_t size)
+void adv_kit_get_text(char *out, const uint8_t *in, size_t size)
 {
 	size_t len = strnlen((const char *)in, size);
 
@@ -21,7 +21,7 @@ void adv_nvme_get_text(char *out, const uint8_t *in, size_t size)
 	memcpy(out, in, len);
 }
 
-void adv_nvme_copy_printable(char *out, const char *in, size_t size)
+void adv_kit_copy_printable(char *out, const char *in, size_t size)
 {
 	size_t i;
 

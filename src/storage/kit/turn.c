@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "storage/kit/turn.h"
 
-void adv_turn_init(struct adv_turn *t, bool (*take)(struct adv_turn *t))
+void adv_kit_turn_init(struct adv_kit_turn *t, bool (*take)(struct adv_kit_turn *t))
 {
 	adv_list_init(&t->link);
 	t->take = take;
 	t->has_come = t->again = false;
 }
 
-bool adv_turn_has_come(const struct adv_list *queue, const struct adv_turn *t)
+bool adv_kit_turn_has_come(const struct adv_list *queue, const struct adv_kit_turn *t)
 {
 	return adv_list_empty(queue) || t->has_come;
 }
 
-void adv_turn_wait(struct adv_list *queue, struct adv_turn *t)
+void adv_kit_turn_wait(struct adv_list *queue, struct adv_kit_turn *t)
 {
 	if (adv_list_empty(&t->link))
 		adv_list_add_tail(queue, &t->link);
@@ -21,15 +21,15 @@ void adv_turn_wait(struct adv_list *queue, struct adv_turn *t)
 		t->again = true;
 }
 
-void adv_turn_end(struct adv_turn *t)
+void adv_kit_turn_end(struct adv_kit_turn *t)
 {
 	adv_list_del(&t->link);
 }
 
-void adv_turn_serve(struct adv_list *queue)
+void adv_kit_turn_serve(struct adv_list *queue)
 {
 	while (!adv_list_empty(queue)) {
-		struct adv_turn *t = adv_container_of(queue->next, struct adv_turn, link);
+		struct adv_kit_turn *t = adv_container_of(queue->next, struct adv_kit_turn, link);
 		bool taken;
 
 		t->again = false;

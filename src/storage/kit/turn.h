@@ -10,11 +10,11 @@
 
 #include "base/list.h"
 
-struct adv_turn {
+struct adv_kit_turn {
 	struct adv_list link; /* alone: it does not wait */
 	/* Takes memory and goes on. False: there is too little. It may wait again, and ends no
 	 * turn. */
-	bool (*take)(struct adv_turn *t);
+	bool (*take)(struct adv_kit_turn *t);
 	bool has_come;
 	bool again; /* it waits again, behind the others */
 };
@@ -23,14 +23,14 @@ struct adv_turn {
  * with what has memory, however it progresses. */
 enum { ADV_TURN_LATEST = 4 };
 
-void adv_turn_init(struct adv_turn *t, bool (*take)(struct adv_turn *t));
+void adv_kit_turn_init(struct adv_kit_turn *t, bool (*take)(struct adv_kit_turn *t));
 /* True if it may take memory now: nobody waits, or it is called for its turn. */
-bool adv_turn_has_come(const struct adv_list *queue, const struct adv_turn *t);
+bool adv_kit_turn_has_come(const struct adv_list *queue, const struct adv_kit_turn *t);
 /* Waits, behind the others. */
-void adv_turn_wait(struct adv_list *queue, struct adv_turn *t);
+void adv_kit_turn_wait(struct adv_list *queue, struct adv_kit_turn *t);
 /* Waits no longer. The caller serves the queue later: others may have waited for this one. */
-void adv_turn_end(struct adv_turn *t);
+void adv_kit_turn_end(struct adv_kit_turn *t);
 /* Memory may be free again: gives it to those who wait, until there is too little for the first. */
-void adv_turn_serve(struct adv_list *queue);
+void adv_kit_turn_serve(struct adv_list *queue);
 
 #endif

@@ -13,7 +13,7 @@ enum { WAITING_MAX = 32, HEADER_LEN = 28 };
 struct adv_gateway_back_call {
 	struct adv_list link; /* session->back_calls, while it waits */
 	struct adv_gateway_session *session;
-	struct adv_work work;
+	struct adv_kit_work work;
 	struct ibv_sge sge;
 	struct ibv_send_wr wr;
 	uint8_t *buffer;
@@ -33,7 +33,7 @@ static void free_call(struct adv_gateway_back_call *b)
 	free(b);
 }
 
-static void called(struct adv_work *w, bool ok)
+static void called(struct adv_kit_work *w, bool ok)
 {
 	struct adv_gateway_back_call *b = adv_container_of(w, struct adv_gateway_back_call, work);
 
@@ -83,9 +83,9 @@ void adv_gateway_back_call(struct adv_gateway_session *s, uint8_t *buffer, size_
 	b->buffer = buffer;
 	b->size = size;
 	b->sge = (struct ibv_sge){(uintptr_t)start, (uint32_t)(length + HEADER_LEN),
-				  adv_nvme_buffers_lkey(s->buffers->replies)};
+				  adv_kit_buffers_lkey(s->buffers->replies)};
 	b->wr = (struct ibv_send_wr){.sg_list = &b->sge, .num_sge = 1, .opcode = IBV_WR_SEND};
-	b->work = (struct adv_work){.first = &b->wr, .count = 1, .done = called};
+	b->work = (struct adv_kit_work){.first = &b->wr, .count = 1, .done = called};
 	adv_list_add_tail(&s->back_calls, &b->link);
 	s->back_waiting++;
 	post_waiting(s);

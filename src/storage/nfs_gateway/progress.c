@@ -24,7 +24,7 @@ static bool is_late(struct adv_gateway_session *s)
 	return late;
 }
 
-static void check(struct adv_timer *t)
+static void check(struct adv_kit_timer *t)
 {
 	struct adv_gateway_session *s = adv_container_of(t, struct adv_gateway_session, progress);
 	bool stuck = s->posted > 0 && s->completed == s->completed_before;
@@ -46,16 +46,16 @@ static void check(struct adv_timer *t)
 
 void adv_gateway_progress_start(struct adv_gateway_session *s)
 {
-	adv_timer_init(&s->progress, check);
+	adv_kit_timer_init(&s->progress, check);
 	adv_loop_start_timer(s->gateway->loop, &s->progress, s->gateway->timeout_ms);
 }
 
 void adv_gateway_progress_stop(struct adv_gateway_session *s)
 {
-	adv_timer_cancel(&s->progress);
+	adv_kit_timer_cancel(&s->progress);
 }
 
-void adv_gateway_post(struct adv_gateway_session *s, struct adv_work *w)
+void adv_gateway_post(struct adv_gateway_session *s, struct adv_kit_work *w)
 {
 	/* The first work after a pause gets the whole time. */
 	if (s->posted++ == 0)

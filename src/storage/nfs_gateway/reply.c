@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "storage/nfs_gateway/session_internal.h"
 
-static void replied(struct adv_work *w, bool ok)
+static void replied(struct adv_kit_work *w, bool ok)
 {
 	struct adv_gateway_call *c = adv_container_of(w, struct adv_gateway_call, work);
 
@@ -35,7 +35,7 @@ static size_t fill_inline(struct adv_gateway_call *c, struct adv_rpcrdma_reply *
 /* Makes the work requests of a plan. False: no memory. */
 static bool make_work(struct adv_gateway_call *c, struct adv_rpcrdma_reply *plan, uint32_t key)
 {
-	uint32_t lkey = adv_nvme_buffers_lkey(c->session->buffers->replies);
+	uint32_t lkey = adv_kit_buffers_lkey(c->session->buffers->replies);
 	unsigned n = plan->transfer_count;
 
 	c->wr = calloc(n + 1, sizeof(*c->wr));
@@ -61,7 +61,7 @@ static bool make_work(struct adv_gateway_call *c, struct adv_rpcrdma_reply *plan
 		c->wr[i].sg_list = &c->sge[i];
 		c->wr[i].num_sge = 1;
 	}
-	c->work = (struct adv_work){.first = c->wr, .count = n + 1, .done = replied};
+	c->work = (struct adv_kit_work){.first = c->wr, .count = n + 1, .done = replied};
 	return true;
 }
 
@@ -110,14 +110,14 @@ void adv_gateway_reply(struct adv_gateway_call *c, uint8_t *buffer, size_t size,
 
 /* An RDMA_ERROR on its way. */
 struct refusal {
-	struct adv_work work;
+	struct adv_kit_work work;
 	struct adv_gateway_session *session;
 	uint8_t *message;
 	struct ibv_sge sge;
 	struct ibv_send_wr wr;
 };
 
-static void refused(struct adv_work *w, bool ok)
+static void refused(struct adv_kit_work *w, bool ok)
 {
 	struct refusal *r = adv_container_of(w, struct refusal, work);
 
@@ -137,7 +137,7 @@ void adv_gateway_refuse(struct adv_gateway_session *s, const struct adv_rpcrdma_
 	if (s->refusals < ADV_GATEWAY_CALLS_MAX)
 		r = calloc(1, sizeof(*r));
 	if (r)
-		r->message = adv_nvme_buffers_get(s->buffers->replies, ADV_RPCRDMA_ERROR_LEN);
+		r->message = adv_kit_buffers_get(s->buffers->replies, ADV_RPCRDMA_ERROR_LEN);
 	if (!r || !r->message) {
 		free(r);
 		adv_endpoint_close(s->endpoint);
@@ -153,9 +153,9 @@ void adv_gateway_refuse(struct adv_gateway_session *s, const struct adv_rpcrdma_
 	r->sge.addr = (uintptr_t)r->message;
 	r->sge.length =
 		(uint32_t)adv_rpcrdma_header_encode(&out, r->message, ADV_RPCRDMA_ERROR_LEN);
-	r->sge.lkey = adv_nvme_buffers_lkey(s->buffers->replies);
+	r->sge.lkey = adv_kit_buffers_lkey(s->buffers->replies);
 	r->wr = (struct ibv_send_wr){.sg_list = &r->sge, .num_sge = 1, .opcode = IBV_WR_SEND};
-	r->work = (struct adv_work){.first = &r->wr, .count = 1, .done = refused};
+	r->work = (struct adv_kit_work){.first = &r->wr, .count = 1, .done = refused};
 	s->refusals++;
 	adv_gateway_post(s, &r->work);
 }

@@ -23,15 +23,15 @@ static void connect_server(struct adv_reverse_session *s);
 
 static void end_turns(struct adv_reverse_session *s)
 {
-	adv_turn_end(&s->record_turn);
-	adv_turn_end(&s->reply_turn);
+	adv_kit_turn_end(&s->record_turn);
+	adv_kit_turn_end(&s->reply_turn);
 	if (s->buffers)
 		adv_gateway_serve_turns(s->buffers);
 }
 
 static void end_session(struct adv_reverse_session *s)
 {
-	adv_timer_cancel(&s->reconnect);
+	adv_kit_timer_cancel(&s->reconnect);
 	end_turns(s);
 	adv_reverse_free_calls(s);
 	adv_list_del(&s->link);
@@ -58,7 +58,7 @@ static void close_client(struct adv_reverse_session *s)
 
 /* --- the server --- */
 
-static void connected(void *user, struct adv_device *d, const void *private_data, size_t length)
+static void connected(void *user, struct adv_kit_device *d, const void *private_data, size_t length)
 {
 	struct adv_reverse_session *s = user;
 	struct adv_rpcrdma_private_data theirs;
@@ -159,7 +159,7 @@ static void connect_server(struct adv_reverse_session *s)
 	}
 }
 
-static void reconnect(struct adv_timer *t)
+static void reconnect(struct adv_kit_timer *t)
 {
 	connect_server(adv_container_of(t, struct adv_reverse_session, reconnect));
 }
@@ -178,7 +178,7 @@ static uint8_t *buffer(void *user, size_t length)
 	return b ? b + ADV_GATEWAY_HEADER_ROOM : NULL;
 }
 
-static bool take_record_turn(struct adv_turn *t)
+static bool take_record_turn(struct adv_kit_turn *t)
 {
 	struct adv_reverse_session *s =
 		adv_container_of(t, struct adv_reverse_session, record_turn);
@@ -257,9 +257,9 @@ static struct adv_reverse_session *new_session(struct adv_gateway *g, struct adv
 	s->gateway = g;
 	s->connections = c;
 	adv_list_init(&s->calls);
-	adv_turn_init(&s->record_turn, take_record_turn);
-	adv_turn_init(&s->reply_turn, adv_reverse_take_reply_turn);
-	adv_timer_init(&s->reconnect, reconnect);
+	adv_kit_turn_init(&s->record_turn, take_record_turn);
+	adv_kit_turn_init(&s->reply_turn, adv_reverse_take_reply_turn);
+	adv_kit_timer_init(&s->reconnect, reconnect);
 	adv_rpcrdma_private_data_encode(&ours, s->private_data);
 	adv_gateway_name_socket(s->peer, sizeof(s->peer), fd);
 	return s;
@@ -285,7 +285,7 @@ void adv_gateway_reverse_accept(struct adv_gateway *g, struct adv_connections *c
 	connect_server(s);
 }
 
-void adv_gateway_reverse_close_device(struct adv_gateway *g, const struct adv_device *d)
+void adv_gateway_reverse_close_device(struct adv_gateway *g, const struct adv_kit_device *d)
 {
 	adv_list_for_each_safe(struct adv_reverse_session, s, &g->sessions, link) {
 		if (s->device != d)

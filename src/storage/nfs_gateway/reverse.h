@@ -13,7 +13,7 @@
 void adv_gateway_reverse_accept(struct adv_gateway *g, struct adv_connections *c, int fd);
 /* Ends the sessions whose calls are in memory of a device that is gone. They have no connection to
  * the server. */
-void adv_gateway_reverse_close_device(struct adv_gateway *g, const struct adv_device *d);
+void adv_gateway_reverse_close_device(struct adv_gateway *g, const struct adv_kit_device *d);
 /* Ends all sessions: the loop ends them. */
 void adv_gateway_reverse_close_all(struct adv_gateway *g);
 

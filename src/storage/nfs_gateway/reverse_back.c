@@ -18,7 +18,7 @@ struct back_call {
 
 /* A reply on its way to the server. */
 struct back_reply {
-	struct adv_work work;
+	struct adv_kit_work work;
 	struct adv_reverse_session *session;
 	struct ibv_sge sge;
 	struct ibv_send_wr wr;
@@ -51,7 +51,7 @@ void adv_reverse_back_call(struct adv_reverse_session *s, const uint8_t *call, s
 	adv_stream_send(s->stream, &b->out, length);
 }
 
-static void replied(struct adv_work *w, bool ok)
+static void replied(struct adv_kit_work *w, bool ok)
 {
 	struct back_reply *b = adv_container_of(w, struct back_reply, work);
 
@@ -83,9 +83,9 @@ void adv_reverse_back_reply(struct adv_reverse_session *s, uint8_t *buffer, size
 	b->buffer = buffer;
 	b->size = size;
 	b->sge = (struct ibv_sge){(uintptr_t)start, (uint32_t)(length + HEADER_LEN),
-				  adv_nvme_buffers_lkey(s->buffers->calls)};
+				  adv_kit_buffers_lkey(s->buffers->calls)};
 	b->wr = (struct ibv_send_wr){.sg_list = &b->sge, .num_sge = 1, .opcode = IBV_WR_SEND};
-	b->work = (struct adv_work){.first = &b->wr, .count = 1, .done = replied};
+	b->work = (struct adv_kit_work){.first = &b->wr, .count = 1, .done = replied};
 	s->back_count++;
 	adv_endpoint_post(s->endpoint, &b->work);
 }

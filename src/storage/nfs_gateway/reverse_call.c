@@ -106,7 +106,7 @@ static void fail_call(struct adv_reverse_call *c)
 
 /* --- to the server --- */
 
-static void sent(struct adv_work *w, bool ok)
+static void sent(struct adv_kit_work *w, bool ok)
 {
 	struct adv_reverse_call *c = adv_container_of(w, struct adv_reverse_call, work);
 
@@ -188,9 +188,9 @@ static void post_call(struct adv_reverse_call *c, struct adv_rpcrdma_request *pl
 		at += p->length;
 	}
 	c->sge = (struct ibv_sge){(uintptr_t)c->buffer, (uint32_t)at,
-				  adv_nvme_buffers_lkey(s->buffers->calls)};
+				  adv_kit_buffers_lkey(s->buffers->calls)};
 	c->wr = (struct ibv_send_wr){.sg_list = &c->sge, .num_sge = 1, .opcode = IBV_WR_SEND};
-	c->work = (struct adv_work){.first = &c->wr, .count = 1, .done = sent};
+	c->work = (struct adv_kit_work){.first = &c->wr, .count = 1, .done = sent};
 	c->sending = true;
 	c->in_flight = true;
 	s->in_flight++;
@@ -239,7 +239,7 @@ void adv_reverse_send_calls(struct adv_reverse_session *s)
 	while (c && send_call(c));
 }
 
-bool adv_reverse_take_reply_turn(struct adv_turn *t)
+bool adv_reverse_take_reply_turn(struct adv_kit_turn *t)
 {
 	struct adv_reverse_session *s = adv_container_of(t, struct adv_reverse_session, reply_turn);
 	struct adv_reverse_call *c = next_call(s);
@@ -247,7 +247,7 @@ bool adv_reverse_take_reply_turn(struct adv_turn *t)
 	if (c && !send_call(c))
 		return false;
 	if (next_call(s))
-		adv_turn_wait(&s->buffers->reply_turns, t);
+		adv_kit_turn_wait(&s->buffers->reply_turns, t);
 	return true;
 }
 

@@ -10,15 +10,15 @@ struct adv_reverse_session {
 	struct adv_gateway *gateway;
 	struct adv_connections *connections;
 	struct adv_gateway_buffers *buffers; /* NULL until the first connection to the server */
-	struct adv_device *device;	     /* of the buffers */
+	struct adv_kit_device *device;	     /* of the buffers */
 	struct adv_endpoint *endpoint;	     /* NULL: neither connected nor connecting */
 	struct adv_stream *stream;	     /* NULL: the client is gone, and the session ends */
-	struct adv_timer reconnect;
+	struct adv_kit_timer reconnect;
 	unsigned wait_ms; /* until the next attempt; grows until the server sends something */
 	bool connected;	  /* to the server */
 	bool reported;	  /* the present trouble with the server has been reported */
 	bool blocked;	  /* the stream waits until there are buffers or fewer calls */
-	struct adv_turn record_turn, reply_turn; /* for memory of the stream, and of replies */
+	struct adv_kit_turn record_turn, reply_turn; /* for memory of the stream, and of replies */
 	uint8_t private_data[ADV_RPCRDMA_PRIVATE_LEN];
 	uint32_t send_threshold, receive_threshold; /* the largest SEND each way, bytes */
 	struct adv_list calls;			    /* struct adv_reverse_call, in their order */
@@ -44,7 +44,7 @@ struct adv_reverse_call {
 	bool sending;			   /* its work is posted */
 	bool answered, replying;	   /* its reply is known; is in the stream */
 
-	struct adv_work work;
+	struct adv_kit_work work;
 	struct ibv_sge sge;
 	struct ibv_send_wr wr;
 	struct adv_stream_out out;
@@ -64,7 +64,7 @@ bool adv_reverse_add_call(struct adv_reverse_session *s, uint8_t *buffer, size_t
 /* Sends the calls for which there are credits and memory. */
 void adv_reverse_send_calls(struct adv_reverse_session *s);
 /* It is the session's turn to get memory for a reply: sends one call. */
-bool adv_reverse_take_reply_turn(struct adv_turn *t);
+bool adv_reverse_take_reply_turn(struct adv_kit_turn *t);
 /* A reply or an error of the server. */
 void adv_reverse_reply(struct adv_reverse_session *s, const struct adv_rpcrdma_header *h,
 		       const uint8_t *body, size_t length);

@@ -80,7 +80,7 @@ static void examine(struct adv_gateway_call *c)
 		forward(c);
 }
 
-static void fetched(struct adv_work *w, bool ok)
+static void fetched(struct adv_kit_work *w, bool ok)
 {
 	struct adv_gateway_call *c = adv_container_of(w, struct adv_gateway_call, work);
 
@@ -113,7 +113,7 @@ static bool fetch(struct adv_gateway_call *c, const struct adv_rpcrdma_header *h
 		if (from->length == 0)
 			continue;
 		c->sge[n] = (struct ibv_sge){(uintptr_t)to, from->length,
-					     adv_nvme_buffers_lkey(s->buffers->calls)};
+					     adv_kit_buffers_lkey(s->buffers->calls)};
 		c->wr[n].sg_list = &c->sge[n];
 		c->wr[n].num_sge = 1;
 		c->wr[n].opcode = IBV_WR_RDMA_READ;
@@ -150,7 +150,7 @@ static bool get_memory(struct adv_gateway_call *c)
 }
 
 /* It is the session's turn: one call gets memory. */
-static bool take_call_turn(struct adv_turn *t)
+static bool take_call_turn(struct adv_kit_turn *t)
 {
 	struct adv_gateway_session *s = adv_container_of(t, struct adv_gateway_session, call_turn);
 	bool got = false;
@@ -159,7 +159,7 @@ static bool take_call_turn(struct adv_turn *t)
 		if (c->state != ADV_GATEWAY_STARVED)
 			continue;
 		if (got) {
-			adv_turn_wait(&s->buffers->call_turns, t);
+			adv_kit_turn_wait(&s->buffers->call_turns, t);
 			return true;
 		}
 		got = get_memory(c);
@@ -296,7 +296,7 @@ static uint8_t *buffer(void *user, size_t length)
 	return b ? b + ADV_GATEWAY_HEADER_ROOM : NULL;
 }
 
-static bool take_reply_turn(struct adv_turn *t)
+static bool take_reply_turn(struct adv_kit_turn *t)
 {
 	struct adv_gateway_session *s = adv_container_of(t, struct adv_gateway_session, reply_turn);
 
@@ -343,7 +343,7 @@ static void close_stream(struct adv_gateway_session *s)
 		return;
 	adv_stream_close(s->stream);
 	s->stream = NULL;
-	adv_turn_end(&s->reply_turn);
+	adv_kit_turn_end(&s->reply_turn);
 	adv_gateway_serve_turns(s->buffers);
 	adv_gateway_back_reset(s);
 }
@@ -392,7 +392,7 @@ static void connect_server(struct adv_gateway_session *s)
 		lost(s, errno);
 }
 
-static void reconnect(struct adv_timer *t)
+static void reconnect(struct adv_kit_timer *t)
 {
 	struct adv_gateway_session *s = adv_container_of(t, struct adv_gateway_session, reconnect);
 
@@ -412,9 +412,9 @@ static void closed(void *user)
 	struct adv_gateway_session *s = user;
 
 	close_stream(s);
-	adv_turn_end(&s->call_turn);
+	adv_kit_turn_end(&s->call_turn);
 	adv_gateway_serve_turns(s->buffers);
-	adv_timer_cancel(&s->reconnect);
+	adv_kit_timer_cancel(&s->reconnect);
 	adv_gateway_progress_stop(s);
 	while (!adv_list_empty(&s->calls))
 		adv_gateway_call_free(
@@ -426,8 +426,8 @@ static void closed(void *user)
 	free(s);
 }
 
-bool adv_gateway_session_accept(struct adv_gateway *g, struct adv_device *d, struct rdma_cm_id *id,
-				const struct rdma_conn_param *param)
+bool adv_gateway_session_accept(struct adv_gateway *g, struct adv_kit_device *d,
+				struct rdma_cm_id *id, const struct rdma_conn_param *param)
 {
 	struct adv_gateway_session *s;
 	struct adv_rpcrdma_private_data theirs,
@@ -454,9 +454,9 @@ bool adv_gateway_session_accept(struct adv_gateway *g, struct adv_device *d, str
 	s->buffers = d->user;
 	adv_list_init(&s->calls);
 	adv_list_init(&s->back_calls);
-	adv_turn_init(&s->call_turn, take_call_turn);
-	adv_turn_init(&s->reply_turn, take_reply_turn);
-	adv_timer_init(&s->reconnect, reconnect);
+	adv_kit_turn_init(&s->call_turn, take_call_turn);
+	adv_kit_turn_init(&s->reply_turn, take_reply_turn);
+	adv_kit_timer_init(&s->reconnect, reconnect);
 	adv_rpcrdma_private_data_decode(param->private_data, param->private_data_len, &theirs);
 	s->invalidation = theirs.remote_invalidation;
 	s->threshold =

@@ -17,8 +17,8 @@ enum {
 
 /* Accepts a client. False: the id is not changed; errno is EUSERS if there are as many clients as
  * the gateway accepts. */
-bool adv_gateway_session_accept(struct adv_gateway *g, struct adv_device *d, struct rdma_cm_id *id,
-				const struct rdma_conn_param *param);
+bool adv_gateway_session_accept(struct adv_gateway *g, struct adv_kit_device *d,
+				struct rdma_cm_id *id, const struct rdma_conn_param *param);
 /* Ends all sessions: the loop ends them. */
 void adv_gateway_close_all(struct adv_gateway *g);
 

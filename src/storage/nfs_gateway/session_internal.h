@@ -28,11 +28,11 @@ struct adv_gateway_session {
 	struct adv_gateway_buffers *buffers;
 	struct adv_endpoint *endpoint;
 	struct adv_stream *stream; /* NULL: not connected to the server */
-	struct adv_timer reconnect;
-	struct adv_timer progress; /* checks the numbers below */
-	unsigned posted;	   /* work requests' groups that the client has not completed */
-	unsigned posted_ever;	   /* wraps */
-	unsigned completed;	   /* ever; wraps */
+	struct adv_kit_timer reconnect;
+	struct adv_kit_timer progress; /* checks the numbers below */
+	unsigned posted;	       /* work requests' groups that the client has not completed */
+	unsigned posted_ever;	       /* wraps */
+	unsigned completed;	       /* ever; wraps */
 	unsigned posted_before[ADV_TURN_LATEST]; /* posted_ever at the last checks, a ring */
 	unsigned checks;
 	unsigned received;	   /* messages of the client, ever; wraps */
@@ -41,7 +41,7 @@ struct adv_gateway_session {
 	unsigned idle_checks; /* in a row */
 	unsigned wait_ms;     /* until the next attempt */
 	bool reported;	      /* the present trouble with the server has been reported */
-	struct adv_turn call_turn, reply_turn;
+	struct adv_kit_turn call_turn, reply_turn;
 	uint32_t threshold;    /* the largest SEND to the client, bytes */
 	bool invalidation;     /* the client supports remote invalidation */
 	struct adv_list calls; /* struct adv_gateway_call, in their order */
@@ -80,7 +80,7 @@ struct adv_gateway_call {
 	struct iovec parts[ADV_RPCRDMA_PIECES_MAX];
 	struct adv_stream_out out;
 
-	struct adv_work work; /* READs, later WRITEs and a SEND */
+	struct adv_kit_work work; /* READs, later WRITEs and a SEND */
 	struct ibv_send_wr *wr;
 	struct ibv_sge *sge;
 	uint8_t *reply; /* ADV_GATEWAY_HEADER_ROOM before the message */
@@ -91,7 +91,7 @@ struct adv_gateway_call {
 void adv_gateway_progress_start(struct adv_gateway_session *s);
 void adv_gateway_progress_stop(struct adv_gateway_session *s);
 /* Posts work of a session. The work's `done` calls adv_gateway_completed(). */
-void adv_gateway_post(struct adv_gateway_session *s, struct adv_work *w);
+void adv_gateway_post(struct adv_gateway_session *s, struct adv_kit_work *w);
 void adv_gateway_completed(struct adv_gateway_session *s);
 
 /* Sends a reply of `length` bytes, which is in `buffer` behind the room for the header. The call

@@ -12,9 +12,9 @@ void adv_nvme_identify_controller_encode(const struct adv_nvme_identify_controll
 	memset(out, 0, ADV_NVME_IDENTIFY_LEN);
 	adv_put_le16(out, c->vid);
 	adv_put_le16(out + 2, c->ssvid);
-	adv_nvme_put_text(out + 4, ADV_NVME_SERIAL_LEN, c->serial);
-	adv_nvme_put_text(out + 24, ADV_NVME_MODEL_LEN, c->model);
-	adv_nvme_put_text(out + 64, ADV_NVME_FIRMWARE_LEN, c->firmware);
+	adv_kit_put_text(out + 4, ADV_NVME_SERIAL_LEN, c->serial);
+	adv_kit_put_text(out + 24, ADV_NVME_MODEL_LEN, c->model);
+	adv_kit_put_text(out + 64, ADV_NVME_FIRMWARE_LEN, c->firmware);
 	out[76] = c->cmic;
 	out[77] = c->mdts;
 	adv_put_le16(out + 78, c->cntlid);
@@ -58,9 +58,9 @@ void adv_nvme_identify_controller_decode(const uint8_t in[ADV_NVME_IDENTIFY_LEN]
 	memset(c, 0, sizeof(*c));
 	c->vid = adv_get_le16(in);
 	c->ssvid = adv_get_le16(in + 2);
-	adv_nvme_get_text(c->serial, in + 4, ADV_NVME_SERIAL_LEN);
-	adv_nvme_get_text(c->model, in + 24, ADV_NVME_MODEL_LEN);
-	adv_nvme_get_text(c->firmware, in + 64, ADV_NVME_FIRMWARE_LEN);
+	adv_kit_get_text(c->serial, in + 4, ADV_NVME_SERIAL_LEN);
+	adv_kit_get_text(c->model, in + 24, ADV_NVME_MODEL_LEN);
+	adv_kit_get_text(c->firmware, in + 64, ADV_NVME_FIRMWARE_LEN);
 	c->cmic = in[76];
 	c->mdts = in[77];
 	c->cntlid = adv_get_le16(in + 78);

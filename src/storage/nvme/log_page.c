@@ -153,9 +153,9 @@ void adv_nvme_discovery_entry_encode(const struct adv_nvme_discovery_entry *e,
 	adv_put_le16(out + 4, e->portid);
 	adv_put_le16(out + 6, e->cntlid);
 	adv_put_le16(out + 8, e->asqsz);
-	adv_nvme_put_text(out + AT_TRSVCID, ADV_NVME_TRSVCID_LEN, e->trsvcid);
+	adv_kit_put_text(out + AT_TRSVCID, ADV_NVME_TRSVCID_LEN, e->trsvcid);
 	memcpy(out + AT_SUBNQN, e->subnqn, strnlen(e->subnqn, ADV_NVME_NQN_MAX));
-	adv_nvme_put_text(out + AT_TRADDR, ADV_NVME_TRADDR_LEN, e->traddr);
+	adv_kit_put_text(out + AT_TRADDR, ADV_NVME_TRADDR_LEN, e->traddr);
 	out[AT_TSAS] = e->rdma_qptype;
 	out[AT_TSAS + 1] = e->rdma_prtype;
 	out[AT_TSAS + 2] = e->rdma_cms;
@@ -172,9 +172,9 @@ void adv_nvme_discovery_entry_decode(const uint8_t in[ADV_NVME_DISCOVERY_LEN],
 	e->portid = adv_get_le16(in + 4);
 	e->cntlid = adv_get_le16(in + 6);
 	e->asqsz = adv_get_le16(in + 8);
-	adv_nvme_get_text(e->trsvcid, in + AT_TRSVCID, ADV_NVME_TRSVCID_LEN);
+	adv_kit_get_text(e->trsvcid, in + AT_TRSVCID, ADV_NVME_TRSVCID_LEN);
 	memcpy(e->subnqn, in + AT_SUBNQN, ADV_NVME_NQN_MAX);
-	adv_nvme_get_text(e->traddr, in + AT_TRADDR, ADV_NVME_TRADDR_LEN);
+	adv_kit_get_text(e->traddr, in + AT_TRADDR, ADV_NVME_TRADDR_LEN);
 	e->rdma_qptype = in[AT_TSAS];
 	e->rdma_prtype = in[AT_TSAS + 1];
 	e->rdma_cms = in[AT_TSAS + 2];

@@ -56,7 +56,7 @@ struct adv_nvme_association *adv_nvme_host_connect(const struct adv_nvme_host_op
 					      .queue_size = (uint16_t)(o->depth + 1),
 					      .kato = KEEP_ALIVE_MS};
 	struct adv_nvme_association *a;
-	struct adv_nvme_address address;
+	struct adv_kit_address address;
 	char why[256];
 
 	if (!adv_nvme_nqn_valid(nqn) || (o->host_nqn && !adv_nvme_nqn_valid(o->host_nqn))) {
@@ -64,7 +64,7 @@ struct adv_nvme_association *adv_nvme_host_connect(const struct adv_nvme_host_op
 			adv_nvme_nqn_valid(nqn) ? o->host_nqn : nqn);
 		return NULL;
 	}
-	if (!adv_nvme_address_parse(o->address, o->port, false, &address))
+	if (!adv_kit_address_parse(o->address, o->port, false, &address))
 		return NULL;
 	strncpy(config.subsystem_nqn, nqn, ADV_NVME_NQN_MAX);
 	if (o->host_nqn)

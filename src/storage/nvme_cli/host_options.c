@@ -53,7 +53,7 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 		o->host_nqn = arg;
 		return 0;
 	case 'o':
-		o->json = adv_nvme_option_json(state, arg);
+		o->json = adv_kit_option_json(state, arg);
 		return 0;
 	case ARGP_KEY_END:
 		if (!o->address)
@@ -89,8 +89,8 @@ static error_t parse_namespace(int key, char *arg, struct argp_state *state)
 		o->nqn = arg;
 		return 0;
 	case 'N':
-		o->nsid = (uint32_t)adv_nvme_option_number(state, ADV_UNIT_COUNT, arg, 1,
-							   UINT32_MAX - 1);
+		o->nsid = (uint32_t)adv_kit_option_number(state, ADV_UNIT_COUNT, arg, 1,
+							  UINT32_MAX - 1);
 		return 0;
 	case ARGP_KEY_END:
 		if (!o->nqn)
@@ -123,31 +123,31 @@ static error_t parse_io(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'i':
 		o->queues =
-			(uint16_t)adv_nvme_option_number(state, ADV_UNIT_COUNT, arg, 1, QUEUES_MAX);
+			(uint16_t)adv_kit_option_number(state, ADV_UNIT_COUNT, arg, 1, QUEUES_MAX);
 		return 0;
 	case 'Q':
 		o->depth =
-			(uint16_t)adv_nvme_option_number(state, ADV_UNIT_COUNT, arg, 1, DEPTH_MAX);
+			(uint16_t)adv_kit_option_number(state, ADV_UNIT_COUNT, arg, 1, DEPTH_MAX);
 		return 0;
 	case 'b':
-		o->block = (uint32_t)adv_nvme_option_number(state, ADV_UNIT_BYTES, arg, 512,
-							    BLOCK_MAX);
+		o->block =
+			(uint32_t)adv_kit_option_number(state, ADV_UNIT_BYTES, arg, 512, BLOCK_MAX);
 		return 0;
 	case KEY_OFFSET:
-		o->offset = adv_nvme_option_number(state, ADV_UNIT_BYTES, arg, 0, INT64_MAX);
+		o->offset = adv_kit_option_number(state, ADV_UNIT_BYTES, arg, 0, INT64_MAX);
 		return 0;
 	case KEY_LENGTH:
-		o->length = adv_nvme_option_number(state, ADV_UNIT_BYTES, arg, 512, INT64_MAX);
+		o->length = adv_kit_option_number(state, ADV_UNIT_BYTES, arg, 512, INT64_MAX);
 		return 0;
 	case KEY_INVALIDATE:
 		o->invalidate = true;
 		return 0;
 	case KEY_LOSS:
 		o->loss_seconds =
-			(unsigned)adv_nvme_option_number(state, ADV_UNIT_COUNT, arg, 0, 86400);
+			(unsigned)adv_kit_option_number(state, ADV_UNIT_COUNT, arg, 0, 86400);
 		return 0;
 	case KEY_SEED:
-		o->seed = adv_nvme_option_number(state, ADV_UNIT_COUNT, arg, 0, INT64_MAX);
+		o->seed = adv_kit_option_number(state, ADV_UNIT_COUNT, arg, 0, INT64_MAX);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -206,10 +206,10 @@ static error_t parse_bench(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'T':
-		o->seconds = adv_nvme_option_number(state, ADV_UNIT_COUNT, arg, 1, 86400);
+		o->seconds = adv_kit_option_number(state, ADV_UNIT_COUNT, arg, 1, 86400);
 		return 0;
 	case KEY_WRITES:
-		o->writes = (unsigned)adv_nvme_option_number(state, ADV_UNIT_COUNT, arg, 0, 100);
+		o->writes = (unsigned)adv_kit_option_number(state, ADV_UNIT_COUNT, arg, 0, 100);
 		return 0;
 	case KEY_SEQUENTIAL:
 		o->sequential = true;

@@ -39,7 +39,7 @@ static error_t parse_namespace(int key, char *arg, struct argp_state *state)
 		o->buffered = true;
 		return 0;
 	case 'b':
-		size = adv_nvme_option_number(state, ADV_UNIT_BYTES, arg, 512, 4096);
+		size = adv_kit_option_number(state, ADV_UNIT_BYTES, arg, 512, 4096);
 		if (size != 512 && size != 4096)
 			argp_error(state, "--block-size: '%s' is neither 512 nor 4096", arg);
 		o->block_shift = size == 512 ? 9 : 12;
@@ -129,16 +129,16 @@ static error_t parse_serve(int key, char *arg, struct argp_state *state)
 		o->control = arg;
 		return 0;
 	case 'w':
-		o->workers = (unsigned)adv_nvme_option_number(state, ADV_UNIT_COUNT, arg, 1,
-							      ADV_NVME_WORKERS_MAX);
+		o->workers = (unsigned)adv_kit_option_number(state, ADV_UNIT_COUNT, arg, 1,
+							     ADV_NVME_WORKERS_MAX);
 		return 0;
 	case 'm':
-		o->buffer_bytes = (size_t)adv_nvme_option_number(state, ADV_UNIT_BYTES, arg,
-								 ADV_NVME_BUFFERS_MIN, UINT32_MAX);
+		o->buffer_bytes = (size_t)adv_kit_option_number(state, ADV_UNIT_BYTES, arg,
+								ADV_NVME_BUFFERS_MIN, UINT32_MAX);
 		return 0;
 	case KEY_ADDRESS_SHARE:
 		o->address_share =
-			(unsigned)adv_nvme_option_number(state, ADV_UNIT_COUNT, arg, 1, 100);
+			(unsigned)adv_kit_option_number(state, ADV_UNIT_COUNT, arg, 1, 100);
 		return 0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "unexpected argument '%s'; a namespace: --namespace %s", arg,
@@ -192,8 +192,8 @@ static error_t parse_change(int key, char *arg, struct argp_state *state)
 		o->nqn = arg;
 		return 0;
 	case 'N':
-		o->nsid = (uint32_t)adv_nvme_option_number(state, ADV_UNIT_COUNT, arg, 1,
-							   ADV_NVME_LIST_MAX);
+		o->nsid = (uint32_t)adv_kit_option_number(state, ADV_UNIT_COUNT, arg, 1,
+							  ADV_NVME_LIST_MAX);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -271,13 +271,13 @@ static error_t parse_stat(int key, char *arg, struct argp_state *state)
 		o->control = arg;
 		return 0;
 	case 'i':
-		o->seconds = adv_nvme_option_number(state, ADV_UNIT_COUNT, arg, 1, 86400);
+		o->seconds = adv_kit_option_number(state, ADV_UNIT_COUNT, arg, 1, 86400);
 		return 0;
 	case 'n':
-		o->count = adv_nvme_option_number(state, ADV_UNIT_COUNT, arg, 1, UINT32_MAX);
+		o->count = adv_kit_option_number(state, ADV_UNIT_COUNT, arg, 1, UINT32_MAX);
 		return 0;
 	case 'o':
-		o->json = adv_nvme_option_json(state, arg);
+		o->json = adv_kit_option_json(state, arg);
 		return 0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "unexpected argument '%s'", arg);

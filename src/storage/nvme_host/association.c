@@ -17,7 +17,7 @@ enum { BATCH = 32, OPEN_MS = 30000, RUN_MS = 10000, SHUTDOWN_MS = 2000 };
 #define INTERNAL ADV_NVME_IDENTIFY_LEN /* bytes in front of the caller's memory */
 
 struct adv_nvme_association {
-	struct adv_nvme_address address;
+	struct adv_kit_address address;
 	struct adv_nvme_host host;
 	struct adv_nvme_host_device device;
 	struct adv_nvme_host_connection **connections; /* by qid */
@@ -406,7 +406,7 @@ uint16_t adv_nvme_association_run(struct adv_nvme_association *a, uint16_t qid,
 
 /* --- open and close --- */
 
-struct adv_nvme_association *adv_nvme_association_open(const struct adv_nvme_address *address,
+struct adv_nvme_association *adv_nvme_association_open(const struct adv_kit_address *address,
 						       const struct adv_nvme_host_config *config,
 						       size_t memory, bool invalidate,
 						       char why[256])

@@ -35,7 +35,7 @@ struct adv_nvme_transfer {
 /* Connects to a controller and makes it ready, with `memory` bytes for data. `invalidate`: the
  * controller gets a key for the data of each command, which its response invalidates; otherwise one
  * for all memory. NULL: *why says the reason. Takes at most some seconds. */
-struct adv_nvme_association *adv_nvme_association_open(const struct adv_nvme_address *address,
+struct adv_nvme_association *adv_nvme_association_open(const struct adv_kit_address *address,
 						       const struct adv_nvme_host_config *config,
 						       size_t memory, bool invalidate,
 						       char why[256]);

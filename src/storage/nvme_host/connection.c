@@ -112,7 +112,7 @@ static bool wait_for(struct adv_nvme_host_connection *c, enum rdma_cm_event_type
 	return event != NULL;
 }
 
-static bool resolve(struct adv_nvme_host_connection *c, const struct adv_nvme_address *address,
+static bool resolve(struct adv_nvme_host_connection *c, const struct adv_kit_address *address,
 		    char why[256])
 {
 	c->channel = rdma_create_event_channel();
@@ -209,7 +209,7 @@ static bool establish(struct adv_nvme_host_connection *c, uint16_t cntlid, char 
 
 struct adv_nvme_host_connection *
 adv_nvme_host_connection_open(struct adv_nvme_host_device *device,
-			      const struct adv_nvme_address *address, uint16_t qid, uint16_t size,
+			      const struct adv_kit_address *address, uint16_t qid, uint16_t size,
 			      uint16_t cntlid, char why[256])
 {
 	struct adv_nvme_host_connection *c = calloc(1, sizeof(*c));

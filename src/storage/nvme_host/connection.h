@@ -58,7 +58,7 @@ enum { ADV_NVME_HOST_SEND = 1, ADV_NVME_HOST_RECV = 2, ADV_NVME_HOST_INVALIDATE 
 /* Connects a queue. `device` is made for the first one. NULL: *why says the reason. */
 struct adv_nvme_host_connection *
 adv_nvme_host_connection_open(struct adv_nvme_host_device *device,
-			      const struct adv_nvme_address *address, uint16_t qid, uint16_t size,
+			      const struct adv_kit_address *address, uint16_t qid, uint16_t size,
 			      uint16_t cntlid, char why[256]);
 void adv_nvme_host_connection_close(struct adv_nvme_host_connection *c);
 /* Prepares a capsule, with `data` in it if `data_length`. `bind`: a work request that comes before

@@ -51,7 +51,7 @@ static bool open_ram(struct adv_nvme_backend *b, const char *text, char *why)
 		return fail(why, "'%s': %s", text, reason);
 	if (b->size < LEAST)
 		return fail(why, "'%s' has less than 4 KiB", text);
-	b->memory = adv_nvme_memory_map(b->size);
+	b->memory = adv_kit_memory_map(b->size);
 	if (!b->memory)
 		return fail(why, "'%s': %s", text, strerror(errno));
 	if (getrandom(b->uuid, sizeof(b->uuid), 0) != (ssize_t)sizeof(b->uuid))

@@ -68,9 +68,9 @@ uint8_t *adv_nvme_backend_writable(const struct adv_nvme_backend *b, uint64_t of
 void adv_nvme_backend_fetch(const struct adv_nvme_backend *b, const struct adv_nvme_io *io)
 {
 	if (b->memory && io->kind == ADV_NVME_IO_READ)
-		adv_nvme_memory_fetch(b->memory + io->offset, io->length);
+		adv_kit_memory_fetch(b->memory + io->offset, io->length);
 	else if (b->memory && io->kind == ADV_NVME_IO_WRITE)
-		adv_nvme_memory_fetch_to_write(b->memory + io->offset, io->length);
+		adv_kit_memory_fetch_to_write(b->memory + io->offset, io->length);
 }
 
 /* Counts written bytes, and registers the extent for writing when they are as many as it has. The

@@ -41,7 +41,7 @@ struct adv_nvme_subsystem_settings {
 };
 
 struct adv_nvme_config {
-	struct adv_nvme_texts listen;	 /* addresses, as adv_nvme_address_parse() */
+	struct adv_nvme_texts listen;	 /* addresses, as adv_kit_address_parse() */
 	struct adv_nvme_texts referrals; /* addresses of other discovery services */
 	struct adv_nvme_subsystem_settings *subsystems;
 	size_t subsystem_count;

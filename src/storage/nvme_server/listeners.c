@@ -16,7 +16,7 @@ enum { BACKLOG = 1024 };
 struct listener {
 	struct adv_list link;
 	struct rdma_cm_id *id;
-	struct adv_nvme_address at;
+	struct adv_kit_address at;
 };
 
 static bool listen_at(struct adv_nvme_listeners *l, const char *text, char why[ADV_NVME_LISTEN_WHY])
@@ -30,7 +30,7 @@ static bool listen_at(struct adv_nvme_listeners *l, const char *text, char why[A
 		return false;
 	}
 	adv_list_add_tail(&l->ids, &listener->link);
-	if (!adv_nvme_address_parse(text, ADV_NVME_PORT, true, &listener->at)) {
+	if (!adv_kit_address_parse(text, ADV_NVME_PORT, true, &listener->at)) {
 		snprintf(why, ADV_NVME_LISTEN_WHY, "no address '%s'", text);
 		return false;
 	}
@@ -42,7 +42,7 @@ static bool listen_at(struct adv_nvme_listeners *l, const char *text, char why[A
 	return false;
 }
 
-static void report(const struct adv_nvme_listeners *l, const struct adv_nvme_address *at)
+static void report(const struct adv_nvme_listeners *l, const struct adv_kit_address *at)
 {
 	if (l->log)
 		fprintf(l->log, "listening at %s port %s\n", at->host, at->port);

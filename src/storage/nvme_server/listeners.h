@@ -18,7 +18,7 @@ struct adv_nvme_listeners {
 	FILE *log;			    /* gets a line for each address; NULL: the log has it */
 };
 
-/* Listens at all addresses, as adv_nvme_address_parse() reads them. False: `why`
+/* Listens at all addresses, as adv_kit_address_parse() reads them. False: `why`
  * is the reason, and nothing is open. */
 bool adv_nvme_listeners_open(struct adv_nvme_listeners *l, const struct adv_nvme_texts *addresses,
 			     char why[ADV_NVME_LISTEN_WHY]);

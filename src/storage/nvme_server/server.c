@@ -79,7 +79,7 @@ static bool make_target(struct server *s)
 	return false;
 }
 
-static uint8_t family_of(const struct adv_nvme_address *a)
+static uint8_t family_of(const struct adv_kit_address *a)
 {
 	return a->sa.ss_family == AF_INET6 ? ADV_NVME_IPV6 : ADV_NVME_IPV4;
 }
@@ -87,10 +87,10 @@ static uint8_t family_of(const struct adv_nvme_address *a)
 static bool add_referrals(struct server *s, const struct adv_nvme_config *config)
 {
 	const struct adv_nvme_texts *referrals = &config->referrals;
-	struct adv_nvme_address a;
+	struct adv_kit_address a;
 
 	for (size_t i = 0; i < referrals->count; i++) {
-		if (!adv_nvme_address_parse(referrals->at[i], ADV_NVME_PORT, false, &a) ||
+		if (!adv_kit_address_parse(referrals->at[i], ADV_NVME_PORT, false, &a) ||
 		    adv_nvme_target_add_referral(s->shared.target, family_of(&a), a.host, a.port) !=
 			    0)
 			return false;
@@ -158,10 +158,10 @@ static void reload(struct server *s)
 /* Adds the addresses to the discovery log. */
 static bool add_ports(struct server *s)
 {
-	struct adv_nvme_address a;
+	struct adv_kit_address a;
 
 	for (size_t i = 0; i < s->config.listen.count; i++) {
-		if (!adv_nvme_address_parse(s->config.listen.at[i], ADV_NVME_PORT, true, &a) ||
+		if (!adv_kit_address_parse(s->config.listen.at[i], ADV_NVME_PORT, true, &a) ||
 		    adv_nvme_target_add_port(s->shared.target, family_of(&a), a.host, a.port) != 0)
 			return false;
 		if (!s->port[0])

@@ -24,7 +24,7 @@ static void get_name(struct json_object *o, const char *key, char name[ADV_NVME_
 
 	name[0] = 0;
 	if (json_object_object_get_ex(o, key, &value))
-		adv_nvme_copy_printable(name, json_object_get_string(value), ADV_NVME_NQN_LEN);
+		adv_kit_copy_printable(name, json_object_get_string(value), ADV_NVME_NQN_LEN);
 }
 
 static void get_row(struct json_object *o, struct adv_nvme_stat_row *row)

@@ -153,8 +153,8 @@ static const char *make_objects(struct adv_nvme_worker *w)
 	w->srq = ibv_create_srq(w->pd, &srq);
 	if (!w->srq)
 		return "shared receive queue";
-	w->buffers = adv_nvme_buffers_create(w->pd, w->shared->buffer_bytes,
-					     adv_nvme_target_transfer_max(w->shared->target));
+	w->buffers = adv_kit_buffers_create(w->pd, w->shared->buffer_bytes,
+					    adv_nvme_target_transfer_max(w->shared->target));
 	if (!w->buffers)
 		return "buffers (is the limit of locked memory too low?)";
 	w->engine = adv_nvme_engine_create(w->wake, true);
@@ -209,7 +209,7 @@ void adv_nvme_worker_destroy(struct adv_nvme_worker *w)
 	if (w->channel)
 		ibv_destroy_comp_channel(w->channel);
 	if (w->buffers)
-		adv_nvme_buffers_destroy(w->buffers);
+		adv_kit_buffers_destroy(w->buffers);
 	adv_list_for_each_safe(struct adv_nvme_receive_group, g, &w->groups, link) {
 		adv_list_del(&g->link);
 		ibv_dereg_mr(g->mr);

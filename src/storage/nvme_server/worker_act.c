@@ -69,7 +69,7 @@ static bool use_blocks(struct adv_nvme_request *request, uint64_t now)
 /* Provides a buffer, unless none is free. The caller holds the shared lock. */
 static bool give_buffer(struct adv_nvme_worker *w, struct adv_nvme_request *request, uint64_t now)
 {
-	uint8_t *buffer = adv_nvme_buffers_get(w->buffers, request->buffer_length);
+	uint8_t *buffer = adv_kit_buffers_get(w->buffers, request->buffer_length);
 
 	if (buffer)
 		adv_nvme_request_buffered(request, now, buffer);
@@ -99,7 +99,7 @@ static void provide(struct adv_nvme_worker *w, struct adv_nvme_request *request,
 /* Ends a request without a response. The caller holds the shared lock. */
 static void release(struct adv_nvme_worker *w, struct adv_nvme_request *request)
 {
-	adv_nvme_buffers_put(w->buffers, request->buffer, request->buffer_length);
+	adv_kit_buffers_put(w->buffers, request->buffer, request->buffer_length);
 	adv_nvme_worker_post_receive(w, request->receive);
 }
 

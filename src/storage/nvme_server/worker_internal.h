@@ -53,7 +53,7 @@ struct adv_nvme_worker {
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
 	struct ibv_srq *srq;
-	struct adv_nvme_buffers *buffers;
+	struct adv_kit_buffers *buffers;
 	struct adv_nvme_engine *engine;
 	int wake; /* eventfd */
 	pthread_t thread;

@@ -14,9 +14,9 @@ uint32_t adv_nvme_worker_data_lkey(const struct adv_nvme_worker *w,
 				   const struct adv_nvme_request *request)
 {
 	const struct adv_nvme_io *io = &request->io;
-	uint32_t lkey = adv_nvme_buffers_lkey(w->buffers);
+	uint32_t lkey = adv_kit_buffers_lkey(w->buffers);
 
-	if (adv_nvme_buffers_owns(w->buffers, request->data))
+	if (adv_kit_buffers_owns(w->buffers, request->data))
 		return lkey;
 	if (request->placed)
 		adv_nvme_backend_writable(io->backend, io->offset, io->length, &lkey);
@@ -79,7 +79,7 @@ void adv_nvme_worker_sent(struct adv_nvme_worker *w, struct adv_nvme_request *la
 
 	for (struct adv_nvme_request *r = last; r; r = before) {
 		before = r->user;
-		adv_nvme_buffers_put(w->buffers, r->buffer, r->buffer_length);
+		adv_kit_buffers_put(w->buffers, r->buffer, r->buffer_length);
 		adv_nvme_request_sent(r, now);
 	}
 }

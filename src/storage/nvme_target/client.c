@@ -28,7 +28,7 @@ struct adv_nvme_client *adv_nvme_client_get(struct adv_nvme_target *target, cons
 	char name[ADV_NVME_NQN_LEN];
 	struct adv_nvme_client *client;
 
-	adv_nvme_copy_printable(name, nqn, sizeof(name));
+	adv_kit_copy_printable(name, nqn, sizeof(name));
 	adv_list_for_each(struct adv_nvme_client, c, &target->clients, link) {
 		if (strcmp(c->nqn, name) != 0)
 			continue;

@@ -58,7 +58,7 @@ static bool firmware_page(struct adv_nvme_controller *c, struct page *page)
 	if (!page_create(page, ADV_NVME_FIRMWARE_LOG_LEN))
 		return false;
 	page->data[0] = 1;
-	adv_nvme_put_text(page->data + 8, ADV_NVME_FIRMWARE_LEN, ADV_VERSION);
+	adv_kit_put_text(page->data + 8, ADV_NVME_FIRMWARE_LEN, ADV_VERSION);
 	return true;
 }
 

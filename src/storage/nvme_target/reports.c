@@ -53,7 +53,7 @@ uint64_t adv_nvme_target_lost_reports(struct adv_nvme_target *target)
 
 static void copy_name(char to[ADV_NVME_NQN_LEN], const char *from)
 {
-	adv_nvme_copy_printable(to, from, ADV_NVME_NQN_LEN);
+	adv_kit_copy_printable(to, from, ADV_NVME_NQN_LEN);
 }
 
 static struct adv_nvme_report *add_of_queue(const struct adv_nvme_queue *queue,

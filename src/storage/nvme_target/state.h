@@ -33,7 +33,8 @@ struct adv_nvme_namespace {
 	struct adv_list link;	 /* target->removed */
 };
 
-struct adv_nvme_host {
+/* Who may use a subsystem. */
+struct adv_nvme_allowed_host {
 	struct adv_list link;
 	char nqn[ADV_NVME_NQN_LEN];
 };
@@ -46,7 +47,7 @@ struct adv_nvme_subsystem {
 	char serial[ADV_NVME_SERIAL_LEN + 1];
 	struct adv_nvme_namespace *namespaces[ADV_NVME_NSID_MAX + 1]; /* by nsid */
 	unsigned namespace_count;
-	struct adv_list hosts;	     /* struct adv_nvme_host; empty: all are allowed */
+	struct adv_list hosts;	     /* struct adv_nvme_allowed_host; empty: all are allowed */
 	struct adv_list controllers; /* struct adv_nvme_controller */
 	struct adv_nvme_smart smart; /* counts of commands; units in bytes */
 };

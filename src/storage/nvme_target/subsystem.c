@@ -30,7 +30,7 @@ int adv_nvme_subsystem_create(struct adv_nvme_target *target, const char *nqn, c
 
 static void free_hosts(struct adv_list *hosts)
 {
-	adv_list_for_each_safe(struct adv_nvme_host, h, hosts, link) {
+	adv_list_for_each_safe(struct adv_nvme_allowed_host, h, hosts, link) {
 		adv_list_del(&h->link);
 		free(h);
 	}
@@ -94,7 +94,7 @@ void adv_nvme_target_discovery_changed(struct adv_nvme_target *target)
 /* Appends a host. EINVAL, ENOMEM. */
 static int add_host(struct adv_list *hosts, const char *nqn)
 {
-	struct adv_nvme_host *h;
+	struct adv_nvme_allowed_host *h;
 
 	if (!adv_nvme_nqn_valid(nqn))
 		return EINVAL;
@@ -119,7 +119,7 @@ bool adv_nvme_subsystem_allows(const struct adv_nvme_subsystem *subsystem, const
 {
 	if (adv_list_empty(&subsystem->hosts))
 		return true;
-	adv_list_for_each(struct adv_nvme_host, h, &subsystem->hosts, link) {
+	adv_list_for_each(struct adv_nvme_allowed_host, h, &subsystem->hosts, link) {
 		if (strcmp(h->nqn, host_nqn) == 0)
 			return true;
 	}
@@ -130,7 +130,7 @@ static bool has_these_hosts(const struct adv_nvme_subsystem *s, char *const *nqn
 {
 	size_t i = 0;
 
-	adv_list_for_each(struct adv_nvme_host, h, &s->hosts, link) {
+	adv_list_for_each(struct adv_nvme_allowed_host, h, &s->hosts, link) {
 		if (i == count || strcmp(h->nqn, nqns[i++]) != 0)
 			return false;
 	}

@@ -30,7 +30,7 @@ struct slot {
 	struct adv_smb_direct_out *out; /* it is the last one of that message, or NULL */
 	bool final;			/* the connection ends after it */
 	uint8_t *data;
-	struct adv_work work;
+	struct adv_kit_work work;
 	struct ibv_send_wr wr;
 	struct ibv_sge sge;
 };
@@ -45,9 +45,9 @@ struct adv_smb_direct {
 	struct adv_loop *loop;
 	struct adv_smb_direct_config config;
 	struct adv_endpoint *endpoint;
-	struct adv_device *device; /* NULL: not connected yet */
+	struct adv_kit_device *device; /* NULL: not connected yet */
 	struct adv_smbd core;
-	struct adv_timer timer;
+	struct adv_kit_timer timer;
 	uint64_t timer_at;
 
 	uint8_t *memory; /* of the slots */
@@ -96,7 +96,7 @@ static void remove_out(struct adv_smb_direct *d, struct adv_smb_direct_out *out,
 
 static void send_all(struct adv_smb_direct *d);
 
-static void sent(struct adv_work *w, bool ok)
+static void sent(struct adv_kit_work *w, bool ok)
 {
 	struct slot *s = adv_container_of(w, struct slot, work);
 	struct adv_smb_direct *d = s->direct;
@@ -112,7 +112,7 @@ static void sent(struct adv_work *w, bool ok)
 		send_all(d);
 }
 
-static void executed(struct adv_work *w, bool ok)
+static void executed(struct adv_kit_work *w, bool ok)
 {
 }
 
@@ -141,7 +141,7 @@ static void post_slot(struct adv_smb_direct *d, struct slot *s, const struct adv
 	memcpy(s->data, m->head, m->head_length);
 	s->wr = (struct ibv_send_wr){.sg_list = &s->sge, .num_sge = 1, .opcode = IBV_WR_SEND};
 	s->sge = (struct ibv_sge){(uintptr_t)s->data, m->head_length + m->length, d->mr->lkey};
-	s->work = (struct adv_work){.first = &s->wr, .count = 1, .done = sent};
+	s->work = (struct adv_kit_work){.first = &s->wr, .count = 1, .done = sent};
 	s->final = d->core.state == ADV_SMBD_FAILED;
 	if (m->length > 0)
 		copy_out(d, s->data + m->head_length, m->length);
@@ -203,7 +203,7 @@ void adv_smb_direct_send(struct adv_smb_direct *d, struct adv_smb_direct_out *ou
 	send_all(d);
 }
 
-static void read_done(struct adv_work *w, bool ok)
+static void read_done(struct adv_kit_work *w, bool ok)
 {
 	struct adv_smb_direct_reads *r = adv_container_of(w, struct adv_smb_direct_reads, work);
 
@@ -361,7 +361,7 @@ static void update_timer(struct adv_smb_direct *d)
 	adv_loop_start_timer(d->loop, &d->timer, at > now ? (unsigned)(at - now) : 0);
 }
 
-static void expired(struct adv_timer *t)
+static void expired(struct adv_kit_timer *t)
 {
 	struct adv_smb_direct *d = adv_container_of(t, struct adv_smb_direct, timer);
 	uint64_t now = adv_clock_ms();
@@ -381,7 +381,7 @@ static void expired(struct adv_timer *t)
 
 static void free_direct(struct adv_smb_direct *d)
 {
-	adv_timer_cancel(&d->timer);
+	adv_kit_timer_cancel(&d->timer);
 	if (d->mr)
 		ibv_dereg_mr(d->mr);
 	if (d->memory)
@@ -419,7 +419,7 @@ void adv_smb_direct_close(struct adv_smb_direct *d)
 /* --- the beginning --- */
 
 /* Registers the memory of the slots. */
-static bool set_device(struct adv_smb_direct *d, struct adv_device *device)
+static bool set_device(struct adv_smb_direct *d, struct adv_kit_device *device)
 {
 	d->mr = ibv_reg_mr(device->pd, d->memory, SLOTS * SEND_SIZE, IBV_ACCESS_LOCAL_WRITE);
 	if (d->mr)
@@ -427,7 +427,7 @@ static bool set_device(struct adv_smb_direct *d, struct adv_device *device)
 	return d->mr != NULL;
 }
 
-static void connected(void *user, struct adv_device *device, const void *private_data,
+static void connected(void *user, struct adv_kit_device *device, const void *private_data,
 		      size_t length)
 {
 	struct adv_smb_direct *d = user;
@@ -460,7 +460,7 @@ static struct adv_smb_direct *new_direct(struct adv_loop *l,
 	d->loop = l;
 	d->config = *config;
 	d->timer_at = ADV_SMBD_NEVER;
-	adv_timer_init(&d->timer, expired);
+	adv_kit_timer_init(&d->timer, expired);
 	adv_list_init(&d->slots);
 	adv_list_init(&d->waiting);
 	adv_list_init(&d->begun);
@@ -503,7 +503,7 @@ static struct adv_smb_direct *give_up(struct adv_smb_direct *d)
 	return NULL;
 }
 
-struct adv_smb_direct *adv_smb_direct_accept(struct adv_loop *l, struct adv_device *device,
+struct adv_smb_direct *adv_smb_direct_accept(struct adv_loop *l, struct adv_kit_device *device,
 					     struct rdma_cm_id *id,
 					     const struct rdma_conn_param *param,
 					     const struct adv_smb_direct_config *config)

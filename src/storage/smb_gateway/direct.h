@@ -16,7 +16,7 @@ struct adv_smb_direct;
 
 struct adv_smb_direct_ops {
 	/* The connection is negotiated; its device is `d`. */
-	void (*ready)(void *user, struct adv_device *d);
+	void (*ready)(void *user, struct adv_kit_device *d);
 	/* Returns memory for a message. NULL: none is free; adv_smb_direct_resume() follows. */
 	uint8_t *(*buffer)(void *user, size_t length);
 	/* A message has arrived. The memory belongs to the user again. */
@@ -31,7 +31,7 @@ struct adv_smb_direct_ops {
 /* A message to send. The memory belongs to the connection until `done`. */
 struct adv_smb_direct_out {
 	struct adv_list link;
-	struct adv_work before; /* RDMA WRITEs that are executed first; first NULL: none */
+	struct adv_kit_work before; /* RDMA WRITEs that are executed first; first NULL: none */
 	const struct iovec *parts;
 	unsigned count;
 	size_t length;
@@ -44,8 +44,8 @@ struct adv_smb_direct_out {
 /* RDMA READs that are posted together. The memory belongs to the connection until `done`. */
 struct adv_smb_direct_reads {
 	struct adv_list link;
-	uint64_t since;	      /* ms */
-	struct adv_work work; /* first, count: at most ADV_SMB_DIRECT_READS_MAX */
+	uint64_t since;		  /* ms */
+	struct adv_kit_work work; /* first, count: at most ADV_SMB_DIRECT_READS_MAX */
 	struct adv_smb_direct *direct;
 	/* ok: all of them succeeded. */
 	void (*done)(struct adv_smb_direct_reads *reads, bool ok);
@@ -63,7 +63,7 @@ struct adv_smb_direct_config {
 };
 
 /* Accepts a connection, or begins to connect. NULL and errno. */
-struct adv_smb_direct *adv_smb_direct_accept(struct adv_loop *l, struct adv_device *d,
+struct adv_smb_direct *adv_smb_direct_accept(struct adv_loop *l, struct adv_kit_device *d,
 					     struct rdma_cm_id *id,
 					     const struct rdma_conn_param *param,
 					     const struct adv_smb_direct_config *config);

@@ -5,18 +5,18 @@
 
 enum { OVERHEAD = 1024 }; /* bytes that go with a message: its request or response */
 
-uint8_t *adv_smb_message_get(struct adv_gateway *g, struct adv_turn *t, size_t length)
+uint8_t *adv_smb_message_get(struct adv_gateway *g, struct adv_kit_turn *t, size_t length)
 {
 	size_t left = g->buffer_bytes - g->message_bytes;
 	uint8_t *message = NULL;
 
-	if (adv_turn_has_come(&g->message_turns, t) && left >= OVERHEAD &&
+	if (adv_kit_turn_has_come(&g->message_turns, t) && left >= OVERHEAD &&
 	    length <= left - OVERHEAD)
 		message = malloc(length);
 	if (message)
 		g->message_bytes += length + OVERHEAD;
 	else
-		adv_turn_wait(&g->message_turns, t);
+		adv_kit_turn_wait(&g->message_turns, t);
 	return message;
 }
 

@@ -11,7 +11,7 @@ enum { ADV_SMB_MESSAGE_MAX = (8 << 20) + (64 << 10) };
 
 /* Returns memory for a reassembled message. NULL: there is as much as the gateway may use, or
  * others were first; the turn waits. */
-uint8_t *adv_smb_message_get(struct adv_gateway *g, struct adv_turn *t, size_t length);
+uint8_t *adv_smb_message_get(struct adv_gateway *g, struct adv_kit_turn *t, size_t length);
 /* Frees it; those who wait get memory soon. `b`: any buffers of the gateway. */
 void adv_smb_message_put(struct adv_gateway_buffers *b, uint8_t *message, size_t length);
 

@@ -92,7 +92,7 @@ static uint8_t *add_reads(struct adv_smb_request *r, const struct adv_smb2_trans
 		if (n == 0)
 			continue;
 		*sge = (struct ibv_sge){(uintptr_t)to, n,
-					adv_nvme_buffers_lkey(r->session->buffers->calls)};
+					adv_kit_buffers_lkey(r->session->buffers->calls)};
 		wr->sg_list = sge;
 		wr->num_sge = 1;
 		wr->opcode = IBV_WR_RDMA_READ;
@@ -145,7 +145,7 @@ static bool get_data(struct adv_smb_request *r)
 	return !r->starved;
 }
 
-bool adv_smb_take_data_turn(struct adv_turn *t)
+bool adv_smb_take_data_turn(struct adv_kit_turn *t)
 {
 	struct adv_smb_session *s = adv_container_of(t, struct adv_smb_session, data_turn);
 	bool got = false;
@@ -154,7 +154,7 @@ bool adv_smb_take_data_turn(struct adv_turn *t)
 		if (!r->starved || s->closing)
 			continue;
 		if (got) {
-			adv_turn_wait(&s->buffers->call_turns, t);
+			adv_kit_turn_wait(&s->buffers->call_turns, t);
 			return true;
 		}
 		got = get_data(r);

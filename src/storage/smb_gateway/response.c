@@ -33,7 +33,7 @@ static void sent(struct adv_smb_direct_out *out, bool ok)
 static void add_writes(struct response *r, const struct adv_smb2_transfer *t)
 {
 	const uint8_t *from = r->buffer + t->out;
-	struct adv_work *work = &r->out.before;
+	struct adv_kit_work *work = &r->out.before;
 	uint32_t left = t->length;
 
 	for (unsigned i = 0; i < t->count && left > 0; i++) {
@@ -45,7 +45,7 @@ static void add_writes(struct response *r, const struct adv_smb2_transfer *t)
 		if (n == 0)
 			continue;
 		*sge = (struct ibv_sge){(uintptr_t)from, n,
-					adv_nvme_buffers_lkey(r->session->buffers->replies)};
+					adv_kit_buffers_lkey(r->session->buffers->replies)};
 		wr->sg_list = sge;
 		wr->num_sge = 1;
 		wr->opcode = IBV_WR_RDMA_WRITE;

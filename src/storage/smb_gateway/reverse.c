@@ -17,7 +17,7 @@ static void close_stream(struct adv_smb_reverse *s)
 	struct adv_stream *stream = s->stream;
 
 	s->stream = NULL;
-	adv_turn_end(&s->record_turn);
+	adv_kit_turn_end(&s->record_turn);
 	if (s->buffers)
 		adv_gateway_serve_turns(s->buffers);
 	if (stream)
@@ -26,7 +26,7 @@ static void close_stream(struct adv_smb_reverse *s)
 
 /* --- the server --- */
 
-static void ready(void *user, struct adv_device *d)
+static void ready(void *user, struct adv_kit_device *d)
 {
 	struct adv_smb_reverse *s = user;
 
@@ -43,7 +43,7 @@ static uint8_t *message_buffer(void *user, size_t length)
 	return adv_smb_message_get(s->gateway, &s->message_turn, length);
 }
 
-static bool take_message_turn(struct adv_turn *t)
+static bool take_message_turn(struct adv_kit_turn *t)
 {
 	struct adv_smb_reverse *s = adv_container_of(t, struct adv_smb_reverse, message_turn);
 
@@ -77,7 +77,7 @@ static void closed(void *user, const char *reason)
 			s->gateway->server_name, s->device ? "has ended" : "cannot be made",
 			reason ? ": " : "", reason ? reason : "");
 	s->closing = true;
-	adv_turn_end(&s->message_turn);
+	adv_kit_turn_end(&s->message_turn);
 	close_stream(s);
 	adv_smb_reverse_free_calls(s);
 	adv_list_del(&s->link);
@@ -100,7 +100,7 @@ static uint8_t *buffer(void *user, size_t length)
 	return s->buffers ? adv_gateway_get_call(s->buffers, &s->record_turn, length) : NULL;
 }
 
-static bool take_record_turn(struct adv_turn *t)
+static bool take_record_turn(struct adv_kit_turn *t)
 {
 	struct adv_smb_reverse *s = adv_container_of(t, struct adv_smb_reverse, record_turn);
 
@@ -159,8 +159,8 @@ static struct adv_smb_reverse *new_session(struct adv_gateway *g, struct adv_con
 		return NULL;
 	s->gateway = g;
 	adv_list_init(&s->calls);
-	adv_turn_init(&s->message_turn, take_message_turn);
-	adv_turn_init(&s->record_turn, take_record_turn);
+	adv_kit_turn_init(&s->message_turn, take_message_turn);
+	adv_kit_turn_init(&s->record_turn, take_record_turn);
 	adv_gateway_name_socket(s->peer, sizeof(s->peer), fd);
 	s->direct =
 		adv_smb_direct_connect(g->loop, c, (const struct sockaddr *)&g->server, &config);

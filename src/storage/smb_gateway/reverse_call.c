@@ -107,7 +107,7 @@ static void give_channel(struct adv_smb_reverse_call *c)
 	    find_call(s, o->message_id))
 		return;
 	if (o->command == ADV_SMB2_READ)
-		c->data = adv_nvme_buffers_get(s->buffers->replies, o->length);
+		c->data = adv_kit_buffers_get(s->buffers->replies, o->length);
 	data = o->command == ADV_SMB2_READ ? c->data : c->buffer + o->offset;
 	if (!data)
 		return;

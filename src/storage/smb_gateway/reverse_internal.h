@@ -13,13 +13,13 @@
 struct adv_smb_reverse {
 	struct adv_list link; /* gateway->sessions */
 	struct adv_gateway *gateway;
-	struct adv_device *device;	     /* NULL: not connected to the server yet */
+	struct adv_kit_device *device;	     /* NULL: not connected to the server yet */
 	struct adv_gateway_buffers *buffers; /* of the device */
 	struct adv_smb_direct *direct;
 	struct adv_stream *stream; /* NULL: the client is gone */
 	bool closing;
 	/* For memory of messages of the server, and of the stream. */
-	struct adv_turn message_turn, record_turn;
+	struct adv_kit_turn message_turn, record_turn;
 	bool offload;	       /* the server has chosen a dialect with RDMA channels */
 	struct adv_list calls; /* struct adv_smb_reverse_call */
 	unsigned call_count;

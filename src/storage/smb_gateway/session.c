@@ -14,7 +14,7 @@ static void close_stream(struct adv_smb_session *s)
 	struct adv_stream *stream = s->stream;
 
 	s->stream = NULL;
-	adv_turn_end(&s->reply_turn);
+	adv_kit_turn_end(&s->reply_turn);
 	adv_gateway_serve_turns(s->buffers);
 	if (stream)
 		adv_stream_close(stream);
@@ -33,7 +33,7 @@ static uint8_t *reply_buffer(void *user, size_t length)
 	return adv_gateway_get_reply(s->buffers, &s->reply_turn, length);
 }
 
-static bool take_reply_turn(struct adv_turn *t)
+static bool take_reply_turn(struct adv_kit_turn *t)
 {
 	struct adv_smb_session *s = adv_container_of(t, struct adv_smb_session, reply_turn);
 
@@ -74,7 +74,7 @@ static const struct adv_stream_ops stream_ops = {connected,	reply_buffer, record
 
 /* --- the client --- */
 
-static void ready(void *user, struct adv_device *d)
+static void ready(void *user, struct adv_kit_device *d)
 {
 }
 
@@ -85,7 +85,7 @@ static uint8_t *message_buffer(void *user, size_t length)
 	return adv_smb_message_get(s->gateway, &s->message_turn, length);
 }
 
-static bool take_message_turn(struct adv_turn *t)
+static bool take_message_turn(struct adv_kit_turn *t)
 {
 	struct adv_smb_session *s = adv_container_of(t, struct adv_smb_session, message_turn);
 
@@ -125,8 +125,8 @@ static void closed(void *user, const char *reason)
 		adv_gateway_report(&s->gateway->log, ADV_LOG_WARN,
 				   "%s: the client is disconnected: %s", s->peer, reason);
 	s->closing = true;
-	adv_turn_end(&s->message_turn);
-	adv_turn_end(&s->data_turn);
+	adv_kit_turn_end(&s->message_turn);
+	adv_kit_turn_end(&s->data_turn);
 	close_stream(s);
 	adv_smb_free_requests(s);
 	adv_smb2_requests_free(&s->table);
@@ -142,7 +142,7 @@ static const struct adv_smb_direct_ops direct_ops = {ready, message_buffer, mess
 
 /* --- the beginning and the end --- */
 
-bool adv_smb_session_accept(struct adv_gateway *g, struct adv_device *d, struct rdma_cm_id *id,
+bool adv_smb_session_accept(struct adv_gateway *g, struct adv_kit_device *d, struct rdma_cm_id *id,
 			    const struct rdma_conn_param *param)
 {
 	struct adv_smb_direct_config config = {
@@ -163,9 +163,9 @@ bool adv_smb_session_accept(struct adv_gateway *g, struct adv_device *d, struct 
 	s->gateway = g;
 	s->buffers = d->user;
 	adv_list_init(&s->requests);
-	adv_turn_init(&s->message_turn, take_message_turn);
-	adv_turn_init(&s->data_turn, adv_smb_take_data_turn);
-	adv_turn_init(&s->reply_turn, take_reply_turn);
+	adv_kit_turn_init(&s->message_turn, take_message_turn);
+	adv_kit_turn_init(&s->data_turn, adv_smb_take_data_turn);
+	adv_kit_turn_init(&s->reply_turn, take_reply_turn);
 	adv_smb2_requests_init(&s->table, ADV_SMB_READ_WRITE_SIZE);
 	adv_gateway_name_id(s->peer, sizeof(s->peer), id);
 	s->direct = adv_smb_direct_accept(g->loop, d, id, param, &config);

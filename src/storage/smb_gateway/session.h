@@ -15,7 +15,7 @@ enum { ADV_SMB_READ_WRITE_SIZE = 15 << 16 };
 
 /* Accepts a client. False: the id is not changed; errno is EUSERS if there are as many clients as
  * the gateway accepts. */
-bool adv_smb_session_accept(struct adv_gateway *g, struct adv_device *d, struct rdma_cm_id *id,
+bool adv_smb_session_accept(struct adv_gateway *g, struct adv_kit_device *d, struct rdma_cm_id *id,
 			    const struct rdma_conn_param *param);
 /* Ends all sessions: the loop ends them. */
 void adv_smb_close_all(struct adv_gateway *g);

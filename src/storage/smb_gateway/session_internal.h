@@ -19,7 +19,7 @@ struct adv_smb_session {
 	struct adv_stream *stream; /* NULL: not connected to the server */
 	bool closing;
 	/* For memory of messages of the client, of their data, and of messages of the server. */
-	struct adv_turn message_turn, data_turn, reply_turn;
+	struct adv_kit_turn message_turn, data_turn, reply_turn;
 	struct adv_smb2_requests table;
 	unsigned refusals;		   /* that were reported */
 	struct adv_list requests;	   /* struct adv_smb_request, until the server has them */
@@ -34,7 +34,7 @@ void adv_smb_session_end(struct adv_smb_session *s, const char *why);
 /* A message of the client, whose memory is from adv_smb_message_get(): forwards it. */
 void adv_smb_request(struct adv_smb_session *s, uint8_t *message, size_t length);
 /* It is the session's turn to get memory for data: one request does. */
-bool adv_smb_take_data_turn(struct adv_turn *t);
+bool adv_smb_take_data_turn(struct adv_kit_turn *t);
 /* Frees all requests. The connections are gone. */
 void adv_smb_free_requests(struct adv_smb_session *s);
 

@@ -69,7 +69,7 @@ NFS = [
     ("stream-partly", "a record that was sent in part is sent from its beginning", STREAM,
      "	out->head_sent += (unsigned)head;\n", ""),
     ("stream-greedy", "a peer that always sends keeps the loop from all others", STREAM,
-     "i < PIECES_AT_ONCE && receive(s)", "receive(s)"),
+     "i < PIECES_AT_ONCE && receive_piece(s)", "receive_piece(s)"),
     ("stream-slowly", "a record may be taken as slowly as a client likes", STREAM,
      "	if (s->timeout_ms)\n		adv_loop_start_timer(s->loop, &s->unsent, end",
      "	if (false)\n		adv_loop_start_timer(s->loop, &s->unsent, end"),

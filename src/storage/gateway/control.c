@@ -66,7 +66,7 @@ static void close_watch(struct adv_loop *l, struct adv_watch *w)
 	w->fd = -1;
 }
 
-static void requested(struct adv_watch *w, uint32_t events)
+static void answer_control_request(struct adv_watch *w, uint32_t events)
 {
 	struct adv_gateway_control *c =
 		adv_container_of(w, struct adv_gateway_control_client, watch)->control;
@@ -80,7 +80,7 @@ static void requested(struct adv_watch *w, uint32_t events)
 }
 
 /* Of too many clients, which say nothing, the oldest one is closed. */
-static void accepted(void *user, int fd)
+static void accept_control_client(void *user, int fd)
 {
 	struct adv_gateway_control *c = user;
 	struct adv_watch *client = &c->clients[c->next % ADV_GATEWAY_CONTROL_CLIENTS].watch;
@@ -107,14 +107,14 @@ bool adv_gateway_control_open(struct adv_gateway_control *c, struct adv_loop *l,
 	c->stats = stats;
 	c->server = server;
 	for (unsigned i = 0; i < ADV_GATEWAY_CONTROL_CLIENTS; i++) {
-		c->clients[i].watch = (struct adv_watch){-1, requested};
+		c->clients[i].watch = (struct adv_watch){-1, answer_control_request};
 		c->clients[i].control = c;
 	}
 	fd = adv_nvme_control_listen(&adv_nvme_control_gateway, name, ADV_GATEWAY_CONTROL_CLIENTS,
 				     why);
 	if (fd < 0)
 		return false;
-	c->acceptor = adv_acceptor_adopt(l, fd, accepted, c);
+	c->acceptor = adv_acceptor_adopt(l, fd, accept_control_client, c);
 	if (c->acceptor)
 		return true;
 	snprintf(why, ADV_NVME_CONTROL_REPLY, "%s", strerror(errno));

@@ -5,7 +5,7 @@
 
 #include "storage/gateway/memory.h"
 
-static void serve(struct adv_task *t)
+static void serve_waiting_turns(struct adv_task *t)
 {
 	struct adv_gateway_buffers *b = adv_container_of(t, struct adv_gateway_buffers, serve);
 
@@ -24,7 +24,7 @@ struct adv_gateway_buffers *adv_gateway_buffers_create(struct adv_gateway *g, st
 	b->gateway = g;
 	adv_list_init(&b->call_turns);
 	adv_list_init(&b->reply_turns);
-	adv_task_init(&b->serve, serve);
+	adv_task_init(&b->serve, serve_waiting_turns);
 	b->calls = adv_kit_buffers_create(pd, g->buffer_bytes, largest);
 	if (b->calls)
 		b->replies = adv_kit_buffers_create(pd, g->buffer_bytes, largest);
@@ -47,8 +47,8 @@ void adv_gateway_buffers_destroy(struct adv_gateway_buffers *b)
 	errno = err;
 }
 
-static uint8_t *get(struct adv_kit_buffers *from, struct adv_list *queue, struct adv_kit_turn *t,
-		    size_t size)
+static uint8_t *get_in_turn(struct adv_kit_buffers *from, struct adv_list *queue,
+			    struct adv_kit_turn *t, size_t size)
 {
 	uint8_t *buffer = adv_kit_turn_has_come(queue, t) ? adv_kit_buffers_get(from, size) : NULL;
 
@@ -59,12 +59,12 @@ static uint8_t *get(struct adv_kit_buffers *from, struct adv_list *queue, struct
 
 uint8_t *adv_gateway_get_call(struct adv_gateway_buffers *b, struct adv_kit_turn *t, size_t size)
 {
-	return get(b->calls, &b->call_turns, t, size);
+	return get_in_turn(b->calls, &b->call_turns, t, size);
 }
 
 uint8_t *adv_gateway_get_reply(struct adv_gateway_buffers *b, struct adv_kit_turn *t, size_t size)
 {
-	return get(b->replies, &b->reply_turns, t, size);
+	return get_in_turn(b->replies, &b->reply_turns, t, size);
 }
 
 void adv_gateway_put_reply(struct adv_gateway_buffers *b, uint8_t *buffer, size_t size)

@@ -28,7 +28,7 @@ struct adv_gateway_command {
 	int status;
 };
 
-static void accepted(void *user, int fd)
+static void accept_tcp_client(void *user, int fd)
 {
 	struct adv_gateway_command *c = user;
 
@@ -55,7 +55,7 @@ static void begin_end(struct adv_gateway_command *c)
 	adv_loop_start_timer(c->gateway->loop, &c->end, 0);
 }
 
-static void signalled(struct adv_watch *w, uint32_t events)
+static void handle_signal(struct adv_watch *w, uint32_t events)
 {
 	struct adv_gateway_command *c = adv_container_of(w, struct adv_gateway_command, signals);
 	struct signalfd_siginfo info;
@@ -118,7 +118,7 @@ static bool watch_signals(struct adv_gateway_command *c)
 	sigaddset(&signals, SIGTERM);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
 	c->signals.fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	c->signals.ready = signalled;
+	c->signals.ready = handle_signal;
 	adv_kit_timer_init(&c->end, look_for_end);
 	return c->signals.fd >= 0 && adv_loop_watch(c->gateway->loop, &c->signals, EPOLLIN) == 0;
 }
@@ -130,7 +130,7 @@ static bool listen_at(struct adv_gateway_command *c, const struct sockaddr *at)
 		return false;
 	if (!c->service->accepted)
 		return adv_connections_listen(c->connections, at) == 0;
-	c->acceptor = adv_acceptor_create(c->gateway->loop, at, accepted, c);
+	c->acceptor = adv_acceptor_create(c->gateway->loop, at, accept_tcp_client, c);
 	return c->acceptor != NULL;
 }
 
@@ -146,7 +146,7 @@ static void open_control(struct adv_gateway_command *c)
 }
 
 /* Listens and forwards until a signal. */
-static void serve(struct adv_gateway_command *c)
+static void serve_until_signal(struct adv_gateway_command *c)
 {
 	const struct adv_kit_address *at = c->at;
 
@@ -192,7 +192,7 @@ int adv_gateway_serve(struct adv_gateway *g, const struct adv_gateway_service *s
 	adv_list_init(&g->message_turns);
 	g->loop = adv_loop_create();
 	if (g->loop) {
-		serve(&c);
+		serve_until_signal(&c);
 		adv_loop_destroy(g->loop);
 	}
 	adv_gateway_stats_free(&g->stats);

@@ -101,7 +101,7 @@ const struct adv_gateway_stat_row *adv_gateway_stat_find(const struct adv_gatewa
 }
 
 /* A client that has come again, or a new gateway, begins at 0. */
-static uint64_t grown(uint64_t now, uint64_t last)
+static uint64_t count_growth(uint64_t now, uint64_t last)
 {
 	return now >= last ? now - last : now;
 }
@@ -112,14 +112,14 @@ struct adv_gateway_rates adv_gateway_stat_rates(const struct adv_gateway_stat_ro
 {
 	const struct adv_gateway_counts zero = {0}, *n = &now->counts;
 	const struct adv_gateway_counts *l = last ? &last->counts : &zero;
-	uint64_t timed = grown(n->timed, l->timed);
+	uint64_t timed = count_growth(n->timed, l->timed);
 	double per = seconds > 0 ? 1 / seconds : 0;
 
 	return (struct adv_gateway_rates){
-		.calls = (double)grown(n->calls, l->calls) * per,
-		.call_bytes = (double)grown(n->call_bytes, l->call_bytes) * per,
-		.reply_bytes = (double)grown(n->reply_bytes, l->reply_bytes) * per,
-		.us = timed ? (double)grown(n->ns, l->ns) / 1000 / (double)timed : 0,
-		.errors = grown(n->errors, l->errors),
+		.calls = (double)count_growth(n->calls, l->calls) * per,
+		.call_bytes = (double)count_growth(n->call_bytes, l->call_bytes) * per,
+		.reply_bytes = (double)count_growth(n->reply_bytes, l->reply_bytes) * per,
+		.us = timed ? (double)count_growth(n->ns, l->ns) / 1000 / (double)timed : 0,
+		.errors = count_growth(n->errors, l->errors),
 	};
 }

@@ -10,7 +10,7 @@
 
 enum { EXIT_USAGE = 2 };
 
-static void help(FILE *out)
+static void print_help(FILE *out)
 {
 	fprintf(out, "Usage: adverb gateway COMMAND [OPTION...]\n"
 		     "Storage protocols over RDMA for servers without RDMA.\n\n"
@@ -34,11 +34,11 @@ int main(int argc, char **argv)
 {
 	argp_err_exit_status = EXIT_USAGE;
 	if (argc < 2) {
-		help(stderr);
+		print_help(stderr);
 		return EXIT_USAGE;
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
-		help(stdout);
+		print_help(stdout);
 		return EXIT_SUCCESS;
 	}
 	for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {

@@ -11,13 +11,13 @@
 #define RDMA_PORT "20049"
 #define TCP_PORT  "2049"
 
-static bool device(void *user, struct adv_kit_device *d)
+static bool create_nfs_buffers(void *user, struct adv_kit_device *d)
 {
 	d->user = adv_gateway_buffers_create(user, d->pd, ADV_GATEWAY_BUFFER_MAX);
 	return d->user != NULL;
 }
 
-static void device_gone(void *user, struct adv_kit_device *d)
+static void nfs_device_gone(void *user, struct adv_kit_device *d)
 {
 	adv_gateway_buffers_destroy(d->user);
 }
@@ -25,27 +25,21 @@ static void device_gone(void *user, struct adv_kit_device *d)
 static void reverse_device_gone(void *user, struct adv_kit_device *d)
 {
 	adv_gateway_reverse_close_device(user, d);
-	device_gone(user, d);
+	nfs_device_gone(user, d);
 }
 
-static void request(void *user, struct adv_kit_device *d, struct rdma_cm_id *id,
-		    const struct rdma_conn_param *param)
+static void accept_nfs_request(void *user, struct adv_kit_device *d, struct rdma_cm_id *id,
+			       const struct rdma_conn_param *param)
 {
 	adv_gateway_session_accept(user, d, id, param);
 }
 
-static const struct adv_connections_ops forward_ops = {device,
-						       device_gone,
-						       request,
-						       adv_gateway_refused,
-						       adv_gateway_changed,
-						       ADV_GATEWAY_PATIENCE_MS};
-static const struct adv_connections_ops reverse_ops = {device,
-						       reverse_device_gone,
-						       NULL,
-						       adv_gateway_refused,
-						       adv_gateway_changed,
-						       ADV_GATEWAY_PATIENCE_MS};
+static const struct adv_connections_ops forward_ops = {
+	create_nfs_buffers,  nfs_device_gone,	  accept_nfs_request,
+	adv_gateway_refused, adv_gateway_changed, ADV_GATEWAY_PATIENCE_MS};
+static const struct adv_connections_ops reverse_ops = {
+	create_nfs_buffers,  reverse_device_gone, NULL,
+	adv_gateway_refused, adv_gateway_changed, ADV_GATEWAY_PATIENCE_MS};
 
 static const struct adv_gateway_service forward = {"NFS", &forward_ops, NULL,
 						   adv_gateway_close_all};

@@ -88,7 +88,7 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 static const struct argp common = {common_options, parse_common, NULL, NULL, NULL, NULL, NULL};
 static const struct argp_child children[] = {{&common, 0, NULL, 0}, {0}};
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_gateway_option(int key, char *arg, struct argp_state *state)
 {
 	struct adv_gateway_options *o = state->input;
 
@@ -121,7 +121,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 const struct argp adv_gateway_nfs_argp = {
 	nfs_options,
-	parse,
+	parse_gateway_option,
 	NULL,
 	"Accept NFS over RDMA, and forward it to an NFS server over TCP; or the other way round.\v"
 	"A client mounts with '-o proto=rdma,port=20049'. The server needs no RDMA. With "
@@ -132,7 +132,7 @@ const struct argp adv_gateway_nfs_argp = {
 
 const struct argp adv_gateway_smb_argp = {
 	smb_options,
-	parse,
+	parse_gateway_option,
 	NULL,
 	"Accept SMB Direct, and forward it to an SMB server over TCP; or the other way round.\v"
 	"A client mounts with 'mount -t cifs -o rdma'. The server needs no RDMA. With "

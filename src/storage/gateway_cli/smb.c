@@ -14,35 +14,29 @@
 
 enum { BUFFERS_LEAST = 16 << 20 }; /* bytes; the longest message fits */
 
-static bool device(void *user, struct adv_kit_device *d)
+static bool create_smb_buffers(void *user, struct adv_kit_device *d)
 {
 	d->user = adv_gateway_buffers_create(user, d->pd, ADV_SMB_MESSAGE_MAX);
 	return d->user != NULL;
 }
 
-static void device_gone(void *user, struct adv_kit_device *d)
+static void smb_device_gone(void *user, struct adv_kit_device *d)
 {
 	adv_gateway_buffers_destroy(d->user);
 }
 
-static void request(void *user, struct adv_kit_device *d, struct rdma_cm_id *id,
-		    const struct rdma_conn_param *param)
+static void accept_smb_request(void *user, struct adv_kit_device *d, struct rdma_cm_id *id,
+			       const struct rdma_conn_param *param)
 {
 	adv_smb_session_accept(user, d, id, param);
 }
 
-static const struct adv_connections_ops forward_ops = {device,
-						       device_gone,
-						       request,
-						       adv_gateway_refused,
-						       adv_gateway_changed,
-						       ADV_GATEWAY_PATIENCE_MS};
-static const struct adv_connections_ops reverse_ops = {device,
-						       device_gone,
-						       NULL,
-						       adv_gateway_refused,
-						       adv_gateway_changed,
-						       ADV_GATEWAY_PATIENCE_MS};
+static const struct adv_connections_ops forward_ops = {
+	create_smb_buffers,  smb_device_gone,	  accept_smb_request,
+	adv_gateway_refused, adv_gateway_changed, ADV_GATEWAY_PATIENCE_MS};
+static const struct adv_connections_ops reverse_ops = {
+	create_smb_buffers,  smb_device_gone,	  NULL,
+	adv_gateway_refused, adv_gateway_changed, ADV_GATEWAY_PATIENCE_MS};
 
 static const struct adv_gateway_service forward = {"SMB", &forward_ops, NULL, adv_smb_close_all};
 static const struct adv_gateway_service reverse = {"SMB", &reverse_ops, adv_smb_reverse_accept,

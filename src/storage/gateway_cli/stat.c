@@ -56,8 +56,8 @@ static bool print_json(const char *name, char why[ADV_NVME_CONTROL_REPLY])
 	return text;
 }
 
-static bool run(const struct adv_gateway_stat_options *o, const char *name,
-		char why[ADV_NVME_CONTROL_REPLY])
+static bool print_stat(const struct adv_gateway_stat_options *o, const char *name,
+		       char why[ADV_NVME_CONTROL_REPLY])
 {
 	const struct timespec pause = {.tv_sec = (time_t)o->seconds};
 	struct adv_gateway_stat last, now;
@@ -103,7 +103,7 @@ int adv_gateway_stat_main(int argc, char **argv)
 
 	argp_parse(&adv_gateway_stat_argp, argc, argv, 0, NULL, &o);
 	name = o.control ? o.control : find_only(only, why) ? only : NULL;
-	if (name && (o.json ? print_json(name, why) : run(&o, name, why)))
+	if (name && (o.json ? print_json(name, why) : print_stat(&o, name, why)))
 		return EXIT_SUCCESS;
 	fprintf(stderr, "%s\n", why);
 	return EXIT_FAILURE;

@@ -44,7 +44,7 @@ static void pause_if_short(struct adv_acceptor *a)
 	adv_loop_start_timer(a->loop, &a->pause, PAUSE_MS);
 }
 
-static void ready(struct adv_watch *w, uint32_t events)
+static void accept_pending(struct adv_watch *w, uint32_t events)
 {
 	struct adv_acceptor *a = adv_container_of(w, struct adv_acceptor, watch);
 
@@ -71,7 +71,7 @@ struct adv_acceptor *adv_acceptor_adopt(struct adv_loop *l, int fd,
 	a->loop = l;
 	a->accepted = accepted;
 	a->user = user;
-	a->watch = (struct adv_watch){fd, ready};
+	a->watch = (struct adv_watch){fd, accept_pending};
 	adv_kit_timer_init(&a->pause, go_on);
 	if (adv_loop_watch(l, &a->watch, EPOLLIN) == 0)
 		return a;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Splits text into host and port; false: it is too long or has another form. */
-static bool split(const char *text, const char *default_port, char host[256], char port[8])
+static bool split_address(const char *text, const char *default_port, char host[256], char port[8])
 {
 	const char *colon = strrchr(text, ':'), *end = text + strlen(text);
 	const char *start = text, *rest = NULL;
@@ -41,7 +41,7 @@ bool adv_kit_address_parse(const char *text, const char *default_port, bool pass
 	int err;
 
 	memset(out, 0, sizeof(*out));
-	if (!split(text, default_port, host, out->port)) {
+	if (!split_address(text, default_port, host, out->port)) {
 		fprintf(stderr,
 			"'%s' is not an address: expected ADDRESS, ADDRESS:PORT or "
 			"[IPV6ADDRESS]:PORT\n",

@@ -35,7 +35,7 @@ static unsigned order_of(size_t len)
 	return order;
 }
 
-static void push(struct adv_kit_buffers *b, uint32_t at, unsigned order)
+static void push_block(struct adv_kit_buffers *b, uint32_t at, unsigned order)
 {
 	struct page *page = &b->pages[at];
 
@@ -81,7 +81,7 @@ struct adv_kit_buffers *adv_kit_buffers_create(struct ibv_pd *pd, size_t size, s
 	for (unsigned i = 0; i < ORDERS; i++)
 		b->heads[i] = NOTHING;
 	for (uint32_t at = 0; at < b->size >> PAGE_SHIFT; at += 1u << b->top)
-		push(b, at, b->top);
+		push_block(b, at, b->top);
 	return b;
 }
 
@@ -111,7 +111,7 @@ uint8_t *adv_kit_buffers_get(struct adv_kit_buffers *b, size_t len)
 	unlink_block(b, at);
 	while (order > wanted) {
 		order--;
-		push(b, at + (1u << order), order);
+		push_block(b, at + (1u << order), order);
 	}
 	return b->memory + ((size_t)at << PAGE_SHIFT);
 }
@@ -138,7 +138,7 @@ void adv_kit_buffers_put(struct adv_kit_buffers *b, uint8_t *buffer, size_t len)
 		unlink_block(b, buddy);
 		at &= ~(1u << order);
 	}
-	push(b, at, order);
+	push_block(b, at, order);
 }
 
 uint32_t adv_kit_buffers_lkey(const struct adv_kit_buffers *b)

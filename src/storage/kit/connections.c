@@ -193,7 +193,7 @@ static void drop_channel(struct adv_connections *c)
 	c->hung_up = false;
 }
 
-static void renew(struct adv_connections *c)
+static void renew_channel(struct adv_connections *c)
 {
 	adv_kit_timer_cancel(&c->retry);
 	if (c->hung_up)
@@ -210,12 +210,12 @@ static void renew(struct adv_connections *c)
 
 static void run_renew(struct adv_task *t)
 {
-	renew(adv_container_of(t, struct adv_connections, renew));
+	renew_channel(adv_container_of(t, struct adv_connections, renew));
 }
 
 static void retry_renew(struct adv_kit_timer *t)
 {
-	renew(adv_container_of(t, struct adv_connections, retry));
+	renew_channel(adv_container_of(t, struct adv_connections, retry));
 }
 
 /* --- events --- */

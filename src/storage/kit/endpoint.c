@@ -37,7 +37,7 @@ struct adv_endpoint {
 
 /* --- work --- */
 
-static void post(struct adv_endpoint *e, struct adv_kit_work *w)
+static void post_work(struct adv_endpoint *e, struct adv_kit_work *w)
 {
 	struct ibv_send_wr *bad;
 
@@ -60,7 +60,7 @@ static void post_waiting(struct adv_endpoint *e)
 		if (e->used + w->count > e->config.work_max)
 			return;
 		adv_list_del(&w->link);
-		post(e, w);
+		post_work(e, w);
 	}
 }
 
@@ -81,7 +81,7 @@ void adv_endpoint_repost(struct adv_endpoint *e, struct adv_receive *r)
 
 /* --- completions --- */
 
-static void completed(struct adv_endpoint *e, const struct ibv_wc *wc)
+static void handle_work_completion(struct adv_endpoint *e, const struct ibv_wc *wc)
 {
 	struct adv_receive *r = (void *)(uintptr_t)wc->wr_id;
 	struct adv_kit_work *w = (void *)(uintptr_t)(wc->wr_id & ~(uint64_t)1);
@@ -110,7 +110,7 @@ static bool poll_cq(struct adv_endpoint *e)
 		if (n <= 0)
 			return true;
 		for (int i = 0; i < n && !e->closing; i++)
-			completed(e, &wc[i]);
+			handle_work_completion(e, &wc[i]);
 		post_waiting(e);
 	}
 	return e->closing;
@@ -118,7 +118,7 @@ static bool poll_cq(struct adv_endpoint *e)
 
 /* The completion queue has had an event. A peer may send without end, so the others get their turn
  * after some completions. */
-static void look(struct adv_task *t)
+static void look_for_completions(struct adv_task *t)
 {
 	struct adv_endpoint *e = adv_container_of(t, struct adv_endpoint, look);
 	bool done = poll_cq(e);
@@ -180,7 +180,7 @@ static void fail_all(struct adv_list *list)
 	}
 }
 
-static void end(struct adv_task *t)
+static void end_endpoint(struct adv_task *t)
 {
 	struct adv_endpoint *e = adv_container_of(t, struct adv_endpoint, end);
 
@@ -283,8 +283,8 @@ static struct adv_endpoint *new_endpoint(struct adv_loop *l,
 	e->config = *config;
 	adv_list_init(&e->posted);
 	adv_list_init(&e->waiting);
-	adv_task_init(&e->end, end);
-	adv_task_init(&e->look, look);
+	adv_task_init(&e->end, end_endpoint);
+	adv_task_init(&e->look, look_for_completions);
 	return e;
 }
 

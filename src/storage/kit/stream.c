@@ -67,7 +67,7 @@ static void update_events(struct adv_stream *s)
 /* --- sending --- */
 
 /* Removes sent bytes from a record. True: it is finished. */
-static bool consume(struct adv_stream_out *out, size_t *sent)
+static bool consume_sent(struct adv_stream_out *out, size_t *sent)
 {
 	size_t head = sizeof(out->head) - out->head_sent;
 
@@ -88,7 +88,7 @@ static bool consume(struct adv_stream_out *out, size_t *sent)
 	return out->count == 0 && out->head_sent == sizeof(out->head);
 }
 
-static unsigned gather(struct adv_stream *s, struct iovec *parts)
+static unsigned gather_parts(struct adv_stream *s, struct iovec *parts)
 {
 	unsigned n = 0;
 
@@ -118,7 +118,7 @@ static void limit_sending(struct adv_stream *s)
 }
 
 /* Ends the sending of the first record. */
-static void finish(struct adv_stream *s, struct adv_stream_out *out, bool ok)
+static void finish_record(struct adv_stream *s, struct adv_stream_out *out, bool ok)
 {
 	adv_list_del(&out->link);
 	if (adv_list_empty(&s->out))
@@ -129,12 +129,12 @@ static void finish(struct adv_stream *s, struct adv_stream_out *out, bool ok)
 }
 
 /* Sends what can be sent. Returns 0, or why the connection is lost. */
-static int flush(struct adv_stream *s)
+static int flush_records(struct adv_stream *s)
 {
 	struct iovec parts[PARTS_AT_ONCE];
 
 	while (s->connected && !s->blocked && !adv_list_empty(&s->out)) {
-		struct msghdr m = {.msg_iov = parts, .msg_iovlen = gather(s, parts)};
+		struct msghdr m = {.msg_iov = parts, .msg_iovlen = gather_parts(s, parts)};
 		ssize_t n = sendmsg(s->watch.fd, &m, MSG_NOSIGNAL);
 		size_t sent;
 
@@ -146,9 +146,9 @@ static int flush(struct adv_stream *s)
 			struct adv_stream_out *out =
 				adv_container_of(s->out.next, struct adv_stream_out, link);
 
-			if (!consume(out, &sent))
+			if (!consume_sent(out, &sent))
 				break;
-			finish(s, out, true);
+			finish_record(s, out, true);
 		}
 	}
 	return 0;
@@ -278,7 +278,7 @@ static void not_taken(struct adv_kit_timer *t)
 }
 
 /* Receives one piece. False: nothing more can be received now, or the stream is closed. */
-static bool receive(struct adv_stream *s)
+static bool receive_piece(struct adv_stream *s)
 {
 	if (!has_memory(s)) {
 		s->paused = true;
@@ -315,12 +315,12 @@ static bool receive(struct adv_stream *s)
 static void receive_all(struct adv_stream *s)
 {
 	s->receiving = true;
-	for (unsigned i = 0; i < PIECES_AT_ONCE && receive(s); i++)
+	for (unsigned i = 0; i < PIECES_AT_ONCE && receive_piece(s); i++)
 		;
 	s->receiving = false;
 	if (s->closed)
 		free(s);
-	/* The loop calls ready() as long as there is something to receive, but not for this. */
+	/* The loop calls handle_socket_events() as long as there is something to receive, but not for this. */
 	else if (ahead_of(s) > 0 && !s->paused)
 		adv_loop_defer(s->loop, &s->work);
 }
@@ -342,7 +342,7 @@ static void finish_connecting(struct adv_stream *s)
 	s->ops->connected(s->user);
 }
 
-static void ready(struct adv_watch *w, uint32_t events)
+static void handle_socket_events(struct adv_watch *w, uint32_t events)
 {
 	struct adv_stream *s = adv_container_of(w, struct adv_stream, watch);
 	bool ended = events & (EPOLLHUP | EPOLLERR);
@@ -354,7 +354,7 @@ static void ready(struct adv_watch *w, uint32_t events)
 	}
 	if (ended || (events & EPOLLOUT))
 		s->blocked = false;
-	err = flush(s);
+	err = flush_records(s);
 	if (!err && s->paused && (ended || (events & EPOLLRDHUP)))
 		err = ECONNRESET;
 	if (err) {
@@ -371,7 +371,7 @@ static void ready(struct adv_watch *w, uint32_t events)
 static void run_work(struct adv_task *t)
 {
 	struct adv_stream *s = adv_container_of(t, struct adv_stream, work);
-	int err = flush(s);
+	int err = flush_records(s);
 
 	if (err) {
 		s->ops->lost(s->user, err);
@@ -429,7 +429,7 @@ static struct adv_stream *new_stream(struct adv_loop *l, int fd, size_t limit,
 	s->ops = ops;
 	s->user = user;
 	s->limit = limit;
-	s->watch.ready = ready;
+	s->watch.ready = handle_socket_events;
 	s->watch.fd = fd;
 	s->events = EPOLLIN | EPOLLOUT;
 	adv_list_init(&s->out);
@@ -489,7 +489,7 @@ void adv_stream_close(struct adv_stream *s)
 	if (s->record)
 		s->ops->dropped(s->user, s->record, s->size ? s->size : 1);
 	while (!adv_list_empty(&s->out))
-		finish(s, adv_container_of(s->out.next, struct adv_stream_out, link), false);
+		finish_record(s, adv_container_of(s->out.next, struct adv_stream_out, link), false);
 	s->closed = true;
 	if (!s->receiving)
 		free(s);

@@ -52,7 +52,7 @@ static struct scan *scan_of(XDR *x)
 }
 
 /* Skips bytes and their padding. */
-static bool_t skip(XDR *x, u_int length, char **at)
+static bool_t skip_opaque(XDR *x, u_int length, char **at)
 {
 	if (length > INT_MAX - 3)
 		return FALSE;
@@ -64,7 +64,7 @@ static bool_t skip(XDR *x, u_int length, char **at)
 
 bool_t adv_nfs_xdr_bytes(XDR *x, char **value, u_int *length, u_int max)
 {
-	return xdr_u_int(x, length) && *length <= max && skip(x, *length, value);
+	return xdr_u_int(x, length) && *length <= max && skip_opaque(x, *length, value);
 }
 
 /* Returns memory for an element until give_back(); NULL: elements are nested too deeply. */
@@ -156,13 +156,13 @@ bool_t xdr_ddp_data(XDR *x, ddp_data *data)
 	item->length = data->length;
 	if (s->reduced && index < s->reduced_count && s->reduced[index])
 		s->removed += item->length + adv_rpcrdma_pad(item->length);
-	else if (!skip(x, data->length, &at))
+	else if (!skip_opaque(x, data->length, &at))
 		return FALSE;
 	s->item_count++;
 	return TRUE;
 }
 
-static bool_t expect(struct scan *s, uint32_t size)
+static bool_t expect_result(struct scan *s, uint32_t size)
 {
 	if (s->result_count == ADV_RPCRDMA_ITEMS_MAX)
 		return FALSE;
@@ -172,7 +172,7 @@ static bool_t expect(struct scan *s, uint32_t size)
 
 bool_t xdr_ddp_read_count(XDR *x, ddp_read_count *count)
 {
-	return xdr_u_int(x, count) && expect(scan_of(x), *count);
+	return xdr_u_int(x, count) && expect_result(scan_of(x), *count);
 }
 
 bool_t xdr_ddp_readlink(XDR *x, ddp_readlink *nothing)
@@ -182,7 +182,7 @@ bool_t xdr_ddp_readlink(XDR *x, ddp_readlink *nothing)
 	/* The server of Linux 6.1 shifts the text by four bytes in a write chunk (version 4), so
 	 * none is offered. Linux's client offers none either. */
 	s->reply_size += PATH_BYTES;
-	return expect(s, 0);
+	return expect_result(s, 0);
 }
 
 bool_t xdr_ddp_reply_size(XDR *x, ddp_reply_size *size)
@@ -272,8 +272,8 @@ static bool scan_results(XDR *x, uint32_t version, uint32_t procedure)
 }
 
 /* Scans from `start` to the end of a message. */
-static bool run(struct scan *s, const struct adv_rpc_call *call, const uint8_t *in, size_t len,
-		bool (*decode)(XDR *x, uint32_t version, uint32_t procedure))
+static bool run_decoder(struct scan *s, const struct adv_rpc_call *call, const uint8_t *in,
+			size_t len, bool (*decode)(XDR *x, uint32_t version, uint32_t procedure))
 {
 	XDR x;
 
@@ -291,7 +291,7 @@ static bool has_binding(const struct adv_rpc_call *call)
 	       (call->version == 3 || call->version == 4);
 }
 
-static void start(struct scan *s)
+static void start_scan(struct scan *s)
 {
 	memset(s, 0, offsetof(struct scan, scratch));
 }
@@ -301,9 +301,10 @@ void adv_nfs_scan_call(const struct adv_rpc_call *call, const uint8_t *in, size_
 {
 	struct scan s;
 
-	start(&s);
+	start_scan(&s);
 	s.start = call->body;
-	if (!has_binding(call) || call->body > len || !run(&s, call, in, len, scan_arguments))
+	if (!has_binding(call) || call->body > len ||
+	    !run_decoder(&s, call, in, len, scan_arguments))
 		s.unbounded = true;
 	memcpy(out->items, s.items, sizeof(out->items));
 	memcpy(out->results, s.results, sizeof(out->results));
@@ -318,10 +319,10 @@ unsigned adv_nfs_scan_reply(const struct adv_rpc_call *call, const uint8_t *in, 
 {
 	struct scan s;
 
-	start(&s);
+	start_scan(&s);
 	if (!has_binding(call) || !adv_rpc_reply_results(in, len, &s.start))
 		return 0;
-	run(&s, call, in, len, scan_results);
+	run_decoder(&s, call, in, len, scan_results);
 	memcpy(items, s.items, sizeof(s.items));
 	return s.item_count;
 }
@@ -332,12 +333,12 @@ int adv_nfs_scan_reduced_reply(const struct adv_rpc_call *call, const uint8_t *i
 {
 	struct scan s;
 
-	start(&s);
+	start_scan(&s);
 	if (!has_binding(call) || !adv_rpc_reply_results(in, len, &s.start))
 		return 0;
 	s.reduced = reduced;
 	s.reduced_count = reduced_count;
-	if (!run(&s, call, in, len, scan_results))
+	if (!run_decoder(&s, call, in, len, scan_results))
 		return -1;
 	memcpy(items, s.items, sizeof(s.items));
 	return (int)s.item_count;

@@ -33,7 +33,7 @@ static void free_call(struct adv_gateway_back_call *b)
 	free(b);
 }
 
-static void called(struct adv_kit_work *w, bool ok)
+static void back_call_sent(struct adv_kit_work *w, bool ok)
 {
 	struct adv_gateway_back_call *b = adv_container_of(w, struct adv_gateway_back_call, work);
 
@@ -85,13 +85,13 @@ void adv_gateway_back_call(struct adv_gateway_session *s, uint8_t *buffer, size_
 	b->sge = (struct ibv_sge){(uintptr_t)start, (uint32_t)(length + HEADER_LEN),
 				  adv_kit_buffers_lkey(s->buffers->replies)};
 	b->wr = (struct ibv_send_wr){.sg_list = &b->sge, .num_sge = 1, .opcode = IBV_WR_SEND};
-	b->work = (struct adv_kit_work){.first = &b->wr, .count = 1, .done = called};
+	b->work = (struct adv_kit_work){.first = &b->wr, .count = 1, .done = back_call_sent};
 	adv_list_add_tail(&s->back_calls, &b->link);
 	s->back_waiting++;
 	post_waiting(s);
 }
 
-static void sent(struct adv_stream_out *out, bool ok)
+static void back_reply_sent(struct adv_stream_out *out, bool ok)
 {
 	free(adv_container_of(out, struct back_reply, out));
 }
@@ -110,7 +110,8 @@ void adv_gateway_back_reply(struct adv_gateway_session *s, const struct adv_rece
 	if (b) {
 		memcpy(b->message, r->data + offset, length);
 		b->part = (struct iovec){b->message, length};
-		b->out = (struct adv_stream_out){.parts = &b->part, .count = 1, .done = sent};
+		b->out = (struct adv_stream_out){
+			.parts = &b->part, .count = 1, .done = back_reply_sent};
 		adv_stream_send(s->stream, &b->out, length);
 	}
 	post_waiting(s);

@@ -7,7 +7,7 @@
 
 enum { IDLE_CHECKS = 6 };
 
-static void end(struct adv_gateway_session *s, const char *why)
+static void disconnect_client(struct adv_gateway_session *s, const char *why)
 {
 	adv_gateway_report(&s->gateway->log, ADV_LOG_WARN, "%s: %s, and is disconnected", s->peer,
 			   why);
@@ -24,7 +24,7 @@ static bool is_late(struct adv_gateway_session *s)
 	return late;
 }
 
-static void check(struct adv_kit_timer *t)
+static void check_progress(struct adv_kit_timer *t)
 {
 	struct adv_gateway_session *s = adv_container_of(t, struct adv_gateway_session, progress);
 	bool stuck = s->posted > 0 && s->completed == s->completed_before;
@@ -35,18 +35,18 @@ static void check(struct adv_kit_timer *t)
 	s->received_before = s->received;
 	s->idle_checks = idle ? s->idle_checks + 1 : 0;
 	if (stuck)
-		end(s, "the client takes no data");
+		disconnect_client(s, "the client takes no data");
 	else if (late)
-		end(s, "the client takes data too slowly");
+		disconnect_client(s, "the client takes data too slowly");
 	else if (s->idle_checks == IDLE_CHECKS)
-		end(s, "the client is idle");
+		disconnect_client(s, "the client is idle");
 	else
 		adv_loop_start_timer(s->gateway->loop, t, s->gateway->timeout_ms);
 }
 
 void adv_gateway_progress_start(struct adv_gateway_session *s)
 {
-	adv_kit_timer_init(&s->progress, check);
+	adv_kit_timer_init(&s->progress, check_progress);
 	adv_loop_start_timer(s->gateway->loop, &s->progress, s->gateway->timeout_ms);
 }
 

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "storage/nfs_gateway/session_internal.h"
 
-static void replied(struct adv_kit_work *w, bool ok)
+static void rdma_reply_sent(struct adv_kit_work *w, bool ok)
 {
 	struct adv_gateway_call *c = adv_container_of(w, struct adv_gateway_call, work);
 
@@ -61,7 +61,7 @@ static bool make_work(struct adv_gateway_call *c, struct adv_rpcrdma_reply *plan
 		c->wr[i].sg_list = &c->sge[i];
 		c->wr[i].num_sge = 1;
 	}
-	c->work = (struct adv_kit_work){.first = c->wr, .count = n + 1, .done = replied};
+	c->work = (struct adv_kit_work){.first = c->wr, .count = n + 1, .done = rdma_reply_sent};
 	return true;
 }
 
@@ -117,7 +117,7 @@ struct refusal {
 	struct ibv_send_wr wr;
 };
 
-static void refused(struct adv_kit_work *w, bool ok)
+static void refusal_sent(struct adv_kit_work *w, bool ok)
 {
 	struct refusal *r = adv_container_of(w, struct refusal, work);
 
@@ -155,7 +155,7 @@ void adv_gateway_refuse(struct adv_gateway_session *s, const struct adv_rpcrdma_
 		(uint32_t)adv_rpcrdma_header_encode(&out, r->message, ADV_RPCRDMA_ERROR_LEN);
 	r->sge.lkey = adv_kit_buffers_lkey(s->buffers->replies);
 	r->wr = (struct ibv_send_wr){.sg_list = &r->sge, .num_sge = 1, .opcode = IBV_WR_SEND};
-	r->work = (struct adv_kit_work){.first = &r->wr, .count = 1, .done = refused};
+	r->work = (struct adv_kit_work){.first = &r->wr, .count = 1, .done = refusal_sent};
 	s->refusals++;
 	adv_gateway_post(s, &r->work);
 }

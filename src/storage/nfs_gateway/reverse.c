@@ -58,7 +58,8 @@ static void close_client(struct adv_reverse_session *s)
 
 /* --- the server --- */
 
-static void connected(void *user, struct adv_kit_device *d, const void *private_data, size_t length)
+static void rdma_server_connected(void *user, struct adv_kit_device *d, const void *private_data,
+				  size_t length)
 {
 	struct adv_reverse_session *s = user;
 	struct adv_rpcrdma_private_data theirs;
@@ -88,7 +89,7 @@ static void connected(void *user, struct adv_kit_device *d, const void *private_
 	adv_reverse_unblock(s);
 }
 
-static void received(void *user, struct adv_receive *r)
+static void rdma_reply_received(void *user, struct adv_receive *r)
 {
 	static struct adv_rpcrdma_header h;
 	struct adv_reverse_session *s = user;
@@ -122,7 +123,7 @@ static void retry_later(struct adv_reverse_session *s)
 	adv_loop_start_timer(s->gateway->loop, &s->reconnect, s->wait_ms);
 }
 
-static void closed(void *user)
+static void nfs_server_closed(void *user)
 {
 	struct adv_reverse_session *s = user;
 
@@ -146,9 +147,9 @@ static void connect_server(struct adv_reverse_session *s)
 		.work_max = WORK_MAX,
 		.private_data = s->private_data,
 		.private_data_length = sizeof(s->private_data),
-		.connected = connected,
-		.received = received,
-		.closed = closed,
+		.connected = rdma_server_connected,
+		.received = rdma_reply_received,
+		.closed = nfs_server_closed,
 		.user = s,
 	};
 
@@ -159,14 +160,14 @@ static void connect_server(struct adv_reverse_session *s)
 	}
 }
 
-static void reconnect(struct adv_kit_timer *t)
+static void reconnect_rdma_server(struct adv_kit_timer *t)
 {
 	connect_server(adv_container_of(t, struct adv_reverse_session, reconnect));
 }
 
 /* --- the client --- */
 
-static uint8_t *buffer(void *user, size_t length)
+static uint8_t *get_nfs_call_buffer(void *user, size_t length)
 {
 	struct adv_reverse_session *s = user;
 	uint8_t *b = NULL;
@@ -186,7 +187,7 @@ static bool take_record_turn(struct adv_kit_turn *t)
 	return adv_stream_resume(s->stream) || s->blocked;
 }
 
-static void dropped(void *user, uint8_t *message, size_t size)
+static void nfs_call_dropped(void *user, uint8_t *message, size_t size)
 {
 	struct adv_reverse_session *s = user;
 
@@ -194,7 +195,7 @@ static void dropped(void *user, uint8_t *message, size_t size)
 			     size + ADV_GATEWAY_HEADER_ROOM);
 }
 
-static void record(void *user, uint8_t *message, size_t size, size_t length)
+static void tcp_call_received(void *user, uint8_t *message, size_t size, size_t length)
 {
 	struct adv_reverse_session *s = user;
 	uint8_t *whole = message - ADV_GATEWAY_HEADER_ROOM;
@@ -217,7 +218,7 @@ static void record(void *user, uint8_t *message, size_t size, size_t length)
 	adv_reverse_send_calls(s);
 }
 
-static void lost(void *user, int err)
+static void nfs_client_lost(void *user, int err)
 {
 	struct adv_reverse_session *s = user;
 
@@ -230,8 +231,9 @@ static void lost(void *user, int err)
 	close_client(s);
 }
 
-static const struct adv_stream_ops stream_ops = {NULL,	  buffer, record,
-						 dropped, lost,	  ADV_STREAM_RPC};
+static const struct adv_stream_ops stream_ops = {
+	NULL,	       get_nfs_call_buffer, tcp_call_received, nfs_call_dropped, nfs_client_lost,
+	ADV_STREAM_RPC};
 
 /* --- the beginning --- */
 
@@ -259,7 +261,7 @@ static struct adv_reverse_session *new_session(struct adv_gateway *g, struct adv
 	adv_list_init(&s->calls);
 	adv_kit_turn_init(&s->record_turn, take_record_turn);
 	adv_kit_turn_init(&s->reply_turn, adv_reverse_take_reply_turn);
-	adv_kit_timer_init(&s->reconnect, reconnect);
+	adv_kit_timer_init(&s->reconnect, reconnect_rdma_server);
 	adv_rpcrdma_private_data_encode(&ours, s->private_data);
 	adv_gateway_name_socket(s->peer, sizeof(s->peer), fd);
 	return s;

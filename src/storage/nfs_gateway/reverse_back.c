@@ -26,7 +26,7 @@ struct back_reply {
 	size_t size;
 };
 
-static void called(struct adv_stream_out *out, bool ok)
+static void reverse_back_call_sent(struct adv_stream_out *out, bool ok)
 {
 	struct back_call *b = adv_container_of(out, struct back_call, out);
 
@@ -46,12 +46,13 @@ void adv_reverse_back_call(struct adv_reverse_session *s, const uint8_t *call, s
 	memcpy(b->message, call, length);
 	b->session = s;
 	b->part = (struct iovec){b->message, length};
-	b->out = (struct adv_stream_out){.parts = &b->part, .count = 1, .done = called};
+	b->out = (struct adv_stream_out){
+		.parts = &b->part, .count = 1, .done = reverse_back_call_sent};
 	s->back_count++;
 	adv_stream_send(s->stream, &b->out, length);
 }
 
-static void replied(struct adv_kit_work *w, bool ok)
+static void reverse_back_reply_sent(struct adv_kit_work *w, bool ok)
 {
 	struct back_reply *b = adv_container_of(w, struct back_reply, work);
 
@@ -85,7 +86,8 @@ void adv_reverse_back_reply(struct adv_reverse_session *s, uint8_t *buffer, size
 	b->sge = (struct ibv_sge){(uintptr_t)start, (uint32_t)(length + HEADER_LEN),
 				  adv_kit_buffers_lkey(s->buffers->calls)};
 	b->wr = (struct ibv_send_wr){.sg_list = &b->sge, .num_sge = 1, .opcode = IBV_WR_SEND};
-	b->work = (struct adv_kit_work){.first = &b->wr, .count = 1, .done = replied};
+	b->work =
+		(struct adv_kit_work){.first = &b->wr, .count = 1, .done = reverse_back_reply_sent};
 	s->back_count++;
 	adv_endpoint_post(s->endpoint, &b->work);
 }

@@ -17,7 +17,7 @@ enum {
 
 /* --- the end of a call --- */
 
-static void deregister(struct ibv_mr **mr)
+static void deregister_region(struct ibv_mr **mr)
 {
 	if (*mr)
 		ibv_dereg_mr(*mr);
@@ -25,10 +25,10 @@ static void deregister(struct ibv_mr **mr)
 }
 
 /* Takes the memory of the reply, and the right to read the call, away from the server. */
-static void revoke(struct adv_reverse_call *c)
+static void revoke_access(struct adv_reverse_call *c)
 {
-	deregister(&c->call_mr);
-	deregister(&c->reply_mr);
+	deregister_region(&c->call_mr);
+	deregister_region(&c->reply_mr);
 }
 
 static void put_reply(struct adv_reverse_call *c)
@@ -48,7 +48,7 @@ static void free_call(struct adv_reverse_call *c)
 {
 	struct adv_reverse_session *s = c->session;
 
-	revoke(c);
+	revoke_access(c);
 	put_reply(c);
 	adv_list_del(&c->link);
 	s->call_count--;
@@ -64,16 +64,16 @@ static void free_if_done(struct adv_reverse_call *c)
 }
 
 /* Marks a call as answered. */
-static void answered(struct adv_reverse_call *c)
+static void mark_answered(struct adv_reverse_call *c)
 {
-	revoke(c);
+	revoke_access(c);
 	if (c->in_flight)
 		c->session->in_flight--;
 	c->in_flight = false;
 	c->answered = true;
 }
 
-static void replied(struct adv_stream_out *out, bool ok)
+static void tcp_reply_sent(struct adv_stream_out *out, bool ok)
 {
 	struct adv_reverse_call *c = adv_container_of(out, struct adv_reverse_call, out);
 
@@ -89,7 +89,7 @@ static void send_reply(struct adv_reverse_call *c, unsigned count, size_t length
 		return;
 	}
 	c->replying = true;
-	c->out = (struct adv_stream_out){.parts = c->parts, .count = count, .done = replied};
+	c->out = (struct adv_stream_out){.parts = c->parts, .count = count, .done = tcp_reply_sent};
 	adv_list_init(&c->out.link);
 	adv_stream_send(c->session->stream, &c->out, length);
 }
@@ -98,7 +98,7 @@ static void send_reply(struct adv_reverse_call *c, unsigned count, size_t length
 static void fail_call(struct adv_reverse_call *c)
 {
 	c->session->client->counts.errors++;
-	answered(c);
+	mark_answered(c);
 	adv_rpc_failed_encode(c->rpc.xid, c->failed);
 	c->parts[0] = (struct iovec){c->failed, sizeof(c->failed)};
 	send_reply(c, 1, sizeof(c->failed));
@@ -106,7 +106,7 @@ static void fail_call(struct adv_reverse_call *c)
 
 /* --- to the server --- */
 
-static void sent(struct adv_kit_work *w, bool ok)
+static void rdma_call_sent(struct adv_kit_work *w, bool ok)
 {
 	struct adv_reverse_call *c = adv_container_of(w, struct adv_reverse_call, work);
 
@@ -147,7 +147,7 @@ static bool plan_call(const struct adv_reverse_call *c, struct adv_rpcrdma_reque
 }
 
 /* Permits the server to read the call and to write the reply, as far as the plan needs it. */
-static bool grant(struct adv_reverse_call *c, struct adv_rpcrdma_request *plan)
+static bool grant_access(struct adv_reverse_call *c, struct adv_rpcrdma_request *plan)
 {
 	struct ibv_pd *pd = c->session->device->pd;
 	uint8_t *call = c->buffer + ADV_GATEWAY_HEADER_ROOM;
@@ -190,7 +190,7 @@ static void post_call(struct adv_reverse_call *c, struct adv_rpcrdma_request *pl
 	c->sge = (struct ibv_sge){(uintptr_t)c->buffer, (uint32_t)at,
 				  adv_kit_buffers_lkey(s->buffers->calls)};
 	c->wr = (struct ibv_send_wr){.sg_list = &c->sge, .num_sge = 1, .opcode = IBV_WR_SEND};
-	c->work = (struct adv_kit_work){.first = &c->wr, .count = 1, .done = sent};
+	c->work = (struct adv_kit_work){.first = &c->wr, .count = 1, .done = rdma_call_sent};
 	c->sending = true;
 	c->in_flight = true;
 	s->in_flight++;
@@ -211,7 +211,7 @@ static bool send_call(struct adv_reverse_call *c)
 	c->reply = adv_gateway_get_reply(s->buffers, &s->reply_turn, c->reply_size);
 	if (!c->reply)
 		return false;
-	if (grant(c, &plan))
+	if (grant_access(c, &plan))
 		post_call(c, &plan);
 	else
 		fail_call(c);
@@ -274,9 +274,9 @@ bool adv_reverse_add_call(struct adv_reverse_session *s, uint8_t *buffer, size_t
 /* --- from the server --- */
 
 /* Puts the data of the write chunks into a reduced reply. False: they do not fit together. */
-static bool merge(struct adv_reverse_call *c, const struct adv_rpcrdma_header *call,
-		  const struct adv_rpcrdma_header *h, const bool *reduced, const uint8_t *body,
-		  size_t length, struct adv_rpcrdma_pieces *out)
+static bool merge_written_data(struct adv_reverse_call *c, const struct adv_rpcrdma_header *call,
+			       const struct adv_rpcrdma_header *h, const bool *reduced,
+			       const uint8_t *body, size_t length, struct adv_rpcrdma_pieces *out)
 {
 	struct adv_rpcrdma_item items[ADV_RPCRDMA_ITEMS_MAX], merged[ADV_RPCRDMA_ITEMS_MAX];
 	size_t places[ADV_RPCRDMA_ITEMS_MAX];
@@ -343,7 +343,8 @@ static bool pass_reply(struct adv_reverse_call *c, const struct adv_rpcrdma_head
 		body = memcpy(c->reply, body, length);
 	}
 	if (!adv_rpc_kind(body, length, &xid, &kind) || xid != c->rpc.xid ||
-	    kind != ADV_RPC_REPLY || !merge(c, &call, h, reduced, body, length, &pieces))
+	    kind != ADV_RPC_REPLY ||
+	    !merge_written_data(c, &call, h, reduced, body, length, &pieces))
 		return false;
 	for (unsigned i = 0; i < pieces.count; i++) {
 		const struct adv_rpcrdma_piece *p = &pieces.piece[i];
@@ -367,7 +368,7 @@ void adv_reverse_reply(struct adv_reverse_session *s, const struct adv_rpcrdma_h
 		s->credits = h->credits > ADV_GATEWAY_CREDITS ? ADV_GATEWAY_CREDITS : h->credits;
 		if (s->credits == 0)
 			s->credits = 1;
-		answered(c);
+		mark_answered(c);
 		if (!pass_reply(c, h, body, length))
 			fail_call(c);
 		adv_reverse_send_calls(s);
@@ -382,7 +383,7 @@ void adv_reverse_take_back(struct adv_reverse_session *s)
 	adv_list_for_each(struct adv_reverse_call, c, &s->calls, link) {
 		if (!c->in_flight)
 			continue;
-		revoke(c);
+		revoke_access(c);
 		put_reply(c);
 		c->in_flight = false;
 	}

@@ -21,12 +21,12 @@ static void connect_server(struct adv_gateway_session *s);
 
 /* --- calls --- */
 
-static void sent(struct adv_stream_out *out, bool ok)
+static void tcp_call_sent(struct adv_stream_out *out, bool ok)
 {
 }
 
 /* Puts the whole message into the stream to the server. */
-static void forward(struct adv_gateway_call *c)
+static void forward_call(struct adv_gateway_call *c)
 {
 	static const uint8_t zeros[4];
 	struct adv_gateway_session *s = c->session;
@@ -63,7 +63,7 @@ static void refuse_call(struct adv_gateway_call *c)
 }
 
 /* Checks that the message is a call, and forwards it. */
-static void examine(struct adv_gateway_call *c)
+static void examine_call(struct adv_gateway_call *c)
 {
 	const struct adv_rpcrdma_piece *first = &c->pieces.piece[0];
 	const uint8_t *from;
@@ -77,10 +77,10 @@ static void examine(struct adv_gateway_call *c)
 	    c->rpc.xid != c->xid)
 		refuse_call(c);
 	else
-		forward(c);
+		forward_call(c);
 }
 
-static void fetched(struct adv_kit_work *w, bool ok)
+static void call_fetched(struct adv_kit_work *w, bool ok)
 {
 	struct adv_gateway_call *c = adv_container_of(w, struct adv_gateway_call, work);
 
@@ -90,13 +90,13 @@ static void fetched(struct adv_kit_work *w, bool ok)
 	c->wr = NULL;
 	c->sge = NULL;
 	if (ok)
-		examine(c);
+		examine_call(c);
 	else
 		adv_gateway_call_free(c);
 }
 
 /* Reads the chunks of a call into its buffer. False: no memory. */
-static bool fetch(struct adv_gateway_call *c, const struct adv_rpcrdma_header *h)
+static bool fetch_chunks(struct adv_gateway_call *c, const struct adv_rpcrdma_header *h)
 {
 	struct adv_gateway_session *s = c->session;
 	uint8_t *to = c->fetched;
@@ -125,7 +125,7 @@ static bool fetch(struct adv_gateway_call *c, const struct adv_rpcrdma_header *h
 		c->work.count++;
 	}
 	c->work.first = c->wr;
-	c->work.done = fetched;
+	c->work.done = call_fetched;
 	c->state = ADV_GATEWAY_FETCHING;
 	adv_gateway_post(s, &c->work);
 	return true;
@@ -144,7 +144,7 @@ static bool get_memory(struct adv_gateway_call *c)
 		return false;
 	}
 	adv_rpcrdma_header_decode(c->header, c->header_length, &h, &used);
-	if (!fetch(c, &h))
+	if (!fetch_chunks(c, &h))
 		adv_endpoint_close(s->endpoint);
 	return true;
 }
@@ -228,7 +228,7 @@ static void received_call(struct adv_gateway_session *s, struct adv_receive *r,
 	c->header_length = used;
 	memcpy(c->header, r->data, used);
 	c->pieces = plan.pieces;
-	c->out.done = sent;
+	c->out.done = tcp_call_sent;
 	adv_list_init(&c->out.link);
 	adv_list_add_tail(&s->calls, &c->link);
 	s->call_count++;
@@ -236,10 +236,10 @@ static void received_call(struct adv_gateway_session *s, struct adv_receive *r,
 	if (plan.fetched > 0)
 		get_memory(c);
 	else
-		examine(c);
+		examine_call(c);
 }
 
-static void received(void *user, struct adv_receive *r)
+static void rdma_call_received(void *user, struct adv_receive *r)
 {
 	static struct adv_rpcrdma_header h;
 	struct adv_gateway_session *s = user;
@@ -276,7 +276,7 @@ static void received(void *user, struct adv_receive *r)
 
 /* --- the server --- */
 
-static void connected(void *user)
+static void tcp_server_connected(void *user)
 {
 	struct adv_gateway_session *s = user;
 
@@ -287,7 +287,7 @@ static void connected(void *user)
 	s->wait_ms = 0;
 }
 
-static uint8_t *buffer(void *user, size_t length)
+static uint8_t *get_nfs_reply_buffer(void *user, size_t length)
 {
 	struct adv_gateway_session *s = user;
 	uint8_t *b =
@@ -303,7 +303,7 @@ static bool take_reply_turn(struct adv_kit_turn *t)
 	return adv_stream_resume(s->stream);
 }
 
-static void dropped(void *user, uint8_t *message, size_t size)
+static void nfs_reply_dropped(void *user, uint8_t *message, size_t size)
 {
 	struct adv_gateway_session *s = user;
 
@@ -313,7 +313,7 @@ static void dropped(void *user, uint8_t *message, size_t size)
 
 /* A message of the server. One that answers no call is dropped: its call was answered before the
  * connection to the server was lost. */
-static void record(void *user, uint8_t *message, size_t size, size_t length)
+static void tcp_reply_received(void *user, uint8_t *message, size_t size, size_t length)
 {
 	struct adv_gateway_session *s = user;
 	uint8_t *whole = message - ADV_GATEWAY_HEADER_ROOM;
@@ -348,7 +348,7 @@ static void close_stream(struct adv_gateway_session *s)
 	adv_gateway_back_reset(s);
 }
 
-static void lost(void *user, int err)
+static void nfs_server_lost(void *user, int err)
 {
 	struct adv_gateway_session *s = user;
 	bool unanswered = false;
@@ -381,18 +381,19 @@ static void lost(void *user, int err)
 	adv_loop_start_timer(s->gateway->loop, &s->reconnect, s->wait_ms);
 }
 
-static const struct adv_stream_ops stream_ops = {connected, buffer, record,
-						 dropped,   lost,   ADV_STREAM_RPC};
+static const struct adv_stream_ops stream_ops = {tcp_server_connected, get_nfs_reply_buffer,
+						 tcp_reply_received,   nfs_reply_dropped,
+						 nfs_server_lost,      ADV_STREAM_RPC};
 
 static void connect_server(struct adv_gateway_session *s)
 {
 	s->stream = adv_stream_connect(s->gateway->loop, (struct sockaddr *)&s->gateway->server,
 				       true, ADV_GATEWAY_MESSAGE_MAX, &stream_ops, s);
 	if (!s->stream)
-		lost(s, errno);
+		nfs_server_lost(s, errno);
 }
 
-static void reconnect(struct adv_kit_timer *t)
+static void reconnect_tcp_server(struct adv_kit_timer *t)
 {
 	struct adv_gateway_session *s = adv_container_of(t, struct adv_gateway_session, reconnect);
 
@@ -401,13 +402,13 @@ static void reconnect(struct adv_kit_timer *t)
 		return;
 	adv_list_for_each(struct adv_gateway_call, c, &s->calls, link) {
 		if (c->state == ADV_GATEWAY_READY)
-			forward(c);
+			forward_call(c);
 	}
 }
 
 /* --- the beginning and the end --- */
 
-static void closed(void *user)
+static void nfs_client_closed(void *user)
 {
 	struct adv_gateway_session *s = user;
 
@@ -439,8 +440,8 @@ bool adv_gateway_session_accept(struct adv_gateway *g, struct adv_kit_device *d,
 		.work_max = WORK_MAX,
 		.private_data = data,
 		.private_data_length = sizeof(data),
-		.received = received,
-		.closed = closed,
+		.received = rdma_call_received,
+		.closed = nfs_client_closed,
 	};
 
 	if (g->session_count >= g->session_max) {
@@ -456,7 +457,7 @@ bool adv_gateway_session_accept(struct adv_gateway *g, struct adv_kit_device *d,
 	adv_list_init(&s->back_calls);
 	adv_kit_turn_init(&s->call_turn, take_call_turn);
 	adv_kit_turn_init(&s->reply_turn, take_reply_turn);
-	adv_kit_timer_init(&s->reconnect, reconnect);
+	adv_kit_timer_init(&s->reconnect, reconnect_tcp_server);
 	adv_rpcrdma_private_data_decode(param->private_data, param->private_data_len, &theirs);
 	s->invalidation = theirs.remote_invalidation;
 	s->threshold =

@@ -37,7 +37,7 @@ void adv_nvme_host_init(struct adv_nvme_host *host, const struct adv_nvme_host_c
 	host->wake = UINT64_MAX;
 }
 
-static void fail(struct adv_nvme_host *host, const char *what, const char *why)
+static void fail_connect(struct adv_nvme_host *host, const char *what, const char *why)
 {
 	snprintf(host->reason, sizeof(host->reason), "%s: %s", what, why);
 	host->state = FAILED;
@@ -155,7 +155,7 @@ void adv_nvme_host_opened(struct adv_nvme_host *host, const char *error)
 {
 	host->busy = false;
 	if (error)
-		fail(host, host->qid ? "I/O queue" : "admin queue", error);
+		fail_connect(host, host->qid ? "I/O queue" : "admin queue", error);
 	else
 		host->state = host->qid ? CONNECT_IO : CONNECT_ADMIN;
 }
@@ -163,12 +163,12 @@ void adv_nvme_host_opened(struct adv_nvme_host *host, const char *error)
 static void check_status(struct adv_nvme_host *host, uint64_t now, uint32_t csts)
 {
 	if (csts & ADV_NVME_CSTS_FATAL) {
-		fail(host, "controller", "fatal status (CSTS.CFS)");
+		fail_connect(host, "controller", "fatal status (CSTS.CFS)");
 	} else if (csts & ADV_NVME_CSTS_READY) {
 		host->state = IDENTIFY;
 		host->wake = UINT64_MAX;
 	} else if (now >= host->ready_end) {
-		fail(host, "controller", "not ready within its timeout (CAP.TO)");
+		fail_connect(host, "controller", "not ready within its timeout (CAP.TO)");
 	} else {
 		host->state = WAIT_STATUS;
 		host->wake = now + POLL_MS * MS;
@@ -181,16 +181,17 @@ static void next_io_queue(struct adv_nvme_host *host)
 }
 
 /* After Identify: discovery controllers have no I/O queues. */
-static void identified(struct adv_nvme_host *host)
+static void controller_identified(struct adv_nvme_host *host)
 {
 	adv_nvme_identify_controller_decode(host->data, &host->controller);
 	if (host->config.io_queues && host->controller.ioccsz < ADV_NVME_COMMAND_LEN / 16)
-		fail(host, "controller", "it states a command capsule below 64 bytes (IOCCSZ)");
+		fail_connect(host, "controller",
+			     "it states a command capsule below 64 bytes (IOCCSZ)");
 	else
 		host->state = host->config.io_queues ? SET_QUEUES : REPORT_READY;
 }
 
-static void granted(struct adv_nvme_host *host, uint64_t result)
+static void queues_granted(struct adv_nvme_host *host, uint64_t result)
 {
 	uint32_t submission = (uint32_t)(result & 0xffff) + 1;
 	uint32_t completion = (uint32_t)(result >> 16 & 0xffff) + 1;
@@ -224,10 +225,10 @@ static void handle_success(struct adv_nvme_host *host, uint64_t now, uint64_t re
 		check_status(host, now, (uint32_t)result);
 		break;
 	case IDENTIFY:
-		identified(host);
+		controller_identified(host);
 		break;
 	case SET_QUEUES:
-		granted(host, result);
+		queues_granted(host, result);
 		break;
 	case CONNECT_IO:
 		host->io_queues++;
@@ -249,8 +250,8 @@ void adv_nvme_host_completed(struct adv_nvme_host *host, uint64_t now,
 	if (completion->status == ADV_NVME_SUCCESS)
 		handle_success(host, now, completion->result);
 	else
-		fail(host, adv_nvme_command_name(&host->command, true),
-		     adv_nvme_status_name(completion->status));
+		fail_connect(host, adv_nvme_command_name(&host->command, true),
+			     adv_nvme_status_name(completion->status));
 }
 
 uint64_t adv_nvme_host_deadline(const struct adv_nvme_host *host)

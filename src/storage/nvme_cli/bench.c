@@ -42,7 +42,7 @@ static uint64_t end_of_class(unsigned class)
 	return (uint64_t)(class % 16 + 17) << (class / 16 - 1);
 }
 
-static uint64_t percentile(const struct bench *b, double part)
+static uint64_t latency_percentile(const struct bench *b, double part)
 {
 	uint64_t wanted = (uint64_t)((double)b->commands * part), seen = 0;
 
@@ -54,7 +54,7 @@ static uint64_t percentile(const struct bench *b, double part)
 	return 0;
 }
 
-static int fill(void *arg, uint64_t now, uint64_t *offset, uint32_t *length, uint8_t *data)
+static int fill_command(void *arg, uint64_t now, uint64_t *offset, uint32_t *length, uint8_t *data)
 {
 	struct bench *b = arg;
 	uint64_t block =
@@ -66,8 +66,8 @@ static int fill(void *arg, uint64_t now, uint64_t *offset, uint32_t *length, uin
 	return adv_rng_below(&b->rng, 100) < b->o->writes ? ADV_NVME_WRITE : ADV_NVME_READ;
 }
 
-static bool done(void *arg, uint8_t opcode, uint64_t offset, uint32_t length, const uint8_t *data,
-		 uint64_t ns)
+static bool count_command(void *arg, uint8_t opcode, uint64_t offset, uint32_t length,
+			  const uint8_t *data, uint64_t ns)
 {
 	struct bench *b = arg;
 
@@ -77,7 +77,7 @@ static bool done(void *arg, uint8_t opcode, uint64_t offset, uint32_t length, co
 	return true;
 }
 
-static void print(const struct bench *b, uint64_t ns, bool json)
+static void print_result(const struct bench *b, uint64_t ns, bool json)
 {
 	static const double parts[] = {0.5, 0.9, 0.99, 0.999};
 	static const char *const names[] = {"50", "90", "99", "99.9"};
@@ -92,7 +92,7 @@ static void print(const struct bench *b, uint64_t ns, bool json)
 		printf("%.0f IOPS, %.1f MB/s, latency", (double)b->commands / seconds,
 		       (double)b->bytes / seconds / 1e6);
 	for (unsigned i = 0; i < 4; i++) {
-		uint64_t value = percentile(b, parts[i]);
+		uint64_t value = latency_percentile(b, parts[i]);
 
 		json_object_object_add(latency, names[i], json_object_new_uint64(value));
 		if (!json)
@@ -123,11 +123,11 @@ int adv_nvme_bench_main(int argc, char **argv)
 	b.end = start + o.seconds * SECOND;
 	ok = b.blocks > 0;
 	if (ok)
-		ok = adv_nvme_run_commands(&run, fill, done, &b);
+		ok = adv_nvme_run_commands(&run, fill_command, count_command, &b);
 	else
 		fprintf(stderr, "the range is smaller than a block\n");
 	if (ok)
-		print(&b, adv_clock_ns() - start, o.json);
+		print_result(&b, adv_clock_ns() - start, o.json);
 	adv_nvme_run_close(&run);
 	return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -10,8 +10,8 @@
 #include "storage/nvme_server/options.h"
 
 /* Sends the request of a change. Returns the exit status. */
-static int change(const struct adv_nvme_change_options *o, const char *verb, const char *path,
-		  const char *done)
+static int send_change(const struct adv_nvme_change_options *o, const char *verb, const char *path,
+		       const char *done)
 {
 	char text[ADV_NVME_CONTROL_MESSAGE], why[ADV_NVME_CONTROL_REPLY], nsid_line[32] = "";
 	const char *nqn = o->nqn;
@@ -56,7 +56,7 @@ int adv_nvme_add_main(int argc, char **argv)
 		perror(o.path);
 		return EXIT_FAILURE;
 	}
-	status = change(&o, "add", path, "added");
+	status = send_change(&o, "add", path, "added");
 	free(path);
 	return status;
 }
@@ -66,5 +66,5 @@ int adv_nvme_remove_main(int argc, char **argv)
 	struct adv_nvme_change_options o;
 
 	argp_parse(&adv_nvme_remove_argp, argc, argv, 0, NULL, &o);
-	return change(&o, "remove", NULL, "removed");
+	return send_change(&o, "remove", NULL, "removed");
 }

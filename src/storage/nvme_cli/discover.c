@@ -42,8 +42,8 @@ static struct adv_nvme_discovery_entry *read_log(struct adv_nvme_association *a,
 	return entries;
 }
 
-static struct adv_nvme_discovery_entry *discover(const struct adv_nvme_host_options *o,
-						 uint64_t *count)
+static struct adv_nvme_discovery_entry *read_discovery(const struct adv_nvme_host_options *o,
+						       uint64_t *count)
 {
 	struct adv_nvme_association *a =
 		adv_nvme_host_connect(o, ADV_NVME_DISCOVERY_NQN, 0, ADV_NVME_IDENTIFY_LEN);
@@ -144,7 +144,7 @@ int adv_nvme_discover_main(int argc, char **argv)
 	uint64_t count;
 
 	argp_parse(&adv_nvme_discover_argp, argc, argv, 0, NULL, &o);
-	entries = discover(&o, &count);
+	entries = read_discovery(&o, &count);
 	if (!entries)
 		return EXIT_FAILURE;
 	print_entries(entries, count, o.json);
@@ -268,7 +268,7 @@ int adv_nvme_list_main(int argc, char **argv)
 	bool ok;
 
 	argp_parse(&adv_nvme_discover_argp, argc, argv, 0, NULL, &o);
-	entries = discover(&o, &count);
+	entries = read_discovery(&o, &count);
 	ok = entries != NULL;
 	if (ok && !o.json)
 		printf("%-48s %6s %20s %6s\n", "Subsystem", "NSID", "Bytes", "Block");

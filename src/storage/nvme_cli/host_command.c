@@ -78,7 +78,7 @@ struct adv_nvme_association *adv_nvme_host_connect(const struct adv_nvme_host_op
 	return a;
 }
 
-static bool report(const struct adv_nvme_command *command, bool admin, uint16_t status)
+static bool report_status(const struct adv_nvme_command *command, bool admin, uint16_t status)
 {
 	if (status != ADV_NVME_SUCCESS)
 		fprintf(stderr, "%s: %s\n", adv_nvme_command_name(command, admin),
@@ -92,7 +92,7 @@ bool adv_nvme_host_admin(struct adv_nvme_association *a, const struct adv_nvme_c
 	struct adv_nvme_transfer t = {
 		.command = *command, .data = adv_nvme_association_memory(a), .length = length};
 
-	return report(command, true, adv_nvme_association_run(a, 0, &t));
+	return report_status(command, true, adv_nvme_association_run(a, 0, &t));
 }
 
 bool adv_nvme_host_namespace(struct adv_nvme_association *a, uint32_t nsid,
@@ -194,7 +194,7 @@ void adv_nvme_run_close(struct adv_nvme_run *run)
 }
 
 /* Replaces the lost association by a new one with the same data. False: prints the reason. */
-static bool reopen(struct adv_nvme_run *run)
+static bool reopen_run(struct adv_nvme_run *run)
 {
 	struct adv_nvme_run again;
 
@@ -216,7 +216,7 @@ static bool reopen(struct adv_nvme_run *run)
 }
 
 /* Reconnects after a loss, a try a second. False: prints the reason. */
-static bool reconnect(struct adv_nvme_run *run)
+static bool reconnect_run(struct adv_nvme_run *run)
 {
 	uint64_t end = adv_clock_ns() + run->o->loss_seconds * 1000000000ull;
 
@@ -224,7 +224,7 @@ static bool reconnect(struct adv_nvme_run *run)
 		return false;
 	fprintf(stderr, "the connection is lost; reconnecting for up to %u s\n",
 		run->o->loss_seconds);
-	while (!reopen(run)) {
+	while (!reopen_run(run)) {
 		if (adv_clock_ns() >= end)
 			return false;
 		sleep(1);
@@ -273,7 +273,7 @@ static bool send_command(struct loop *l, struct slot *s, unsigned index)
 }
 
 /* Starts the next command in a slot. False: prints the reason. */
-static bool start(struct loop *l, struct slot *s, unsigned index)
+static bool start_command(struct loop *l, struct slot *s, unsigned index)
 {
 	struct adv_nvme_run *run = l->run;
 	struct adv_nvme_transfer *t = &s->transfer;
@@ -297,7 +297,7 @@ static bool start(struct loop *l, struct slot *s, unsigned index)
 }
 
 /* Handles a finished command. False: prints the reason, or `done` wants to stop. */
-static bool finish(struct loop *l, struct adv_nvme_transfer *t, adv_nvme_done_fn *done)
+static bool finish_command(struct loop *l, struct adv_nvme_transfer *t, adv_nvme_done_fn *done)
 {
 	struct slot *s = t->user;
 
@@ -306,7 +306,7 @@ static bool finish(struct loop *l, struct adv_nvme_transfer *t, adv_nvme_done_fn
 		s->lost = l->lost = true;
 		return true;
 	}
-	if (!report(&t->command, false, t->lost ? 0xffff : t->completion.status))
+	if (!report_status(&t->command, false, t->lost ? 0xffff : t->completion.status))
 		return false;
 	return done(l->arg, t->command.opcode, s->offset, t->length, t->data, l->now - s->start);
 }
@@ -314,7 +314,7 @@ static bool finish(struct loop *l, struct adv_nvme_transfer *t, adv_nvme_done_fn
 /* Reconnects, and sends the commands that were under way. False: prints the reason. */
 static bool repeat_lost(struct loop *l, struct slot *slots)
 {
-	bool ok = reconnect(l->run);
+	bool ok = reconnect_run(l->run);
 
 	l->lost = false;
 	for (unsigned i = 0; ok && i < l->run->slots; i++) {
@@ -325,7 +325,7 @@ static bool repeat_lost(struct loop *l, struct slot *slots)
 }
 
 /* Waits for one command, and starts the next one in its slot. */
-static bool advance(struct loop *l, struct slot *slots, bool ok, adv_nvme_done_fn *done)
+static bool advance_slot(struct loop *l, struct slot *slots, bool ok, adv_nvme_done_fn *done)
 {
 	struct adv_nvme_transfer *t = adv_nvme_association_next(l->run->a, 10000);
 	struct slot *s;
@@ -337,9 +337,9 @@ static bool advance(struct loop *l, struct slot *slots, bool ok, adv_nvme_done_f
 	}
 	s = t->user;
 	l->now = adv_nvme_association_now(l->run->a);
-	ok &= finish(l, t, done);
+	ok &= finish_command(l, t, done);
 	if (ok && !l->finished && !l->lost)
-		ok = start(l, s, (unsigned)(s - slots));
+		ok = start_command(l, s, (unsigned)(s - slots));
 	return ok;
 }
 
@@ -351,10 +351,10 @@ bool adv_nvme_run_commands(struct adv_nvme_run *run, adv_nvme_fill_fn *fill, adv
 	bool ok = slots != NULL;
 
 	for (unsigned i = 0; ok && i < run->slots && !l.finished && !l.lost; i++)
-		ok = start(&l, &slots[i], i);
+		ok = start_command(&l, &slots[i], i);
 	while (l.busy > 0 || (ok && l.lost)) {
 		if (l.busy > 0)
-			ok = advance(&l, slots, ok, done);
+			ok = advance_slot(&l, slots, ok, done);
 		else
 			ok = repeat_lost(&l, slots);
 	}
@@ -371,6 +371,6 @@ bool adv_nvme_run_flush(struct adv_nvme_run *run)
 		t = (struct adv_nvme_transfer){
 			.command = {.opcode = ADV_NVME_FLUSH, .nsid = run->nsid}};
 		status = adv_nvme_association_run(run->a, 1, &t);
-	} while (status == 0xffff && reconnect(run));
-	return report(&t.command, false, status);
+	} while (status == 0xffff && reconnect_run(run));
+	return report_status(&t.command, false, status);
 }

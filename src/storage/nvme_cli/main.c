@@ -30,7 +30,7 @@ static const struct {
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-static void help(FILE *out)
+static void print_help(FILE *out)
 {
 	fprintf(out, "Usage: adverb nvme COMMAND [OPTION...]\n"
 		     "NVMe over Fabrics (RDMA): a target, and a host.\n\n");
@@ -45,11 +45,11 @@ int main(int argc, char **argv)
 
 	argp_err_exit_status = EXIT_USAGE;
 	if (argc < 2) {
-		help(stderr);
+		print_help(stderr);
 		return EXIT_USAGE;
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
-		help(stdout);
+		print_help(stdout);
 		return EXIT_SUCCESS;
 	}
 	for (unsigned i = 0; i < COMMANDS; i++) {

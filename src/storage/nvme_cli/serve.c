@@ -13,7 +13,7 @@
 enum { DEFAULT_WORKERS = 1, DEFAULT_BUFFERS = 64 << 20, DEFAULT_SHARE = 50 };
 
 /* Replaces the texts by those of an option, if it was given. False: no memory. */
-static bool replace(struct adv_nvme_texts *texts, const struct adv_nvme_list *list)
+static bool replace_texts(struct adv_nvme_texts *texts, const struct adv_nvme_list *list)
 {
 	if (list->count == 0)
 		return true;
@@ -92,7 +92,8 @@ static bool make_config(const struct adv_nvme_serve_options *o, struct adv_nvme_
 		free(config->control);
 		config->control = strdup(o->control);
 	}
-	if (replace(&config->listen, &o->listen) && replace(&config->referrals, &o->referrals) &&
+	if (replace_texts(&config->listen, &o->listen) &&
+	    replace_texts(&config->referrals, &o->referrals) &&
 	    (config->listen.count || adv_nvme_config_add_text(&config->listen, "0.0.0.0")))
 		return true;
 	fprintf(stderr, "no memory\n");
@@ -100,7 +101,7 @@ static bool make_config(const struct adv_nvme_serve_options *o, struct adv_nvme_
 }
 
 /* Makes the configuration of the options, and of their file as it is now. */
-static bool load(const void *arg, struct adv_nvme_config *config)
+static bool load_config(const void *arg, struct adv_nvme_config *config)
 {
 	memset(config, 0, sizeof(*config));
 	if (make_config(arg, config))
@@ -114,5 +115,5 @@ int adv_nvme_serve_main(int argc, char **argv)
 	static struct adv_nvme_serve_options o;
 
 	argp_parse(&adv_nvme_serve_argp, argc, argv, 0, NULL, &o);
-	return adv_nvme_serve(load, &o);
+	return adv_nvme_serve(load_config, &o);
 }

@@ -77,7 +77,7 @@ static const struct argp_option serve_options[] = {
 	{0},
 };
 
-static void add(struct argp_state *state, struct adv_nvme_list *list, const char *arg)
+static void add_argument(struct argp_state *state, struct adv_nvme_list *list, const char *arg)
 {
 	/* argp_error() returns if ARGP_NO_EXIT is set. */
 	if (list->count >= ADV_NVME_LIST_ARGS)
@@ -86,7 +86,7 @@ static void add(struct argp_state *state, struct adv_nvme_list *list, const char
 		list->at[list->count++] = arg;
 }
 
-static void check(struct argp_state *state, const struct adv_nvme_serve_options *o)
+static void check_options(struct argp_state *state, const struct adv_nvme_serve_options *o)
 {
 	const struct adv_nvme_namespace_options *n = &o->options;
 
@@ -111,19 +111,19 @@ static error_t parse_serve(int key, char *arg, struct argp_state *state)
 		o->file = arg;
 		return 0;
 	case 'l':
-		add(state, &o->listen, arg);
+		add_argument(state, &o->listen, arg);
 		return 0;
 	case 's':
 		o->nqn = arg;
 		return 0;
 	case 'n':
-		add(state, &o->namespaces, arg);
+		add_argument(state, &o->namespaces, arg);
 		return 0;
 	case 'a':
-		add(state, &o->hosts, arg);
+		add_argument(state, &o->hosts, arg);
 		return 0;
 	case KEY_REFERRAL:
-		add(state, &o->referrals, arg);
+		add_argument(state, &o->referrals, arg);
 		return 0;
 	case KEY_CONTROL:
 		o->control = arg;
@@ -145,7 +145,7 @@ static error_t parse_serve(int key, char *arg, struct argp_state *state)
 			   arg);
 		return 0;
 	case ARGP_KEY_END:
-		check(state, o);
+		check_options(state, o);
 		if (!o->nqn)
 			o->nqn = DEFAULT_NQN;
 		return 0;

@@ -62,7 +62,7 @@ static bool print_json(const struct adv_nvme_stat_options *o, char why[ADV_NVME_
 	return text;
 }
 
-static bool run(const struct adv_nvme_stat_options *o, char why[ADV_NVME_CONTROL_REPLY])
+static bool print_stat(const struct adv_nvme_stat_options *o, char why[ADV_NVME_CONTROL_REPLY])
 {
 	const struct timespec pause = {.tv_sec = (time_t)o->seconds};
 	struct adv_nvme_stat last, now;
@@ -89,7 +89,7 @@ int adv_nvme_stat_main(int argc, char **argv)
 	struct adv_nvme_stat_options o;
 
 	argp_parse(&adv_nvme_stat_argp, argc, argv, 0, NULL, &o);
-	if (o.json ? print_json(&o, why) : run(&o, why))
+	if (o.json ? print_json(&o, why) : print_stat(&o, why))
 		return EXIT_SUCCESS;
 	fprintf(stderr, "%s\n", why);
 	return EXIT_FAILURE;

@@ -105,7 +105,7 @@ struct copy {
 	bool failed;
 };
 
-static bool fail(struct copy *c, const char *what)
+static bool fail_copy(struct copy *c, const char *what)
 {
 	if (!c->failed)
 		fprintf(stderr, "%s: %s\n", what, strerror(errno));
@@ -138,7 +138,7 @@ static bool read_done(void *arg, uint8_t opcode, uint64_t offset, uint32_t lengt
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return fail(c, "output");
+			return fail_copy(c, "output");
 		data += n;
 		length -= (uint32_t)n;
 		c->total += (uint64_t)n;
@@ -159,7 +159,7 @@ static int write_fill(void *arg, uint64_t now, uint64_t *offset, uint32_t *lengt
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			fail(c, "input");
+			fail_copy(c, "input");
 		if (n <= 0)
 			break;
 		got += (uint32_t)n;
@@ -188,7 +188,7 @@ static bool has_more(int fd)
 	return read(fd, &byte, 1) == 1;
 }
 
-static int copy(struct adv_nvme_host_options *o, bool writes)
+static int copy_blocks(struct adv_nvme_host_options *o, bool writes)
 {
 	struct adv_nvme_run run;
 	struct copy c = {.run = &run, .fd = writes ? STDIN_FILENO : STDOUT_FILENO};
@@ -215,7 +215,7 @@ static int copy(struct adv_nvme_host_options *o, bool writes)
 	}
 	adv_nvme_run_close(&run);
 	if (o->file && close(c.fd) != 0)
-		ok = fail(&c, o->file);
+		ok = fail_copy(&c, o->file);
 	return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
@@ -224,7 +224,7 @@ int adv_nvme_read_main(int argc, char **argv)
 	struct adv_nvme_host_options o;
 
 	argp_parse(&adv_nvme_read_argp, argc, argv, 0, NULL, &o);
-	return copy(&o, false);
+	return copy_blocks(&o, false);
 }
 
 int adv_nvme_write_main(int argc, char **argv)
@@ -232,5 +232,5 @@ int adv_nvme_write_main(int argc, char **argv)
 	struct adv_nvme_host_options o;
 
 	argp_parse(&adv_nvme_write_argp, argc, argv, 0, NULL, &o);
-	return copy(&o, true);
+	return copy_blocks(&o, true);
 }

@@ -50,7 +50,7 @@ static void end_transfer(struct adv_nvme_association *a, struct adv_nvme_transfe
 }
 
 /* The connections are useless: all commands under way end as lost. */
-static void lose(struct adv_nvme_association *a, const char *why)
+static void lose_connections(struct adv_nvme_association *a, const char *why)
 {
 	struct adv_nvme_transfer *t;
 
@@ -153,7 +153,7 @@ int adv_nvme_association_start(struct adv_nvme_association *a, uint16_t qid,
 	err = adv_nvme_host_connection_send(c, &t->command, t->data, in_capsule, a->mr->lkey,
 					    t->window < 0 ? NULL : &bind);
 	if (err)
-		lose(a, strerror(err));
+		lose_connections(a, strerror(err));
 	return 0;
 }
 
@@ -164,32 +164,32 @@ void adv_nvme_association_flush(struct adv_nvme_association *a)
 	for (unsigned i = 0; i < a->connection_count && !a->lost; i++) {
 		err = adv_nvme_host_connection_flush(a->connections[i]);
 		if (err)
-			lose(a, strerror(err));
+			lose_connections(a, strerror(err));
 	}
 }
 
 /* A response has come. Ends the command when the controller cannot use its key any more. */
-static void settle(struct adv_nvme_association *a, struct adv_nvme_host_connection *c,
-		   struct adv_nvme_transfer *t, const struct ibv_wc *wc)
+static void settle_response(struct adv_nvme_association *a, struct adv_nvme_host_connection *c,
+			    struct adv_nvme_transfer *t, const struct ibv_wc *wc)
 {
 	bool invalidated = (wc->wc_flags & IBV_WC_WITH_INV) != 0;
 
 	if (invalidated && (t->window < 0 ||
 			    wc->invalidated_rkey != adv_nvme_windows_key(c->windows, t->window))) {
 		t->lost = true;
-		lose(a, "the controller invalidated a wrong key");
+		lose_connections(a, "the controller invalidated a wrong key");
 	} else if (invalidated) {
 		adv_nvme_windows_free(c->windows, t->window);
 	} else if (t->window >= 0 && !a->lost) {
 		if (adv_nvme_host_connection_invalidate(c, t->window, t) != 0)
-			lose(a, "cannot invalidate a memory window");
+			lose_connections(a, "cannot invalidate a memory window");
 		return;
 	}
 	end_transfer(a, t);
 }
 
-static void receive(struct adv_nvme_association *a, struct adv_nvme_host_connection *c,
-		    const struct ibv_wc *wc)
+static void take_response(struct adv_nvme_association *a, struct adv_nvme_host_connection *c,
+			  const struct ibv_wc *wc)
 {
 	unsigned index = (unsigned)(wc->wr_id >> 32);
 	struct adv_nvme_completion completion;
@@ -199,18 +199,18 @@ static void receive(struct adv_nvme_association *a, struct adv_nvme_host_connect
 				       &completion))
 		t = adv_nvme_host_queue_end(c->queue, &completion);
 	if (!t) {
-		lose(a, "the controller sent a response to no command");
+		lose_connections(a, "the controller sent a response to no command");
 		return;
 	}
 	t->completion = completion;
 	if (adv_nvme_host_connection_post(c, index) != 0)
-		lose(a, "cannot post a receive");
-	settle(a, c, t, wc);
+		lose_connections(a, "cannot post a receive");
+	settle_response(a, c, t, wc);
 }
 
 /* A window that the controller did not invalidate is invalid now. */
-static void invalidated(struct adv_nvme_association *a, struct adv_nvme_host_connection *c,
-			const struct ibv_wc *wc)
+static void window_invalidated(struct adv_nvme_association *a, struct adv_nvme_host_connection *c,
+			       const struct ibv_wc *wc)
 {
 	struct adv_nvme_transfer *t = adv_nvme_windows_free(c->windows, (int)(wc->wr_id >> 32));
 
@@ -232,11 +232,11 @@ static int poll_completions(struct adv_nvme_association *a)
 		if (qid >= a->connection_count)
 			continue; /* of a queue that could not be connected */
 		if (wc[i].status != IBV_WC_SUCCESS)
-			lose(a, ibv_wc_status_str(wc[i].status));
+			lose_connections(a, ibv_wc_status_str(wc[i].status));
 		else if ((wc[i].wr_id & 0xff) == ADV_NVME_HOST_RECV)
-			receive(a, a->connections[qid], &wc[i]);
+			take_response(a, a->connections[qid], &wc[i]);
 		else if ((wc[i].wr_id & 0xff) == ADV_NVME_HOST_INVALIDATE)
-			invalidated(a, a->connections[qid], &wc[i]);
+			window_invalidated(a, a->connections[qid], &wc[i]);
 		else
 			adv_nvme_host_connection_sent(a->connections[qid],
 						      (unsigned)(wc[i].wr_id >> 32));
@@ -282,10 +282,10 @@ static void send_step(struct adv_nvme_association *a)
 	memcpy(a->memory, a->host.data, INTERNAL);
 	err = adv_nvme_association_start(a, a->host.qid, t);
 	if (err)
-		lose(a, strerror(err));
+		lose_connections(a, strerror(err));
 }
 
-static void advance(struct adv_nvme_association *a)
+static void advance_host(struct adv_nvme_association *a)
 {
 	for (uint64_t now = a->now; !a->lost && !a->failed; now = adv_clock_ns()) {
 		switch (adv_nvme_host_next(&a->host, now)) {
@@ -331,7 +331,7 @@ static void sleep_until(struct adv_nvme_association *a, uint64_t end)
 	for (unsigned i = 0; i < a->connection_count; i++) {
 		why = adv_nvme_host_connection_ended(a->connections[i]);
 		if (why)
-			lose(a, why);
+			lose_connections(a, why);
 	}
 }
 
@@ -353,7 +353,7 @@ static void wait_until(struct adv_nvme_association *a, const bool *done, int tim
 	uint64_t busy = adv_clock_ns(), end = busy + (uint64_t)timeout_ms * MS;
 
 	for (a->now = busy; a->now < end; a->now = adv_clock_ns()) {
-		advance(a);
+		advance_host(a);
 		if (*done || a->lost || a->failed)
 			return;
 		if (poll_completions(a) > 0)
@@ -397,7 +397,7 @@ uint16_t adv_nvme_association_run(struct adv_nvme_association *a, uint16_t qid,
 	if (adv_nvme_association_start(a, qid, t) != 0)
 		return 0xffff;
 	if (!adv_nvme_association_next(a, RUN_MS)) {
-		lose(a, "no answer");
+		lose_connections(a, "no answer");
 		adv_nvme_association_next(a, 0);
 		return 0xffff;
 	}
@@ -450,7 +450,7 @@ static void shut_down(struct adv_nvme_association *a)
 
 	adv_nvme_property_encode(&access, true, &t.command);
 	if (adv_nvme_association_start(a, 0, &t) == 0 && !adv_nvme_association_next(a, SHUTDOWN_MS))
-		lose(a, "no answer");
+		lose_connections(a, "no answer");
 }
 
 void adv_nvme_association_close(struct adv_nvme_association *a)

@@ -61,7 +61,7 @@ static bool make_room(struct adv_nvme_host_device *device, uint16_t qid, uint16_
 /* --- connecting --- */
 
 /* Describes why an event other than the wanted one came. */
-static void describe(const struct rdma_cm_event *event, char why[256])
+static void describe_event(const struct rdma_cm_event *event, char why[256])
 {
 	uint16_t status;
 
@@ -97,7 +97,7 @@ static struct rdma_cm_event *wait_event(struct adv_nvme_host_connection *c,
 	}
 	if (event->event == wanted)
 		return event;
-	describe(event, why);
+	describe_event(event, why);
 	rdma_ack_cm_event(event);
 	return NULL;
 }
@@ -112,8 +112,8 @@ static bool wait_for(struct adv_nvme_host_connection *c, enum rdma_cm_event_type
 	return event != NULL;
 }
 
-static bool resolve(struct adv_nvme_host_connection *c, const struct adv_kit_address *address,
-		    char why[256])
+static bool resolve_target(struct adv_nvme_host_connection *c,
+			   const struct adv_kit_address *address, char why[256])
 {
 	c->channel = rdma_create_event_channel();
 	if (!c->channel || rdma_create_id(c->channel, &c->id, c, RDMA_PS_TCP) != 0) {
@@ -170,7 +170,7 @@ static bool make_qp(struct adv_nvme_host_connection *c, const struct adv_nvme_ho
 	return errno == 0;
 }
 
-static bool establish(struct adv_nvme_host_connection *c, uint16_t cntlid, char why[256])
+static bool establish_connection(struct adv_nvme_host_connection *c, uint16_t cntlid, char why[256])
 {
 	struct adv_nvme_cm_request cm = {.qid = c->qid,
 					 .hrqsize = c->size,
@@ -223,13 +223,13 @@ adv_nvme_host_connection_open(struct adv_nvme_host_device *device,
 	c->room = device->invalidate ? 4u * size : 2u * size;
 	c->capsule = calloc(size, sizeof(c->capsule[0]));
 	c->queue = adv_nvme_host_queue_create(size);
-	if (c->queue && c->capsule && resolve(c, address, why)) {
+	if (c->queue && c->capsule && resolve_target(c, address, why)) {
 		if (!make_device(device, c->id->verbs) || !make_room(device, qid, size) ||
 		    !make_qp(c, device))
 			snprintf(why, 256, "cannot make a queue pair: %s",
 				 errno == EOPNOTSUPP ? "the device has no memory windows of type 2"
 						     : strerror(errno));
-		else if (establish(c, cntlid, why) &&
+		else if (establish_connection(c, cntlid, why) &&
 			 fcntl(c->channel->fd, F_SETFL, O_NONBLOCK) == 0)
 			return c;
 	}

@@ -111,8 +111,8 @@ static bool within_share(const struct adv_nvme_shared *s, const struct adv_nvme_
 	       h->leaving * 100ull <= capacity * LEAVING_PERCENT;
 }
 
-static void report(struct adv_nvme_shared *s, const struct adv_nvme_connection *c,
-		   const struct adv_nvme_holder *h, uint64_t capacity)
+static void report_refusal(struct adv_nvme_shared *s, const struct adv_nvme_connection *c,
+			   const struct adv_nvme_holder *h, uint64_t capacity)
 {
 	uint64_t now = adv_clock_ns();
 
@@ -139,7 +139,7 @@ bool adv_nvme_admission_enter(struct adv_nvme_connection *c)
 	if (!within_share(s, h, c->credits, capacity))
 		make_room(s, h, c->credits);
 	if (!within_share(s, h, c->credits, capacity)) {
-		report(s, c, h, capacity);
+		report_refusal(s, c, h, capacity);
 		put_holder(h);
 		return false;
 	}

@@ -29,10 +29,10 @@ static void make_uuid_v4(uint8_t uuid[ADV_NVME_UUID_LEN])
 	uuid[8] = (uint8_t)((uuid[8] & 0x3f) | 0x80);
 }
 
-static bool fail(char why[ADV_NVME_BACKEND_WHY], const char *format, ...)
+static bool fail_with(char why[ADV_NVME_BACKEND_WHY], const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static bool fail(char why[ADV_NVME_BACKEND_WHY], const char *format, ...)
+static bool fail_with(char why[ADV_NVME_BACKEND_WHY], const char *format, ...)
 {
 	va_list args;
 
@@ -48,12 +48,12 @@ static bool open_ram(struct adv_nvme_backend *b, const char *text, char *why)
 	char reason[ADV_UNITS_WHY];
 
 	if (!adv_units_parse_plain(ADV_UNIT_BYTES, size, strlen(size), &b->size, reason))
-		return fail(why, "'%s': %s", text, reason);
+		return fail_with(why, "'%s': %s", text, reason);
 	if (b->size < LEAST)
-		return fail(why, "'%s' has less than 4 KiB", text);
+		return fail_with(why, "'%s' has less than 4 KiB", text);
 	b->memory = adv_kit_memory_map(b->size);
 	if (!b->memory)
-		return fail(why, "'%s': %s", text, strerror(errno));
+		return fail_with(why, "'%s': %s", text, strerror(errno));
 	if (getrandom(b->uuid, sizeof(b->uuid), 0) != (ssize_t)sizeof(b->uuid))
 		memset(b->uuid, 0x5a, sizeof(b->uuid));
 	return true;
@@ -112,16 +112,16 @@ static bool open_file(struct adv_nvme_backend *b, const struct adv_nvme_backend_
 	/* O_NONBLOCK: a FIFO does not block here. With io_uring the flag has an effect on files. */
 	b->fd = open(path, (config->read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK);
 	if (b->fd < 0 || fstat(b->fd, &st) != 0 || fcntl(b->fd, F_SETFL, 0) != 0)
-		return fail(why, "cannot open '%s': %s", path, strerror(errno));
+		return fail_with(why, "cannot open '%s': %s", path, strerror(errno));
 	b->block_device = S_ISBLK(st.st_mode);
 	if (!b->block_device && !S_ISREG(st.st_mode))
-		return fail(why, "'%s' is neither a regular file nor a block device", path);
+		return fail_with(why, "'%s' is neither a regular file nor a block device", path);
 	err = read_size(b, &b->size);
 	if (err)
-		return fail(why, "cannot read the size of '%s': %s", path, strerror(err));
+		return fail_with(why, "cannot read the size of '%s': %s", path, strerror(err));
 	if (b->size < LEAST)
-		return fail(why, "'%s' has less than 4 KiB; truncate -s SIZE makes it larger",
-			    path);
+		return fail_with(why, "'%s' has less than 4 KiB; truncate -s SIZE makes it larger",
+				 path);
 	if (config->direct)
 		b->direct_fd = open_direct(b->fd, config->read_only);
 	uuid_of_file(b, &st);
@@ -135,7 +135,7 @@ struct adv_nvme_backend *adv_nvme_backend_open(const struct adv_nvme_backend_con
 	bool ok;
 
 	if (!b) {
-		fail(why, "'%s': no memory", config->path);
+		fail_with(why, "'%s': no memory", config->path);
 		return NULL;
 	}
 	b->fd = b->direct_fd = -1;

@@ -5,7 +5,7 @@
 
 enum { BATCH = 32 };
 
-static void received(struct adv_nvme_worker *w, const struct ibv_wc *wc, uint64_t now)
+static void capsule_received(struct adv_nvme_worker *w, const struct ibv_wc *wc, uint64_t now)
 {
 	struct adv_nvme_receive *receive = (void *)(uintptr_t)(wc->wr_id & ~ADV_NVME_WR_KIND);
 	struct adv_nvme_connection *c;
@@ -20,14 +20,14 @@ static void received(struct adv_nvme_worker *w, const struct ibv_wc *wc, uint64_
 }
 
 /* The caller holds the shared lock. */
-static void completed(struct adv_nvme_worker *w, const struct ibv_wc *wc, uint64_t now)
+static void handle_completion(struct adv_nvme_worker *w, const struct ibv_wc *wc, uint64_t now)
 {
 	struct adv_nvme_request *request = (void *)(uintptr_t)(wc->wr_id & ~ADV_NVME_WR_KIND);
 	bool ok = wc->status == IBV_WC_SUCCESS;
 
 	switch (wc->wr_id & ADV_NVME_WR_KIND) {
 	case ADV_NVME_WR_RECV:
-		received(w, wc, now);
+		capsule_received(w, wc, now);
 		return;
 	case ADV_NVME_WR_READ:
 		adv_nvme_request_fetched(request, now, ok);
@@ -52,7 +52,7 @@ int adv_nvme_worker_completions(struct adv_nvme_worker *w, uint64_t *now)
 	*now = adv_clock_ns();
 	pthread_mutex_lock(&w->shared->lock);
 	for (int i = 0; i < n; i++)
-		completed(w, &wc[i], *now);
+		handle_completion(w, &wc[i], *now);
 	pthread_mutex_unlock(&w->shared->lock);
 	return n;
 }

@@ -7,7 +7,7 @@
 enum { DEFAULT_SHIFT = 12 };
 
 /* Makes room for one more element of `size` bytes, which is zeroed. NULL: no memory. */
-static void *grow(void **array, size_t *count, size_t size)
+static void *grow_array(void **array, size_t *count, size_t size)
 {
 	void *larger = realloc(*array, (*count + 1) * size);
 	uint8_t *element;
@@ -25,7 +25,7 @@ bool adv_nvme_config_add_text(struct adv_nvme_texts *texts, const char *text)
 {
 	char *copy = strdup(text);
 	void *array = texts->at;
-	char **element = copy ? grow(&array, &texts->count, sizeof(*element)) : NULL;
+	char **element = copy ? grow_array(&array, &texts->count, sizeof(*element)) : NULL;
 
 	texts->at = array;
 	if (element)
@@ -38,7 +38,8 @@ bool adv_nvme_config_add_text(struct adv_nvme_texts *texts, const char *text)
 struct adv_nvme_subsystem_settings *adv_nvme_config_add_subsystem(struct adv_nvme_config *config)
 {
 	void *array = config->subsystems;
-	struct adv_nvme_subsystem_settings *s = grow(&array, &config->subsystem_count, sizeof(*s));
+	struct adv_nvme_subsystem_settings *s =
+		grow_array(&array, &config->subsystem_count, sizeof(*s));
 
 	config->subsystems = array;
 	if (s)
@@ -51,7 +52,7 @@ adv_nvme_config_add_namespace(struct adv_nvme_subsystem_settings *subsystem)
 {
 	void *array = subsystem->namespaces;
 	struct adv_nvme_namespace_settings *n =
-		grow(&array, &subsystem->namespace_count, sizeof(*n));
+		grow_array(&array, &subsystem->namespace_count, sizeof(*n));
 
 	subsystem->namespaces = array;
 	if (n)

@@ -26,9 +26,10 @@ struct reader {
 	char *why;
 };
 
-static bool fail(struct reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static bool fail_line(struct reader *r, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
-static bool fail(struct reader *r, const char *format, ...)
+static bool fail_line(struct reader *r, const char *format, ...)
 {
 	int n = snprintf(r->why, ADV_NVME_CONFIG_WHY, "line %zu: ", r->line);
 	va_list args;
@@ -39,7 +40,7 @@ static bool fail(struct reader *r, const char *format, ...)
 	return false;
 }
 
-static struct adv_shown show(const char *text)
+static struct adv_shown show_text(const char *text)
 {
 	return adv_show(text, strlen(text), ADV_SHOWN_MOST);
 }
@@ -52,17 +53,18 @@ static bool get_number(struct reader *r, enum adv_unit unit, const char *value, 
 	char why[ADV_UNITS_WHY], low[ADV_UNITS_TEXT], high[ADV_UNITS_TEXT];
 
 	if (!adv_units_parse_plain(unit, value, strlen(value), out, why))
-		return fail(r, "%s", why);
+		return fail_line(r, "%s", why);
 	if (*out < least || *out > most)
-		return fail(r, "'%s' is not from %s to %s", show(value).text,
-			    adv_units_exact(unit, least, low), adv_units_exact(unit, most, high));
+		return fail_line(r, "'%s' is not from %s to %s", show_text(value).text,
+				 adv_units_exact(unit, least, low),
+				 adv_units_exact(unit, most, high));
 	return true;
 }
 
 static bool get_bool(struct reader *r, const char *value, bool *out)
 {
 	if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
-		return fail(r, "'%s' is neither yes nor no", show(value).text);
+		return fail_line(r, "'%s' is neither yes nor no", show_text(value).text);
 	*out = strcmp(value, "yes") == 0;
 	return true;
 }
@@ -70,15 +72,15 @@ static bool get_bool(struct reader *r, const char *value, bool *out)
 static bool add_text(struct reader *r, struct adv_nvme_texts *texts, const char *value)
 {
 	if (texts->count >= ADV_NVME_CONFIG_COUNT)
-		return fail(r, "more than %u entries", ADV_NVME_CONFIG_COUNT);
-	return adv_nvme_config_add_text(texts, value) || fail(r, "no memory");
+		return fail_line(r, "more than %u entries", ADV_NVME_CONFIG_COUNT);
+	return adv_nvme_config_add_text(texts, value) || fail_line(r, "no memory");
 }
 
 static bool set_text(struct reader *r, char **out, const char *value)
 {
 	free(*out);
 	*out = strdup(value);
-	return *out || fail(r, "no memory");
+	return *out || fail_line(r, "no memory");
 }
 
 /* --- keys --- */
@@ -131,8 +133,8 @@ static bool set_control(struct reader *r, const char *value)
 static bool set_serial(struct reader *r, const char *value)
 {
 	if (strlen(value) > ADV_NVME_SERIAL_LEN)
-		return fail(r, "the serial number has more than %d characters",
-			    ADV_NVME_SERIAL_LEN);
+		return fail_line(r, "the serial number has more than %d characters",
+				 ADV_NVME_SERIAL_LEN);
 	strcpy(r->subsystem->serial, value);
 	return true;
 }
@@ -140,7 +142,8 @@ static bool set_serial(struct reader *r, const char *value)
 static bool set_allow_host(struct reader *r, const char *value)
 {
 	if (!adv_nvme_nqn_valid(value))
-		return fail(r, "'%s' is not the qualified name of a host", show(value).text);
+		return fail_line(r, "'%s' is not the qualified name of a host",
+				 show_text(value).text);
 	return add_text(r, &r->subsystem->hosts, value);
 }
 
@@ -176,7 +179,7 @@ static bool set_block_size(struct reader *r, const char *value)
 	if (!get_number(r, ADV_UNIT_BYTES, value, 512, 4096, &n))
 		return false;
 	if (n != 512 && n != 4096)
-		return fail(r, "the block size is neither 512 nor 4096");
+		return fail_line(r, "the block size is neither 512 nor 4096");
 	r->namespace->block_shift = n == 512 ? 9 : 12;
 	return true;
 }
@@ -205,18 +208,18 @@ static const struct key {
 static bool read_key(struct reader *r, const char *name, const char *value)
 {
 	if (r->section == NONE)
-		return fail(r, "'%s' stands before the first section", show(name).text);
+		return fail_line(r, "'%s' stands before the first section", show_text(name).text);
 	for (unsigned i = 0; i < ADV_ARRAY_SIZE(keys); i++) {
 		if (keys[i].section != r->section || strcmp(keys[i].name, name) != 0)
 			continue;
 		if (!keys[i].repeats && (r->seen & 1u << i))
-			return fail(r, "'%s' is given twice", name);
+			return fail_line(r, "'%s' is given twice", name);
 		if (!value[0])
-			return fail(r, "'%s' has no value", name);
+			return fail_line(r, "'%s' has no value", name);
 		r->seen |= 1u << i;
 		return keys[i].set(r, value);
 	}
-	return fail(r, "'%s' is not a key of this section", show(name).text);
+	return fail_line(r, "'%s' is not a key of this section", show_text(name).text);
 }
 
 /* --- sections --- */
@@ -226,17 +229,17 @@ static bool begin_subsystem(struct reader *r, const char *nqn)
 	struct adv_nvme_config *config = r->config;
 
 	if (!adv_nvme_nqn_valid(nqn))
-		return fail(r, "'%s' is not an NVMe qualified name (nqn.YYYY-MM.DOMAIN:NAME)",
-			    show(nqn).text);
+		return fail_line(r, "'%s' is not an NVMe qualified name (nqn.YYYY-MM.DOMAIN:NAME)",
+				 show_text(nqn).text);
 	for (size_t i = 0; i < config->subsystem_count; i++) {
 		if (strcmp(config->subsystems[i].nqn, nqn) == 0)
-			return fail(r, "the subsystem is given twice");
+			return fail_line(r, "the subsystem is given twice");
 	}
 	if (config->subsystem_count >= ADV_NVME_CONFIG_COUNT)
-		return fail(r, "more than %u subsystems", ADV_NVME_CONFIG_COUNT);
+		return fail_line(r, "more than %u subsystems", ADV_NVME_CONFIG_COUNT);
 	r->subsystem = adv_nvme_config_add_subsystem(config);
 	if (!r->subsystem)
-		return fail(r, "no memory");
+		return fail_line(r, "no memory");
 	strcpy(r->subsystem->nqn, nqn);
 	r->section = SUBSYSTEM;
 	return true;
@@ -245,12 +248,12 @@ static bool begin_subsystem(struct reader *r, const char *nqn)
 static bool begin_namespace(struct reader *r)
 {
 	if (!r->subsystem)
-		return fail(r, "[namespace] stands before the first [subsystem NQN]");
+		return fail_line(r, "[namespace] stands before the first [subsystem NQN]");
 	if (r->subsystem->namespace_count >= ADV_NVME_LIST_MAX)
-		return fail(r, "more than %d namespaces", ADV_NVME_LIST_MAX);
+		return fail_line(r, "more than %d namespaces", ADV_NVME_LIST_MAX);
 	r->namespace = adv_nvme_config_add_namespace(r->subsystem);
 	r->section = NAMESPACE;
-	return r->namespace || fail(r, "no memory");
+	return r->namespace || fail_line(r, "no memory");
 }
 
 static bool begin_section(struct reader *r, const char *name)
@@ -266,13 +269,14 @@ static bool begin_section(struct reader *r, const char *name)
 		return begin_namespace(r);
 	if (strncmp(name, subsystem, strlen(subsystem)) == 0)
 		return begin_subsystem(r, name + strlen(subsystem));
-	return fail(r, "[%s] is none of [target], [subsystem NQN], [namespace]", show(name).text);
+	return fail_line(r, "[%s] is none of [target], [subsystem NQN], [namespace]",
+			 show_text(name).text);
 }
 
 /* --- lines --- */
 
 /* Removes blanks at both ends. */
-static char *trim(char *text)
+static char *trim_blanks(char *text)
 {
 	size_t len;
 
@@ -286,22 +290,23 @@ static char *trim(char *text)
 
 static bool read_line(struct reader *r, char *line)
 {
-	char *text = trim(line), *value;
+	char *text = trim_blanks(line), *value;
 	size_t len = strlen(text);
 
 	if (!text[0] || text[0] == '#')
 		return true;
 	if (text[0] == '[') {
 		if (text[len - 1] != ']')
-			return fail(r, "the section has no ']'");
+			return fail_line(r, "the section has no ']'");
 		text[len - 1] = 0;
-		return begin_section(r, trim(text + 1));
+		return begin_section(r, trim_blanks(text + 1));
 	}
 	value = strchr(text, '=');
 	if (!value)
-		return fail(r, "'%s' is neither KEY = VALUE nor [SECTION]", show(text).text);
+		return fail_line(r, "'%s' is neither KEY = VALUE nor [SECTION]",
+				 show_text(text).text);
 	*value = 0;
-	return read_key(r, trim(text), trim(value + 1));
+	return read_key(r, trim_blanks(text), trim_blanks(value + 1));
 }
 
 bool adv_nvme_config_parse(const char *text, size_t len, struct adv_nvme_config *config,
@@ -318,9 +323,9 @@ bool adv_nvme_config_parse(const char *text, size_t len, struct adv_nvme_config 
 
 		r.line++;
 		if (n >= sizeof(line)) {
-			ok = fail(&r, "it has more than %d characters", LINE_MAX_LEN - 1);
+			ok = fail_line(&r, "it has more than %d characters", LINE_MAX_LEN - 1);
 		} else if (memchr(text + at, 0, n)) {
-			ok = fail(&r, "it has a character 0");
+			ok = fail_line(&r, "it has a character 0");
 		} else {
 			memcpy(line, text + at, n);
 			line[n] = 0;
@@ -370,7 +375,7 @@ bool adv_nvme_config_complete(const struct adv_nvme_config *config, char why[ADV
 				continue;
 			snprintf(why, ADV_NVME_CONFIG_WHY,
 				 "namespace %zu of subsystem %s has no path", k + 1,
-				 show(s->nqn).text);
+				 show_text(s->nqn).text);
 			return false;
 		}
 	}

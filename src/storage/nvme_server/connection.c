@@ -100,7 +100,7 @@ void adv_nvme_worker_disconnected(struct adv_nvme_connection *c)
 	close_queue(c);
 }
 
-static void reject(struct rdma_cm_id *id, enum adv_nvme_cm_status status)
+static void reject_request(struct rdma_cm_id *id, enum adv_nvme_cm_status status)
 {
 	uint8_t data[ADV_NVME_CM_REJ_LEN];
 
@@ -262,14 +262,14 @@ void adv_nvme_worker_connect(struct adv_nvme_worker *w, struct rdma_cm_id *id,
 	enum adv_nvme_cm_status status = c ? add_connection(c, param) : ADV_NVME_CM_NO_RESOURCES;
 
 	if (status != ADV_NVME_CM_OK) {
-		reject(id, status);
+		reject_request(id, status);
 		rdma_destroy_id(id);
 		free(c);
 		return;
 	}
 	/* From now on the worker frees the connection, when it gets `ending`. */
 	if (!make_qp(c)) {
-		reject(id, ADV_NVME_CM_NO_RESOURCES);
+		reject_request(id, ADV_NVME_CM_NO_RESOURCES);
 		close_queue(c);
 	} else if (!accept_connection(c, param)) {
 		close_queue(c);

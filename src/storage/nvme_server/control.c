@@ -125,9 +125,9 @@ static bool take_verb(const char **text, size_t *len, char verb[8])
 }
 
 /* Executes a request whose configuration has one namespace. */
-static void execute(struct adv_nvme_subsystems *s, const char *verb,
-		    const struct adv_nvme_subsystem_settings *settings,
-		    char reply[ADV_NVME_CONTROL_REPLY])
+static void execute_change(struct adv_nvme_subsystems *s, const char *verb,
+			   const struct adv_nvme_subsystem_settings *settings,
+			   char reply[ADV_NVME_CONTROL_REPLY])
 {
 	const struct adv_nvme_namespace_settings *n = settings->namespaces;
 	char why[ADV_NVME_BACKEND_WHY] = "";
@@ -186,7 +186,7 @@ void adv_nvme_control_handle(struct adv_nvme_subsystems *s, const char *text, si
 		return;
 	}
 	if (config.subsystem_count == 1 && config.subsystems[0].namespace_count == 1)
-		execute(s, verb, &config.subsystems[0], reply);
+		execute_change(s, verb, &config.subsystems[0], reply);
 	else
 		snprintf(reply, ADV_NVME_CONTROL_REPLY, "the request does not have one namespace");
 	adv_nvme_config_free(&config);

@@ -71,8 +71,8 @@ void adv_nvme_control_limit(int fd, unsigned seconds)
 }
 
 /* Sends and receives. False: `why`. */
-static bool exchange(int fd, const char *text, char reply[ADV_NVME_CONTROL_REPLY],
-		     char why[ADV_NVME_CONTROL_REPLY])
+static bool exchange_message(int fd, const char *text, char reply[ADV_NVME_CONTROL_REPLY],
+			     char why[ADV_NVME_CONTROL_REPLY])
 {
 	ssize_t n;
 
@@ -116,7 +116,7 @@ bool adv_nvme_control_request(const char *name, const char *text, uint32_t *nsid
 {
 	char reply[ADV_NVME_CONTROL_REPLY];
 	int fd = adv_nvme_control_connect(&adv_nvme_control_target, name, why);
-	bool ok = fd >= 0 && exchange(fd, text, reply, why);
+	bool ok = fd >= 0 && exchange_message(fd, text, reply, why);
 
 	if (fd >= 0)
 		close(fd);

@@ -107,7 +107,7 @@ static void destroy_ring(struct adv_nvme_engine *e)
 }
 
 /* False: the submission queue is full. */
-static bool prepare(struct adv_nvme_engine *e, struct adv_nvme_task *task)
+static bool prepare_call(struct adv_nvme_engine *e, struct adv_nvme_task *task)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&e->ring);
 	struct adv_nvme_call call;
@@ -142,7 +142,7 @@ static bool prepare(struct adv_nvme_engine *e, struct adv_nvme_task *task)
 
 static void prepare_or_wait(struct adv_nvme_engine *e, struct adv_nvme_task *task)
 {
-	if (!adv_list_empty(&e->waiting) || !prepare(e, task))
+	if (!adv_list_empty(&e->waiting) || !prepare_call(e, task))
 		adv_list_add_tail(&e->waiting, &task->link);
 }
 
@@ -164,7 +164,7 @@ static struct adv_nvme_task *next_of_ring(struct adv_nvme_engine *e, uint16_t *s
 		task = io_uring_cqe_get_data(cqe);
 		result = cqe->res;
 		io_uring_cqe_seen(&e->ring, cqe);
-		while ((next = take_first(&e->waiting)) != NULL && prepare(e, next))
+		while ((next = take_first(&e->waiting)) != NULL && prepare_call(e, next))
 			;
 		if (next)
 			adv_list_add(&e->waiting, &next->link);

@@ -42,7 +42,7 @@ static bool listen_at(struct adv_nvme_listeners *l, const char *text, char why[A
 	return false;
 }
 
-static void report(const struct adv_nvme_listeners *l, const struct adv_kit_address *at)
+static void report_listener(const struct adv_nvme_listeners *l, const struct adv_kit_address *at)
 {
 	if (l->log)
 		fprintf(l->log, "listening at %s port %s\n", at->host, at->port);
@@ -67,7 +67,7 @@ bool adv_nvme_listeners_open(struct adv_nvme_listeners *l, const struct adv_nvme
 		}
 	}
 	adv_list_for_each(struct listener, listener, &l->ids, link)
-		report(l, &listener->at);
+		report_listener(l, &listener->at);
 	return true;
 }
 

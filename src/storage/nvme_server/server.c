@@ -128,7 +128,7 @@ static void keep_listening(struct adv_nvme_config *old, struct adv_nvme_config *
 }
 
 /* Loads the configuration again, and changes the target to it. */
-static void reload(struct server *s)
+static void reload_config(struct server *s)
 {
 	struct adv_nvme_config config;
 
@@ -255,7 +255,7 @@ static struct adv_nvme_worker *choose_worker(struct server *s)
 	return best;
 }
 
-static void refuse(struct rdma_cm_id *id)
+static void refuse_connection(struct rdma_cm_id *id)
 {
 	uint8_t data[ADV_NVME_CM_REJ_LEN];
 
@@ -271,11 +271,11 @@ static void handle_request(struct server *s, struct rdma_cm_id *id,
 		release_device(s);
 	if (s->verbs && id->verbs != s->verbs) {
 		adv_warn("a connection of a second RDMA device is refused");
-		refuse(id);
+		refuse_connection(id);
 		return;
 	}
 	if (s->state != SERVING || (!s->shared.worker_count && !start_workers(s, id->verbs))) {
-		refuse(id);
+		refuse_connection(id);
 		return;
 	}
 	adv_nvme_worker_connect(choose_worker(s), id, param);
@@ -351,7 +351,7 @@ static void close_all(struct server *s)
 	wake_workers(s);
 }
 
-static void enter(struct server *s, enum state state, unsigned ms)
+static void enter_state(struct server *s, enum state state, unsigned ms)
 {
 	s->state = state;
 	s->give_up = adv_clock_ns() + (uint64_t)ms * MS;
@@ -360,7 +360,7 @@ static void enter(struct server *s, enum state state, unsigned ms)
 /* After the device is removed, closes the connections, and listens again: the device comes back, or
  * another one does. That of Adverb does when another adverbd runs. False: it does not; prints so.
  */
-static bool recover(struct server *s)
+static bool recover_device(struct server *s)
 {
 	char why[ADV_NVME_LISTEN_WHY] = "connections do not close";
 
@@ -369,12 +369,12 @@ static bool recover(struct server *s)
 	if (s->state == SERVING) {
 		adv_warn("the RDMA device was removed: its connections end");
 		close_all(s);
-		enter(s, DRAINING, DRAIN_MS);
+		enter_state(s, DRAINING, DRAIN_MS);
 	}
 	if (s->state == DRAINING && count_queues(s) == 0) {
 		release_device(s);
 		adv_nvme_listeners_close(&s->listeners);
-		enter(s, REOPENING, REOPEN_MS);
+		enter_state(s, REOPENING, REOPEN_MS);
 	}
 	if (s->state == REOPENING &&
 	    adv_nvme_listeners_open(&s->listeners, &s->config.listen, why)) {
@@ -408,7 +408,7 @@ static bool handle_signals(struct server *s)
 	while (read(s->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo != SIGHUP)
 			return true;
-		reload(s);
+		reload_config(s);
 	}
 	return false;
 }
@@ -431,13 +431,13 @@ static bool wait_for_event(struct server *s, int timeout)
 }
 
 /* Returns true when a signal ends the server. False: the device is gone. */
-static bool run(struct server *s)
+static bool run_until_signal(struct server *s)
 {
 	int timeout = 0, pause;
 
 	while (wait_for_event(s, timeout)) {
 		handle_events(s);
-		if (!recover(s))
+		if (!recover_device(s))
 			return false;
 		if (adv_nvme_control_run(&s->control))
 			fflush(stdout);
@@ -548,7 +548,7 @@ int adv_nvme_serve(adv_nvme_load_fn *load, const void *arg)
 		fflush(stdout);
 		/* From here on, changes go to the log. */
 		s.subsystems.log = s.listeners.log = NULL;
-		if (run(&s))
+		if (run_until_signal(&s))
 			status = EXIT_SUCCESS;
 	}
 	clean_up(&s);

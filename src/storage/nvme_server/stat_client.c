@@ -108,7 +108,7 @@ const struct adv_nvme_stat_row *adv_nvme_stat_find(const struct adv_nvme_stat *l
 }
 
 /* A namespace or a host that has come again begins at 0. */
-static uint64_t grown(uint64_t now, uint64_t last)
+static uint64_t count_growth(uint64_t now, uint64_t last)
 {
 	return now >= last ? now - last : now;
 }
@@ -122,16 +122,17 @@ struct adv_nvme_rates adv_nvme_stat_rates(const struct adv_nvme_stat_row *now,
 					  const struct adv_nvme_stat_row *last, double seconds)
 {
 	const struct adv_nvme_stats zero = {0}, *n = &now->stats, *l = last ? &last->stats : &zero;
-	uint64_t reads = grown(n->reads, l->reads), writes = grown(n->writes, l->writes);
+	uint64_t reads = count_growth(n->reads, l->reads),
+		 writes = count_growth(n->writes, l->writes);
 	double per = seconds > 0 ? 1 / seconds : 0;
 
 	return (struct adv_nvme_rates){
 		.reads = (double)reads * per,
 		.writes = (double)writes * per,
-		.read_bytes = (double)grown(n->read_bytes, l->read_bytes) * per,
-		.write_bytes = (double)grown(n->write_bytes, l->write_bytes) * per,
-		.read_us = mean_us(grown(n->read_ns, l->read_ns), reads),
-		.write_us = mean_us(grown(n->write_ns, l->write_ns), writes),
-		.errors = grown(n->errors, l->errors),
+		.read_bytes = (double)count_growth(n->read_bytes, l->read_bytes) * per,
+		.write_bytes = (double)count_growth(n->write_bytes, l->write_bytes) * per,
+		.read_us = mean_us(count_growth(n->read_ns, l->read_ns), reads),
+		.write_us = mean_us(count_growth(n->write_ns, l->write_ns), writes),
+		.errors = count_growth(n->errors, l->errors),
 	};
 }

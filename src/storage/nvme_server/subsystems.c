@@ -69,8 +69,9 @@ static void close_backend(struct adv_nvme_subsystems *s, struct adv_nvme_backend
 	}
 }
 
-static uint32_t add(struct adv_nvme_subsystems *s, const char *nqn,
-		    const struct adv_nvme_namespace_config *config, char why[ADV_NVME_BACKEND_WHY])
+static uint32_t add_namespace(struct adv_nvme_subsystems *s, const char *nqn,
+			      const struct adv_nvme_namespace_config *config,
+			      char why[ADV_NVME_BACKEND_WHY])
 {
 	struct adv_nvme_shared *shared = s->shared;
 	struct adv_nvme_subsystem *subsystem;
@@ -124,7 +125,7 @@ uint32_t adv_nvme_subsystems_add(struct adv_nvme_subsystems *s, const char *nqn,
 	config.thin = adv_nvme_backend_thin(disk->backend);
 	config.backend = disk->backend;
 	adv_nvme_backend_uuid(disk->backend, config.uuid);
-	nsid = add(s, nqn, &config, why);
+	nsid = add_namespace(s, nqn, &config, why);
 	if (nsid == 0) {
 		close_backend(s, disk->backend);
 		return 0;

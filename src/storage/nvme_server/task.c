@@ -56,7 +56,7 @@ static int choose_fd(const struct adv_nvme_backend *b, const struct adv_nvme_cal
 	return b->direct_fd >= 0 && all % ADV_NVME_DIRECT_ALIGN == 0 ? b->direct_fd : b->fd;
 }
 
-static bool writes(const struct adv_nvme_io *io)
+static bool is_write(const struct adv_nvme_io *io)
 {
 	return io->kind == ADV_NVME_IO_WRITE || io->kind == ADV_NVME_IO_COPY;
 }
@@ -72,9 +72,9 @@ void adv_nvme_task_call(const struct adv_nvme_task *task, struct adv_nvme_call *
 	call->length = io->length - task->done;
 	switch (task->phase) {
 	case TRANSFER:
-		call->kind = writes(io) ? ADV_NVME_CALL_WRITE : ADV_NVME_CALL_READ;
+		call->kind = is_write(io) ? ADV_NVME_CALL_WRITE : ADV_NVME_CALL_READ;
 		call->data = (task->buffer ? task->buffer : io->data) + task->done;
-		call->flags = writes(io) && io->fua ? RWF_DSYNC : 0;
+		call->flags = is_write(io) && io->fua ? RWF_DSYNC : 0;
 		call->fd = choose_fd(b, call);
 		break;
 	case GATHER:

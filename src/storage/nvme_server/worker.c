@@ -21,7 +21,7 @@ enum { BATCH = 32, CQ_ENTRIES = 131072, SRQ_ENTRIES = 32768 };
 
 /* Handles the ends of requests to backends, and returns their number. If there are some, *now is
  * the time. The engine may make system calls, so the lock is not held meanwhile. */
-static unsigned executed(struct adv_nvme_worker *w, uint64_t *now)
+static unsigned handle_executed(struct adv_nvme_worker *w, uint64_t *now)
 {
 	struct adv_nvme_request *requests[BATCH];
 	uint16_t status[BATCH];
@@ -48,13 +48,13 @@ static bool was_woken(struct adv_nvme_worker *w)
 
 /* Handles completions and the ends of requests to backends. Returns the time, or 0 if there were
  * none. */
-static uint64_t progress(struct adv_nvme_worker *w)
+static uint64_t handle_work(struct adv_nvme_worker *w)
 {
 	bool woken = was_woken(w);
 	uint64_t now = 0;
 	int completions = adv_nvme_worker_completions(w, &now);
 
-	if (executed(w, &now) == 0 && completions == 0) {
+	if (handle_executed(w, &now) == 0 && completions == 0) {
 		if (!woken)
 			return 0;
 		now = adv_clock_ns();
@@ -85,13 +85,13 @@ static void sleep_until_event(struct adv_nvme_worker *w)
 				{.fd = w->wake, .events = POLLIN}};
 
 	/* After arming, the completion queue is polled again before the thread sleeps. */
-	if (ibv_req_notify_cq(w->cq, 0) != 0 || progress(w))
+	if (ibv_req_notify_cq(w->cq, 0) != 0 || handle_work(w))
 		return;
 	poll(fds, 2, -1);
 	drain_events(w);
 }
 
-static void *run(void *arg)
+static void *run_worker(void *arg)
 {
 	struct adv_nvme_worker *w = arg;
 	uint64_t busy = adv_clock_ns(), now;
@@ -99,7 +99,7 @@ static void *run(void *arg)
 
 	adv_nvme_spin_init(&spin);
 	while (!atomic_load(&w->stop)) {
-		now = progress(w);
+		now = handle_work(w);
 		if (now) {
 			busy = now;
 		} else if (!adv_nvme_spin_lasts(&spin, adv_clock_ns() - busy)) {
@@ -179,7 +179,7 @@ struct adv_nvme_worker *adv_nvme_worker_create(struct adv_nvme_shared *shared,
 		missing = make_objects(w);
 	}
 	if (!missing) {
-		errno = pthread_create(&w->thread, NULL, run, w);
+		errno = pthread_create(&w->thread, NULL, run_worker, w);
 		w->started = errno == 0;
 		missing = w->started ? NULL : "thread";
 	}

@@ -88,7 +88,8 @@ static void give_buffers(struct adv_nvme_worker *w, uint64_t now)
 }
 
 /* The caller holds the shared lock. */
-static void provide(struct adv_nvme_worker *w, struct adv_nvme_request *request, uint64_t now)
+static void provide_buffer(struct adv_nvme_worker *w, struct adv_nvme_request *request,
+			   uint64_t now)
 {
 	if (use_blocks(request, now))
 		return;
@@ -97,7 +98,7 @@ static void provide(struct adv_nvme_worker *w, struct adv_nvme_request *request,
 }
 
 /* Ends a request without a response. The caller holds the shared lock. */
-static void release(struct adv_nvme_worker *w, struct adv_nvme_request *request)
+static void release_request(struct adv_nvme_worker *w, struct adv_nvme_request *request)
 {
 	adv_kit_buffers_put(w->buffers, request->buffer, request->buffer_length);
 	adv_nvme_worker_post_receive(w, request->receive);
@@ -113,7 +114,7 @@ static void fetch_blocks(const struct adv_nvme_request *request)
 
 /* Tells the target what has ended, and takes actions. Those that need no system call are carried
  * out here. False: there are none. */
-static bool take(struct adv_nvme_worker *w, struct round *r)
+static bool take_actions(struct adv_nvme_worker *w, struct round *r)
 {
 	struct step s;
 
@@ -129,9 +130,9 @@ static bool take(struct adv_nvme_worker *w, struct round *r)
 	       (s.action = adv_nvme_outbox_next(&w->outbox, &s.queue, &s.request)) !=
 		       ADV_NVME_ACTION_NONE) {
 		if (s.action == ADV_NVME_ACTION_RELEASE) {
-			release(w, s.request);
+			release_request(w, s.request);
 		} else if (s.action == ADV_NVME_ACTION_BUFFER) {
-			provide(w, s.request, r->now);
+			provide_buffer(w, s.request, r->now);
 		} else if (s.action == ADV_NVME_ACTION_FETCH) {
 			r->fetch[r->fetches++] = s.request;
 		} else if (s.action == ADV_NVME_ACTION_RESPOND) {
@@ -147,7 +148,8 @@ static bool take(struct adv_nvme_worker *w, struct round *r)
 	return r->count + r->fetches + r->responses > 0;
 }
 
-static void submit(struct adv_nvme_worker *w, struct round *r, struct adv_nvme_request *request)
+static void submit_request(struct adv_nvme_worker *w, struct round *r,
+			   struct adv_nvme_request *request)
 {
 	uint16_t status;
 
@@ -173,7 +175,7 @@ static void carry_out(struct adv_nvme_worker *w, struct round *r, const struct s
 	r->late = true;
 	switch (s->action) {
 	case ADV_NVME_ACTION_SUBMIT:
-		submit(w, r, s->request);
+		submit_request(w, r, s->request);
 		break;
 	case ADV_NVME_ACTION_CLOSE:
 		adv_nvme_worker_disconnect(w, s->queue);
@@ -193,7 +195,7 @@ void adv_nvme_worker_act(struct adv_nvme_worker *w, uint64_t now)
 	r.now = now;
 	r.late = false;
 	r.executed = 0;
-	while (take(w, &r)) {
+	while (take_actions(w, &r)) {
 		/* Before the steps: one of them may free a connection. */
 		adv_nvme_worker_respond(w, r.respond, r.responses);
 		adv_nvme_worker_fetch(w, r.fetch, r.fetches);

@@ -10,7 +10,7 @@ struct fetch {
 	struct ibv_send_wr wr;
 };
 
-static void fill(struct adv_nvme_worker *w, struct adv_nvme_request *request, struct fetch *f)
+static void fill_read(struct adv_nvme_worker *w, struct adv_nvme_request *request, struct fetch *f)
 {
 	adv_nvme_worker_fill_transfer(w, request, request->data_length, &f->sge, &f->wr);
 	f->wr.wr_id = (uintptr_t)request | ADV_NVME_WR_READ;
@@ -32,7 +32,8 @@ static void not_posted(struct adv_nvme_worker *w, struct adv_nvme_request **requ
 }
 
 /* The requests belong to one queue. */
-static void post(struct adv_nvme_worker *w, struct adv_nvme_request **requests, unsigned count)
+static void post_reads(struct adv_nvme_worker *w, struct adv_nvme_request **requests,
+		       unsigned count)
 {
 	struct adv_nvme_connection *c = adv_nvme_queue_user(requests[0]->queue);
 	struct fetch fetches[ADV_NVME_POSTED_AT_ONCE];
@@ -40,7 +41,7 @@ static void post(struct adv_nvme_worker *w, struct adv_nvme_request **requests, 
 	int err;
 
 	for (unsigned i = 0; i < count; i++) {
-		fill(w, requests[i], &fetches[i]);
+		fill_read(w, requests[i], &fetches[i]);
 		if (i > 0)
 			fetches[i - 1].wr.next = &fetches[i].wr;
 	}
@@ -52,5 +53,5 @@ static void post(struct adv_nvme_worker *w, struct adv_nvme_request **requests, 
 void adv_nvme_worker_fetch(struct adv_nvme_worker *w, struct adv_nvme_request **requests,
 			   unsigned count)
 {
-	adv_nvme_worker_post_runs(w, requests, count, post);
+	adv_nvme_worker_post_runs(w, requests, count, post_reads);
 }

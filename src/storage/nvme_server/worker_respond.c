@@ -53,8 +53,8 @@ static void fill_write(struct adv_nvme_worker *w, struct adv_nvme_request *reque
 }
 
 /* Returns the first work request of a response, and ends the chain with its SEND. */
-static struct ibv_send_wr *fill(struct adv_nvme_worker *w, struct adv_nvme_request *request,
-				struct response *r)
+static struct ibv_send_wr *fill_response(struct adv_nvme_worker *w,
+					 struct adv_nvme_request *request, struct response *r)
 {
 	fill_send(request, r);
 	if (!request->write_length)
@@ -65,7 +65,8 @@ static struct ibv_send_wr *fill(struct adv_nvme_worker *w, struct adv_nvme_reque
 
 /* The SENDs complete in their order, so the last one completes for all. Its request names the one
  * before, and so on. */
-static void join(struct adv_nvme_request **requests, unsigned count, struct ibv_send_wr *last)
+static void join_responses(struct adv_nvme_request **requests, unsigned count,
+			   struct ibv_send_wr *last)
 {
 	last->wr_id = (uintptr_t)requests[count - 1] | ADV_NVME_WR_SEND;
 	last->send_flags |= IBV_SEND_SIGNALED;
@@ -96,7 +97,8 @@ static void not_posted(struct adv_nvme_worker *w, struct adv_nvme_request **requ
 }
 
 /* The requests belong to one queue. */
-static void post(struct adv_nvme_worker *w, struct adv_nvme_request **requests, unsigned count)
+static void post_responses(struct adv_nvme_worker *w, struct adv_nvme_request **requests,
+			   unsigned count)
 {
 	struct adv_nvme_connection *c = adv_nvme_queue_user(requests[0]->queue);
 	struct adv_nvme_receive *receives[ADV_NVME_POSTED_AT_ONCE];
@@ -105,14 +107,14 @@ static void post(struct adv_nvme_worker *w, struct adv_nvme_request **requests, 
 	int err;
 
 	for (unsigned i = 0; i < count; i++) {
-		wr = fill(w, requests[i], &responses[i]);
+		wr = fill_response(w, requests[i], &responses[i]);
 		if (i == 0)
 			first = wr;
 		else
 			responses[i - 1].send.next = wr;
 		receives[i] = requests[i]->receive;
 	}
-	join(requests, count, &responses[count - 1].send);
+	join_responses(requests, count, &responses[count - 1].send);
 	/* The capsules are no longer needed. Their receives are there before the host can send the
 	 * next ones. */
 	adv_nvme_worker_post_receives(w, receives, count);
@@ -124,5 +126,5 @@ static void post(struct adv_nvme_worker *w, struct adv_nvme_request **requests, 
 void adv_nvme_worker_respond(struct adv_nvme_worker *w, struct adv_nvme_request **requests,
 			     unsigned count)
 {
-	adv_nvme_worker_post_runs(w, requests, count, post);
+	adv_nvme_worker_post_runs(w, requests, count, post_responses);
 }

@@ -137,7 +137,7 @@ static uint16_t identify_descriptors(struct adv_nvme_request *request)
 	return ADV_NVME_SUCCESS;
 }
 
-static uint16_t identify(struct adv_nvme_request *request)
+static uint16_t execute_identify(struct adv_nvme_request *request)
 {
 	uint8_t cns = (uint8_t)ADV_NVME_CDW(&request->command, 10);
 
@@ -165,7 +165,7 @@ static void identify_execute(struct adv_nvme_request *request, uint64_t now)
 	if (!request->queue->controller)
 		adv_nvme_request_complete(request, ADV_NVME_ABORTED_SQ_DELETION);
 	else
-		adv_nvme_request_complete(request, identify(request));
+		adv_nvme_request_complete(request, execute_identify(request));
 }
 
 /* --- without data --- */

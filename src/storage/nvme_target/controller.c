@@ -130,7 +130,7 @@ bool adv_nvme_controller_ready(const struct adv_nvme_controller *c)
 	return (c->csts & (ADV_NVME_CSTS_READY | ADV_NVME_CSTS_FATAL)) == ADV_NVME_CSTS_READY;
 }
 
-static uint64_t capabilities(const struct adv_nvme_controller *c)
+static uint64_t controller_capabilities(const struct adv_nvme_controller *c)
 {
 	return (c->subsystem->target->config.queue_size - 1u) | CAP_CQR | CAP_TO << CAP_TO_SHIFT |
 	       CAP_CSS_NVM;
@@ -141,7 +141,7 @@ bool adv_nvme_controller_get(const struct adv_nvme_controller *c,
 {
 	switch (access->offset) {
 	case ADV_NVME_CAP:
-		access->value = capabilities(c);
+		access->value = controller_capabilities(c);
 		return access->wide;
 	case ADV_NVME_VS:
 		access->value = ADV_NVME_VERSION;
@@ -160,7 +160,7 @@ bool adv_nvme_controller_get(const struct adv_nvme_controller *c,
 	}
 }
 
-static void enable(struct adv_nvme_controller *c, uint64_t now, uint32_t cc)
+static void enable_controller(struct adv_nvme_controller *c, uint64_t now, uint32_t cc)
 {
 	bool sizes = CC_IOSQES(cc) == 6 && CC_IOCQES(cc) == 4;
 
@@ -181,7 +181,7 @@ bool adv_nvme_controller_set(struct adv_nvme_controller *c, uint64_t now,
 		return false;
 	c->cc = cc;
 	if ((cc & ADV_NVME_CC_ENABLE) && !(old & ADV_NVME_CC_ENABLE)) {
-		enable(c, now, cc);
+		enable_controller(c, now, cc);
 	} else if (!(cc & ADV_NVME_CC_ENABLE) && (old & ADV_NVME_CC_ENABLE)) {
 		/* A controller reset: I/O queues end, the admin queue stays. */
 		c->csts = 0;

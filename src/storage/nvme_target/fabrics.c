@@ -13,7 +13,7 @@
 #include "storage/nvme_target/subsystem.h"
 #include "storage/nvme_target/reports.h"
 
-static uint16_t refuse(struct adv_nvme_request *request, bool data, unsigned offset)
+static uint16_t refuse_connect(struct adv_nvme_request *request, bool data, unsigned offset)
 {
 	request->result = ADV_NVME_CONNECT_WHERE(data, offset);
 	return ADV_NVME_CONNECT_INVALID | ADV_NVME_DNR;
@@ -27,9 +27,9 @@ static uint16_t connect_start(struct adv_nvme_request *request)
 	if (connect.recfmt != 0)
 		return ADV_NVME_CONNECT_FORMAT | ADV_NVME_DNR;
 	if (connect.qid != request->queue->id)
-		return refuse(request, false, ADV_NVME_CONNECT_AT_QID);
+		return refuse_connect(request, false, ADV_NVME_CONNECT_AT_QID);
 	if (connect.sqsize == 0 || connect.sqsize >= request->queue->size)
-		return refuse(request, false, ADV_NVME_CONNECT_AT_SQSIZE);
+		return refuse_connect(request, false, ADV_NVME_CONNECT_AT_SQSIZE);
 	request->data_length = ADV_NVME_CONNECT_LEN;
 	return ADV_NVME_SUCCESS;
 }
@@ -42,7 +42,7 @@ static uint16_t connect_admin(struct adv_nvme_request *request, uint64_t now,
 	struct adv_nvme_connect connect;
 
 	if (data->cntlid != ADV_NVME_ANY_CNTLID)
-		return refuse(request, true, ADV_NVME_CONNECT_AT_CNTLID);
+		return refuse_connect(request, true, ADV_NVME_CONNECT_AT_CNTLID);
 	c = adv_nvme_controller_create(subsystem, data);
 	if (!c)
 		return ADV_NVME_CONNECT_BUSY;
@@ -62,15 +62,15 @@ static uint16_t connect_io(struct adv_nvme_request *request, struct adv_nvme_sub
 	struct adv_nvme_controller *c = adv_nvme_controller_find(subsystem, data->cntlid);
 
 	if (!c || subsystem->discovery)
-		return refuse(request, true, ADV_NVME_CONNECT_AT_CNTLID);
+		return refuse_connect(request, true, ADV_NVME_CONNECT_AT_CNTLID);
 	if (strcmp(data->host_nqn, c->host_nqn) != 0)
-		return refuse(request, true, ADV_NVME_CONNECT_AT_HOSTNQN);
+		return refuse_connect(request, true, ADV_NVME_CONNECT_AT_HOSTNQN);
 	if (memcmp(data->host_id, c->host_id, sizeof(c->host_id)) != 0)
-		return refuse(request, true, ADV_NVME_CONNECT_AT_HOSTID);
+		return refuse_connect(request, true, ADV_NVME_CONNECT_AT_HOSTID);
 	if (!adv_nvme_controller_ready(c))
 		return ADV_NVME_SEQUENCE_ERROR | ADV_NVME_DNR;
 	if (queue->id > c->io_queues)
-		return refuse(request, false, ADV_NVME_CONNECT_AT_QID);
+		return refuse_connect(request, false, ADV_NVME_CONNECT_AT_QID);
 	/* The host's previous connection may not have closed yet: it may try again. */
 	if (c->queues[queue->id])
 		return ADV_NVME_SEQUENCE_ERROR;
@@ -94,10 +94,10 @@ static uint16_t connect_queue(struct adv_nvme_request *request, uint64_t now)
 		return ADV_NVME_SEQUENCE_ERROR | ADV_NVME_DNR;
 	wrong = adv_nvme_connect_data_decode(request->data, &data);
 	if (wrong)
-		return refuse(request, true, wrong);
+		return refuse_connect(request, true, wrong);
 	subsystem = adv_nvme_target_find_subsystem(queue->target, data.subsystem_nqn);
 	if (!subsystem)
-		return refuse(request, true, ADV_NVME_CONNECT_AT_SUBNQN);
+		return refuse_connect(request, true, ADV_NVME_CONNECT_AT_SUBNQN);
 	if (!adv_nvme_subsystem_allows(subsystem, data.host_nqn))
 		return ADV_NVME_CONNECT_HOST | ADV_NVME_DNR;
 	if (queue->id == 0)

@@ -25,7 +25,8 @@ static uint16_t status_of_two(uint16_t own, uint16_t partner)
 }
 
 /* False: completes both. */
-static bool pair(struct adv_nvme_request *first, struct adv_nvme_request *second, uint16_t status)
+static bool pair_commands(struct adv_nvme_request *first, struct adv_nvme_request *second,
+			  uint16_t status)
 {
 	uint16_t first_status = first->fused_status;
 
@@ -65,7 +66,7 @@ enum adv_nvme_fused_next adv_nvme_fused_started(struct adv_nvme_request *request
 		adv_nvme_request_complete(request, ADV_NVME_MISSING_FUSED | ADV_NVME_DNR);
 		return ADV_NVME_FUSED_HELD;
 	}
-	return pair(first, request, status) ? ADV_NVME_FUSED_BOTH : ADV_NVME_FUSED_HELD;
+	return pair_commands(first, request, status) ? ADV_NVME_FUSED_BOTH : ADV_NVME_FUSED_HELD;
 }
 
 bool adv_nvme_fused_ready(struct adv_nvme_request *request)

@@ -10,7 +10,7 @@ static bool is_ordered(const struct adv_nvme_request *request)
 	       kind == ADV_NVME_IO_DEALLOCATE || kind == ADV_NVME_IO_COPY || request->partner;
 }
 
-static bool overlap(const struct adv_nvme_io *a, const struct adv_nvme_io *b)
+static bool ranges_overlap(const struct adv_nvme_io *a, const struct adv_nvme_io *b)
 {
 	return a->offset < b->offset + b->length && b->offset < a->offset + a->length;
 }
@@ -22,13 +22,13 @@ static bool overlaps_one(const struct adv_list *list, const struct adv_nvme_requ
 	adv_list_for_each(struct adv_nvme_request, r, list, order) {
 		if (r == until)
 			return false;
-		if (overlap(&r->io, io))
+		if (ranges_overlap(&r->io, io))
 			return true;
 	}
 	return false;
 }
 
-static void act(struct adv_nvme_request *request)
+static void let_act(struct adv_nvme_request *request)
 {
 	adv_nvme_request_act(request,
 			     request->placed ? ADV_NVME_ACTION_FETCH : ADV_NVME_ACTION_SUBMIT);
@@ -47,7 +47,7 @@ void adv_nvme_order_submit(struct adv_nvme_request *request)
 		}
 		adv_list_add_tail(&ns->writing, &request->order);
 	}
-	act(request);
+	let_act(request);
 }
 
 static void submit_waiting(struct adv_nvme_namespace *ns)
@@ -58,7 +58,7 @@ static void submit_waiting(struct adv_nvme_namespace *ns)
 			continue;
 		adv_list_del(&r->order);
 		adv_list_add_tail(&ns->writing, &r->order);
-		act(r);
+		let_act(r);
 	}
 }
 

@@ -48,7 +48,7 @@ void adv_nvme_queue_free_if_idle(struct adv_nvme_queue *queue)
 	queue_act(queue, ADV_NVME_ACTION_FREE);
 }
 
-static void answered(struct adv_nvme_request *request)
+static void mark_request_answered(struct adv_nvme_request *request)
 {
 	if (!request->answered)
 		request->queue->unanswered--;
@@ -68,7 +68,7 @@ void adv_nvme_request_free(struct adv_nvme_request *request)
 	request->state = ADV_NVME_REQUEST_FREE;
 	adv_list_add_tail(&queue->free, &request->link);
 	queue->busy--;
-	answered(request);
+	mark_request_answered(request);
 	adv_nvme_queue_free_if_idle(queue);
 }
 
@@ -88,7 +88,7 @@ enum adv_nvme_action adv_nvme_outbox_next(struct adv_nvme_outbox *outbox,
 		if (r->action == ADV_NVME_ACTION_RELEASE)
 			adv_nvme_request_free(r);
 		else if (r->action == ADV_NVME_ACTION_RESPOND)
-			answered(r);
+			mark_request_answered(r);
 		return r->action;
 	}
 	if (!adv_list_empty(&outbox->queues)) {

@@ -195,7 +195,7 @@ static uint16_t start_command(struct adv_nvme_request *request, uint8_t *capsule
 }
 
 /* Gets the buffer of a command and its data, or executes it. */
-static void proceed(struct adv_nvme_request *request, uint64_t now)
+static void proceed_request(struct adv_nvme_request *request, uint64_t now)
 {
 	if (request->data_length == 0 || request->data) {
 		request->handler->execute(request, now);
@@ -217,14 +217,14 @@ static void proceed_started(struct adv_nvme_request *request, uint64_t now, uint
 		/* Buffers are provided in the order of their requests, so no pair waits for a
 		 * second one while others hold their first. */
 		first = request->partner;
-		proceed(first, now);
-		proceed(request, now);
+		proceed_request(first, now);
+		proceed_request(request, now);
 		break;
 	case ADV_NVME_FUSED_ALONE:
 		if (status != ADV_NVME_SUCCESS)
 			adv_nvme_request_complete(request, status);
 		else
-			proceed(request, now);
+			proceed_request(request, now);
 		break;
 	}
 }

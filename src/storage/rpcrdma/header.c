@@ -12,7 +12,7 @@ struct cursor {
 	bool failed;
 };
 
-static uint32_t get32(struct cursor *c)
+static uint32_t get_word(struct cursor *c)
 {
 	uint32_t v;
 
@@ -29,7 +29,7 @@ static uint32_t get32(struct cursor *c)
 /* True if another element follows. Any number but 0 and 1 is not an XDR boolean. */
 static bool get_flag(struct cursor *c)
 {
-	uint32_t v = get32(c);
+	uint32_t v = get_word(c);
 
 	if (v > 1)
 		c->failed = true;
@@ -40,10 +40,10 @@ static struct adv_rpcrdma_segment get_segment(struct cursor *c)
 {
 	struct adv_rpcrdma_segment s;
 
-	s.handle = get32(c);
-	s.length = get32(c);
-	s.offset = (uint64_t)get32(c) << 32;
-	s.offset |= get32(c);
+	s.handle = get_word(c);
+	s.length = get_word(c);
+	s.offset = (uint64_t)get_word(c) << 32;
+	s.offset |= get_word(c);
 	if (s.offset + s.length < s.offset)
 		c->failed = true;
 	return s;
@@ -58,7 +58,7 @@ static void get_reads(struct cursor *c, struct adv_rpcrdma_header *h)
 			c->failed = true;
 			return;
 		}
-		r->position = get32(c);
+		r->position = get_word(c);
 		r->segment = get_segment(c);
 		h->read_count++;
 	}
@@ -67,7 +67,7 @@ static void get_reads(struct cursor *c, struct adv_rpcrdma_header *h)
 static void get_chunk(struct cursor *c, struct adv_rpcrdma_header *h,
 		      struct adv_rpcrdma_chunk *chunk)
 {
-	uint32_t count = get32(c);
+	uint32_t count = get_word(c);
 
 	if (count > ADV_RPCRDMA_SEGMENTS_MAX - h->segment_count || count > c->left / SEGMENT_LEN) {
 		c->failed = true;
@@ -96,12 +96,12 @@ static void get_chunk_lists(struct cursor *c, struct adv_rpcrdma_header *h)
 
 static void get_error(struct cursor *c, struct adv_rpcrdma_header *h)
 {
-	uint32_t error = get32(c);
+	uint32_t error = get_word(c);
 
 	h->error = error;
 	if (error == ADV_RPCRDMA_ERR_VERS) {
-		h->version_low = get32(c);
-		h->version_high = get32(c);
+		h->version_low = get_word(c);
+		h->version_high = get_word(c);
 	} else if (error != ADV_RPCRDMA_ERR_CHUNK) {
 		c->failed = true;
 	}
@@ -116,14 +116,14 @@ enum adv_rpcrdma_decoded adv_rpcrdma_header_decode(const uint8_t *in, size_t len
 	h->read_count = h->write_count = h->segment_count = 0;
 	h->has_reply = false;
 	h->reply = (struct adv_rpcrdma_chunk){0};
-	h->xid = get32(&c);
-	h->version = get32(&c);
+	h->xid = get_word(&c);
+	h->version = get_word(&c);
 	if (c.failed)
 		return ADV_RPCRDMA_TRUNCATED;
-	h->credits = get32(&c);
+	h->credits = get_word(&c);
 	if (h->version != ADV_RPCRDMA_VERSION)
 		return ADV_RPCRDMA_BAD_VERSION;
-	procedure = get32(&c);
+	procedure = get_word(&c);
 	h->procedure = procedure;
 	if (procedure == ADV_RPCRDMA_MSG || procedure == ADV_RPCRDMA_NOMSG)
 		get_chunk_lists(&c, h);
@@ -146,7 +146,7 @@ size_t adv_rpcrdma_header_size(const struct adv_rpcrdma_header *h)
 	       h->segment_count * (size_t)SEGMENT_LEN + (h->has_reply ? 4 : 0);
 }
 
-static uint8_t *put32(uint8_t *out, uint32_t v)
+static uint8_t *put_word(uint8_t *out, uint32_t v)
 {
 	adv_put_be32(out, v);
 	return out + 4;
@@ -154,16 +154,16 @@ static uint8_t *put32(uint8_t *out, uint32_t v)
 
 static uint8_t *put_segment(uint8_t *out, const struct adv_rpcrdma_segment *s)
 {
-	out = put32(out, s->handle);
-	out = put32(out, s->length);
-	out = put32(out, (uint32_t)(s->offset >> 32));
-	return put32(out, (uint32_t)s->offset);
+	out = put_word(out, s->handle);
+	out = put_word(out, s->length);
+	out = put_word(out, (uint32_t)(s->offset >> 32));
+	return put_word(out, (uint32_t)s->offset);
 }
 
 static uint8_t *put_chunk(uint8_t *out, const struct adv_rpcrdma_header *h,
 			  const struct adv_rpcrdma_chunk *chunk)
 {
-	out = put32(put32(out, 1), chunk->count);
+	out = put_word(put_word(out, 1), chunk->count);
 	for (unsigned i = 0; i < chunk->count; i++)
 		out = put_segment(out, &h->segments[chunk->first + i]);
 	return out;
@@ -172,14 +172,14 @@ static uint8_t *put_chunk(uint8_t *out, const struct adv_rpcrdma_header *h,
 static uint8_t *put_chunk_lists(uint8_t *out, const struct adv_rpcrdma_header *h)
 {
 	for (unsigned i = 0; i < h->read_count; i++) {
-		out = put32(put32(out, 1), h->reads[i].position);
+		out = put_word(put_word(out, 1), h->reads[i].position);
 		out = put_segment(out, &h->reads[i].segment);
 	}
-	out = put32(out, 0);
+	out = put_word(out, 0);
 	for (unsigned i = 0; i < h->write_count; i++)
 		out = put_chunk(out, h, &h->writes[i]);
-	out = put32(out, 0);
-	return h->has_reply ? put_chunk(out, h, &h->reply) : put32(out, 0);
+	out = put_word(out, 0);
+	return h->has_reply ? put_chunk(out, h, &h->reply) : put_word(out, 0);
 }
 
 size_t adv_rpcrdma_header_encode(const struct adv_rpcrdma_header *h, uint8_t *out, size_t room)
@@ -188,14 +188,14 @@ size_t adv_rpcrdma_header_encode(const struct adv_rpcrdma_header *h, uint8_t *ou
 
 	if (len > room)
 		return 0;
-	out = put32(out, h->xid);
-	out = put32(out, h->version);
-	out = put32(out, h->credits);
-	out = put32(out, h->procedure);
+	out = put_word(out, h->xid);
+	out = put_word(out, h->version);
+	out = put_word(out, h->credits);
+	out = put_word(out, h->procedure);
 	if (h->procedure == ADV_RPCRDMA_ERROR) {
-		out = put32(out, h->error);
+		out = put_word(out, h->error);
 		if (h->error == ADV_RPCRDMA_ERR_VERS)
-			put32(put32(out, h->version_low), h->version_high);
+			put_word(put_word(out, h->version_low), h->version_high);
 	} else if (h->procedure != ADV_RPCRDMA_DONE) {
 		put_chunk_lists(out, h);
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "storage/rpcrdma/pieces.h"
 
-static void add(struct adv_rpcrdma_pieces *p, enum adv_rpcrdma_source source, size_t offset,
-		size_t length)
+static void add_piece(struct adv_rpcrdma_pieces *p, enum adv_rpcrdma_source source, size_t offset,
+		      size_t length)
 {
 	if (length == 0)
 		return;
@@ -26,13 +26,13 @@ bool adv_rpcrdma_merge(size_t body_offset, size_t body_length, size_t data_offse
 		if (items[i].offset % 4 != 0 || items[i].offset < out->length ||
 		    gap > body_length - used)
 			return false;
-		add(out, ADV_RPCRDMA_BODY, body_offset + used, gap);
+		add_piece(out, ADV_RPCRDMA_BODY, body_offset + used, gap);
 		used += gap;
-		add(out, ADV_RPCRDMA_DATA, data_offset, items[i].length);
+		add_piece(out, ADV_RPCRDMA_DATA, data_offset, items[i].length);
 		data_offset += items[i].length;
-		add(out, ADV_RPCRDMA_PAD, 0, adv_rpcrdma_pad(items[i].length));
+		add_piece(out, ADV_RPCRDMA_PAD, 0, adv_rpcrdma_pad(items[i].length));
 	}
-	add(out, ADV_RPCRDMA_BODY, body_offset + used, body_length - used);
+	add_piece(out, ADV_RPCRDMA_BODY, body_offset + used, body_length - used);
 	return true;
 }
 
@@ -46,12 +46,12 @@ void adv_rpcrdma_reduce(size_t length, const struct adv_rpcrdma_item *items, con
 	for (unsigned i = 0; i < count; i++) {
 		if (!reduced[i])
 			continue;
-		add(out, ADV_RPCRDMA_BODY, at, items[i].offset - at);
+		add_piece(out, ADV_RPCRDMA_BODY, at, items[i].offset - at);
 		at = items[i].offset + items[i].length + adv_rpcrdma_pad(items[i].length);
 	}
 	/* A message may end without the padding of its last item. */
 	if (at < length)
-		add(out, ADV_RPCRDMA_BODY, at, length - at);
+		add_piece(out, ADV_RPCRDMA_BODY, at, length - at);
 }
 
 /* Makes items of the read segments: those of one position are one item. Returns their number; -1:

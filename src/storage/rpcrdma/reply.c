@@ -39,7 +39,7 @@ static void copy_chunks(const struct adv_rpcrdma_header *call, struct adv_rpcrdm
 
 /* Adds transfers of `length` bytes at `offset` of the reply to the next free bytes of a chunk.
  * False: the chunk is full. */
-static bool fill(struct place *p, size_t offset, size_t length, struct adv_rpcrdma_reply *out)
+static bool fill_chunk(struct place *p, size_t offset, size_t length, struct adv_rpcrdma_reply *out)
 {
 	while (length > 0) {
 		unsigned at = p->chunk->first + p->segment;
@@ -76,7 +76,7 @@ static bool fill_write_chunks(const struct adv_rpcrdma_header *call,
 	for (unsigned i = 0; i < count; i++) {
 		struct place p = {&out->header, &call->writes[i], call, 0};
 
-		if (reduced[i] && !fill(&p, items[i].offset, items[i].length, out))
+		if (reduced[i] && !fill_chunk(&p, items[i].offset, items[i].length, out))
 			return false;
 	}
 	return true;
@@ -91,7 +91,7 @@ static bool fill_reply_chunk(const struct adv_rpcrdma_header *call, struct adv_r
 	for (unsigned i = 0; i < out->inlined.count; i++) {
 		const struct adv_rpcrdma_piece *piece = &out->inlined.piece[i];
 
-		if (!fill(&p, piece->offset, piece->length, out))
+		if (!fill_chunk(&p, piece->offset, piece->length, out))
 			return false;
 	}
 	out->inlined.count = 0;

@@ -46,7 +46,7 @@ static void plan_reply(const struct adv_rpcrdma_message *m, struct adv_rpcrdma_r
 
 /* --- the call --- */
 
-static bool fits(const struct adv_rpcrdma_message *m, const struct adv_rpcrdma_request *out)
+static bool fits_inline(const struct adv_rpcrdma_message *m, const struct adv_rpcrdma_request *out)
 {
 	return adv_rpcrdma_header_size(&out->header) + out->inlined.length <= m->send_threshold;
 }
@@ -69,7 +69,7 @@ bool adv_rpcrdma_request_plan(const struct adv_rpcrdma_message *m, struct adv_rp
 	h->procedure = ADV_RPCRDMA_MSG;
 	plan_reply(m, out);
 	adv_rpcrdma_reduce(m->length, m->items, reduced, 0, &out->inlined);
-	if (fits(m, out))
+	if (fits_inline(m, out))
 		return true;
 	for (unsigned i = 0; i < m->item_count; i++) {
 		reduced[i] = m->items[i].length > 0;
@@ -77,7 +77,7 @@ bool adv_rpcrdma_request_plan(const struct adv_rpcrdma_message *m, struct adv_rp
 			add_read(out, m->items[i].offset, m->items[i].length);
 	}
 	adv_rpcrdma_reduce(m->length, m->items, reduced, m->item_count, &out->inlined);
-	if (fits(m, out))
+	if (fits_inline(m, out))
 		return true;
 	/* The whole call is a chunk at position zero. */
 	h->procedure = ADV_RPCRDMA_NOMSG;
@@ -85,7 +85,7 @@ bool adv_rpcrdma_request_plan(const struct adv_rpcrdma_message *m, struct adv_rp
 	add_read(out, 0, m->length);
 	out->inlined.count = 0;
 	out->inlined.length = 0;
-	return fits(m, out);
+	return fits_inline(m, out);
 }
 
 /* --- the reply's header --- */

@@ -11,7 +11,7 @@ void adv_smb2_requests_init(struct adv_smb2_requests *r, uint32_t longest)
 	r->longest = longest;
 }
 
-static void forget(struct adv_smb2_requests *r, struct adv_smb2_transfer *t)
+static void forget_transfer(struct adv_smb2_requests *r, struct adv_smb2_transfer *t)
 {
 	adv_list_del(&t->link);
 	r->count--;
@@ -20,12 +20,12 @@ static void forget(struct adv_smb2_requests *r, struct adv_smb2_transfer *t)
 void adv_smb2_requests_free(struct adv_smb2_requests *r)
 {
 	adv_list_for_each_safe(struct adv_smb2_transfer, t, &r->pending, link) {
-		forget(r, t);
+		forget_transfer(r, t);
 		free(t);
 	}
 }
 
-static struct adv_smb2_transfer *find(struct adv_smb2_requests *r, uint64_t message_id)
+static struct adv_smb2_transfer *find_transfer(struct adv_smb2_requests *r, uint64_t message_id)
 {
 	adv_list_for_each(struct adv_smb2_transfer, t, &r->pending, link) {
 		if (t->message_id == message_id)
@@ -65,8 +65,8 @@ static unsigned descriptors_of(const struct adv_smb2_element *e, const struct ad
 
 /* True if the request can be carried out: what a server with RDMA checks (MS-SMB2, sections
  * 3.3.5.12 and 3.3.5.13), and that it is not signed. */
-static bool acceptable(const struct adv_smb2_requests *r, const struct adv_smb2_element *e,
-		       const struct adv_smb2_io *io, const struct adv_smb2_transfer *t)
+static bool is_acceptable(const struct adv_smb2_requests *r, const struct adv_smb2_element *e,
+			  const struct adv_smb2_io *io, const struct adv_smb2_transfer *t)
 {
 	uint32_t length = e->command == ADV_SMB2_WRITE ? io->remaining : io->length;
 	uint64_t sum = 0;
@@ -107,7 +107,7 @@ static void change_request(struct adv_smb2_requests *r, uint8_t *at, struct adv_
 {
 	bool write = t->command == ADV_SMB2_WRITE;
 
-	if (acceptable(r, &t->element, io, t)) {
+	if (is_acceptable(r, &t->element, io, t)) {
 		t->length = write ? io->remaining : io->length;
 	} else {
 		r->refusals++;
@@ -134,7 +134,7 @@ static bool take_request(struct adv_smb2_requests *r, uint8_t *message,
 	if (!adv_smb2_io_decode(at, e, &io) || io.channel == ADV_SMB2_CHANNEL_NONE)
 		return true; /* the server answers it */
 	if (plan->count == ADV_SMB2_TRANSFERS_MAX || r->count == ADV_SMB2_PENDING_MAX ||
-	    find(r, e->message_id))
+	    find_transfer(r, e->message_id))
 		return false;
 	t = new_transfer(at, e, &io);
 	if (!t)
@@ -191,8 +191,8 @@ void adv_smb2_request_join(struct adv_smb2_plan *plan, uint8_t *message, size_t 
 /* --- responses --- */
 
 /* Takes the data out of a READ response. False: it is wrong. */
-static bool cut(uint8_t *message, const struct adv_smb2_element *e, struct adv_smb2_transfer *t,
-		size_t *at, struct adv_smb2_plan *plan)
+static bool cut_read_data(uint8_t *message, const struct adv_smb2_element *e,
+			  struct adv_smb2_transfer *t, size_t *at, struct adv_smb2_plan *plan)
 {
 	uint8_t *element = message + e->offset;
 	uint32_t offset, length, by_rdma;
@@ -225,7 +225,7 @@ static bool take_response(struct adv_smb2_requests *r, uint8_t *message,
 	bool ok;
 
 	if (e->flags & ADV_SMB2_FLAG_RESPONSE)
-		t = find(r, e->message_id);
+		t = find_transfer(r, e->message_id);
 	if (!t || !t->sent ||
 	    (e->status == ADV_SMB2_STATUS_PENDING && (e->flags & ADV_SMB2_FLAG_ASYNC)))
 		return true;
@@ -233,8 +233,8 @@ static bool take_response(struct adv_smb2_requests *r, uint8_t *message,
 		return false;
 	if (t->invalidate && !plan->key)
 		plan->key = t->descriptors[0].token;
-	forget(r, t);
-	ok = t->command == ADV_SMB2_WRITE || cut(message, e, t, at, plan);
+	forget_transfer(r, t);
+	ok = t->command == ADV_SMB2_WRITE || cut_read_data(message, e, t, at, plan);
 	if (ok && t->command == ADV_SMB2_READ && t->length > 0)
 		plan->transfer[plan->count++] = t;
 	else

@@ -73,7 +73,7 @@ struct adv_smb_direct {
 	bool closing;
 };
 
-static void fail(struct adv_smb_direct *d, const char *reason)
+static void fail_connection(struct adv_smb_direct *d, const char *reason)
 {
 	if (!d->reason)
 		d->reason = reason;
@@ -96,7 +96,7 @@ static void remove_out(struct adv_smb_direct *d, struct adv_smb_direct_out *out,
 
 static void send_all(struct adv_smb_direct *d);
 
-static void sent(struct adv_kit_work *w, bool ok)
+static void message_sent(struct adv_kit_work *w, bool ok)
 {
 	struct slot *s = adv_container_of(w, struct slot, work);
 	struct adv_smb_direct *d = s->direct;
@@ -107,12 +107,12 @@ static void sent(struct adv_kit_work *w, bool ok)
 	if (out)
 		remove_out(d, out, ok);
 	if (s->final)
-		fail(d, d->core.reason);
+		fail_connection(d, d->core.reason);
 	if (ok)
 		send_all(d);
 }
 
-static void executed(struct adv_kit_work *w, bool ok)
+static void reads_executed(struct adv_kit_work *w, bool ok)
 {
 }
 
@@ -141,7 +141,7 @@ static void post_slot(struct adv_smb_direct *d, struct slot *s, const struct adv
 	memcpy(s->data, m->head, m->head_length);
 	s->wr = (struct ibv_send_wr){.sg_list = &s->sge, .num_sge = 1, .opcode = IBV_WR_SEND};
 	s->sge = (struct ibv_sge){(uintptr_t)s->data, m->head_length + m->length, d->mr->lkey};
-	s->work = (struct adv_kit_work){.first = &s->wr, .count = 1, .done = sent};
+	s->work = (struct adv_kit_work){.first = &s->wr, .count = 1, .done = message_sent};
 	s->final = d->core.state == ADV_SMBD_FAILED;
 	if (m->length > 0)
 		copy_out(d, s->data + m->head_length, m->length);
@@ -172,7 +172,7 @@ static void begin_next(struct adv_smb_direct *d)
 	d->part_offset = 0;
 	adv_smbd_begin(&d->core, out->length);
 	if (out->before.first) {
-		out->before.done = executed;
+		out->before.done = reads_executed;
 		adv_endpoint_post(d->endpoint, &out->before);
 	}
 }
@@ -226,14 +226,14 @@ void adv_smb_direct_read(struct adv_smb_direct *d, struct adv_smb_direct_reads *
 
 /* --- receiving --- */
 
-static void repost(struct adv_smb_direct *d, struct adv_receive *r)
+static void repost_receive(struct adv_smb_direct *d, struct adv_receive *r)
 {
 	adv_endpoint_repost(d->endpoint, r);
 	adv_smbd_reposted(&d->core, adv_clock_ms());
 }
 
 /* Copies a fragment into its message. False: there is no memory for the message. */
-static bool take(struct adv_smb_direct *d, const struct adv_smbd_fragment *f)
+static bool copy_fragment(struct adv_smb_direct *d, const struct adv_smbd_fragment *f)
 {
 	uint8_t *message;
 
@@ -253,7 +253,8 @@ static bool take(struct adv_smb_direct *d, const struct adv_smbd_fragment *f)
 	return true;
 }
 
-static void hold(struct adv_smb_direct *d, struct adv_receive *r, const struct adv_smbd_fragment *f)
+static void hold_fragment(struct adv_smb_direct *d, struct adv_receive *r,
+			  const struct adv_smbd_fragment *f)
 {
 	unsigned at = (d->held_first + d->held_count++) % (CREDITS + 1);
 
@@ -265,38 +266,38 @@ bool adv_smb_direct_resume(struct adv_smb_direct *d)
 	while (d->held_count > 0 && !d->closing) {
 		struct held *h = &d->held[d->held_first];
 
-		if (!take(d, &h->fragment))
+		if (!copy_fragment(d, &h->fragment))
 			break;
 		d->held_first = (d->held_first + 1) % (CREDITS + 1);
 		d->held_count--;
-		repost(d, h->receive);
+		repost_receive(d, h->receive);
 	}
 	send_all(d);
 	return d->held_count == 0 || d->closing;
 }
 
-static void received(void *user, struct adv_receive *r)
+static void fragment_received(void *user, struct adv_receive *r)
 {
 	struct adv_smb_direct *d = user;
 	struct adv_smbd_fragment f;
 
 	switch (adv_smbd_receive(&d->core, r->data, r->length, adv_clock_ms(), &f)) {
 	case ADV_SMBD_BROKEN:
-		fail(d, d->core.reason);
+		fail_connection(d, d->core.reason);
 		return;
 	case ADV_SMBD_FRAGMENT:
-		if (d->held_count > 0 || !take(d, &f)) {
-			hold(d, r, &f);
+		if (d->held_count > 0 || !copy_fragment(d, &f)) {
+			hold_fragment(d, r, &f);
 			break;
 		}
-		repost(d, r);
+		repost_receive(d, r);
 		break;
 	case ADV_SMBD_NEGOTIATED:
-		repost(d, r);
+		repost_receive(d, r);
 		d->config.ops->ready(d->config.user, d->device);
 		break;
 	case ADV_SMBD_NOTHING:
-		repost(d, r);
+		repost_receive(d, r);
 		break;
 	}
 	send_all(d);
@@ -361,7 +362,7 @@ static void update_timer(struct adv_smb_direct *d)
 	adv_loop_start_timer(d->loop, &d->timer, at > now ? (unsigned)(at - now) : 0);
 }
 
-static void expired(struct adv_kit_timer *t)
+static void timer_expired(struct adv_kit_timer *t)
 {
 	struct adv_smb_direct *d = adv_container_of(t, struct adv_smb_direct, timer);
 	uint64_t now = adv_clock_ms();
@@ -370,9 +371,9 @@ static void expired(struct adv_kit_timer *t)
 	d->timer_at = ADV_SMBD_NEVER;
 	adv_smbd_expire(&d->core, now);
 	if (d->core.state == ADV_SMBD_FAILED)
-		fail(d, d->core.reason);
+		fail_connection(d, d->core.reason);
 	else if (now >= patience_end(d, &why))
-		fail(d, why);
+		fail_connection(d, why);
 	else
 		send_all(d);
 }
@@ -395,7 +396,7 @@ static void fail_outs(struct adv_smb_direct *d, struct adv_list *outs)
 		remove_out(d, adv_container_of(outs->next, struct adv_smb_direct_out, link), false);
 }
 
-static void closed(void *user)
+static void endpoint_closed(void *user)
 {
 	struct adv_smb_direct *d = user;
 	struct adv_smb_direct_config config = d->config;
@@ -427,15 +428,15 @@ static bool set_device(struct adv_smb_direct *d, struct adv_kit_device *device)
 	return d->mr != NULL;
 }
 
-static void connected(void *user, struct adv_kit_device *device, const void *private_data,
-		      size_t length)
+static void endpoint_connected(void *user, struct adv_kit_device *device, const void *private_data,
+			       size_t length)
 {
 	struct adv_smb_direct *d = user;
 
 	if (set_device(d, device))
 		send_all(d);
 	else
-		fail(d, "no memory");
+		fail_connection(d, "no memory");
 }
 
 static struct adv_smb_direct *new_direct(struct adv_loop *l,
@@ -460,7 +461,7 @@ static struct adv_smb_direct *new_direct(struct adv_loop *l,
 	d->loop = l;
 	d->config = *config;
 	d->timer_at = ADV_SMBD_NEVER;
-	adv_kit_timer_init(&d->timer, expired);
+	adv_kit_timer_init(&d->timer, timer_expired);
 	adv_list_init(&d->slots);
 	adv_list_init(&d->waiting);
 	adv_list_init(&d->begun);
@@ -486,9 +487,9 @@ static struct adv_endpoint_config endpoint_config(struct adv_smb_direct *d)
 		.receives = CREDITS + 1,
 		.receive_size = SEND_SIZE,
 		.work_max = WORK_MAX,
-		.connected = connected,
-		.received = received,
-		.closed = closed,
+		.connected = endpoint_connected,
+		.received = fragment_received,
+		.closed = endpoint_closed,
 		.user = d,
 	};
 }

@@ -42,12 +42,12 @@ void adv_smb_free_requests(struct adv_smb_session *s)
 
 /* --- to the server --- */
 
-static void sent(struct adv_stream_out *out, bool ok)
+static void request_sent(struct adv_stream_out *out, bool ok)
 {
 	free_request(adv_container_of(out, struct adv_smb_request, out));
 }
 
-static void forward(struct adv_smb_request *r)
+static void forward_request(struct adv_smb_request *r)
 {
 	struct adv_smb_session *s = r->session;
 	uint8_t *data[ADV_SMB2_TRANSFERS_MAX], *at = r->data;
@@ -61,19 +61,19 @@ static void forward(struct adv_smb_request *r)
 	s->client->counts.call_bytes += r->plan.length;
 	r->out.parts = r->plan.parts;
 	r->out.count = r->plan.part_count;
-	r->out.done = sent;
+	r->out.done = request_sent;
 	adv_list_init(&r->out.link);
 	adv_stream_send(s->stream, &r->out, r->plan.length);
 }
 
 /* --- fetching --- */
 
-static void fetched(struct adv_smb_direct_reads *reads, bool ok)
+static void data_fetched(struct adv_smb_direct_reads *reads, bool ok)
 {
 	struct adv_smb_request *r = adv_container_of(reads, struct adv_smb_request, reads);
 
 	if (ok && !r->session->closing)
-		forward(r);
+		forward_request(r);
 	else
 		free_request(r);
 }
@@ -106,7 +106,7 @@ static uint8_t *add_reads(struct adv_smb_request *r, const struct adv_smb2_trans
 	return to;
 }
 
-static void fetch(struct adv_smb_request *r)
+static void fetch_data(struct adv_smb_request *r)
 {
 	unsigned most = 0;
 	uint8_t *to = r->data;
@@ -129,7 +129,7 @@ static void fetch(struct adv_smb_request *r)
 			to = add_reads(r, r->plan.transfer[i], to);
 	}
 	r->reads.work.first = r->wr;
-	r->reads.done = fetched;
+	r->reads.done = data_fetched;
 	adv_smb_direct_read(r->session->direct, &r->reads);
 }
 
@@ -141,7 +141,7 @@ static bool get_data(struct adv_smb_request *r)
 	r->data = adv_gateway_get_call(s->buffers, &s->data_turn, r->data_length);
 	r->starved = !r->data;
 	if (r->data)
-		fetch(r);
+		fetch_data(r);
 	return !r->starved;
 }
 
@@ -205,5 +205,5 @@ void adv_smb_request(struct adv_smb_session *s, uint8_t *message, size_t length)
 	else if (r->data_length > 0)
 		get_data(r);
 	else
-		forward(r);
+		forward_request(r);
 }

@@ -24,7 +24,7 @@ static void free_response(struct response *r)
 	free(r);
 }
 
-static void sent(struct adv_smb_direct_out *out, bool ok)
+static void response_sent(struct adv_smb_direct_out *out, bool ok)
 {
 	free_response(adv_container_of(out, struct response, out));
 }
@@ -107,7 +107,7 @@ void adv_smb_response(struct adv_smb_session *s, uint8_t *buffer, size_t size, s
 	r->out.count = r->plan.part_count;
 	r->out.length = r->plan.length;
 	r->out.key = r->plan.key;
-	r->out.done = sent;
+	r->out.done = response_sent;
 	adv_list_init(&r->out.link);
 	adv_smb_direct_send(s->direct, &r->out);
 }

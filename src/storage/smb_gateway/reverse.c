@@ -26,7 +26,7 @@ static void close_stream(struct adv_smb_reverse *s)
 
 /* --- the server --- */
 
-static void ready(void *user, struct adv_kit_device *d)
+static void server_ready(void *user, struct adv_kit_device *d)
 {
 	struct adv_smb_reverse *s = user;
 
@@ -57,7 +57,7 @@ static void message_dropped(void *user, uint8_t *message, size_t length)
 	adv_smb_message_put(s->buffers, message, length);
 }
 
-static void message(void *user, uint8_t *m, size_t length)
+static void smb_response_received(void *user, uint8_t *m, size_t length)
 {
 	struct adv_smb_reverse *s = user;
 
@@ -67,7 +67,7 @@ static void message(void *user, uint8_t *m, size_t length)
 		adv_smb_reverse_response(s, m, length);
 }
 
-static void closed(void *user, const char *reason)
+static void smb_server_closed(void *user, const char *reason)
 {
 	struct adv_smb_reverse *s = user;
 
@@ -87,12 +87,12 @@ static void closed(void *user, const char *reason)
 	free(s);
 }
 
-static const struct adv_smb_direct_ops direct_ops = {ready, message_buffer, message,
-						     message_dropped, closed};
+static const struct adv_smb_direct_ops direct_ops = {
+	server_ready, message_buffer, smb_response_received, message_dropped, smb_server_closed};
 
 /* --- the client --- */
 
-static uint8_t *buffer(void *user, size_t length)
+static uint8_t *get_smb_record_buffer(void *user, size_t length)
 {
 	struct adv_smb_reverse *s = user;
 
@@ -107,24 +107,24 @@ static bool take_record_turn(struct adv_kit_turn *t)
 	return adv_stream_resume(s->stream);
 }
 
-static void dropped(void *user, uint8_t *b, size_t size)
+static void smb_record_dropped(void *user, uint8_t *b, size_t size)
 {
 	struct adv_smb_reverse *s = user;
 
 	adv_gateway_put_call(s->buffers, b, size);
 }
 
-static void record(void *user, uint8_t *b, size_t size, size_t length)
+static void smb_request_received(void *user, uint8_t *b, size_t size, size_t length)
 {
 	struct adv_smb_reverse *s = user;
 
 	if (s->closing)
-		dropped(s, b, size);
+		smb_record_dropped(s, b, size);
 	else
 		adv_smb_reverse_call(s, b, size, length);
 }
 
-static void lost(void *user, int err)
+static void smb_client_lost(void *user, int err)
 {
 	struct adv_smb_reverse *s = user;
 
@@ -135,8 +135,12 @@ static void lost(void *user, int err)
 		adv_smb_reverse_end(s, err ? strerror(err) : NULL);
 }
 
-static const struct adv_stream_ops stream_ops = {NULL,	  buffer, record,
-						 dropped, lost,	  ADV_STREAM_SMB};
+static const struct adv_stream_ops stream_ops = {NULL,
+						 get_smb_record_buffer,
+						 smb_request_received,
+						 smb_record_dropped,
+						 smb_client_lost,
+						 ADV_STREAM_SMB};
 
 /* --- the beginning and the end --- */
 

@@ -45,7 +45,7 @@ struct response {
 
 /* --- the end of a call --- */
 
-static void revoke(struct adv_smb_reverse_call *c)
+static void revoke_data_access(struct adv_smb_reverse_call *c)
 {
 	if (c->mr)
 		ibv_dereg_mr(c->mr);
@@ -57,7 +57,7 @@ static void free_call(struct adv_smb_reverse_call *c)
 {
 	struct adv_smb_reverse *s = c->session;
 
-	revoke(c);
+	revoke_data_access(c);
 	if (c->data)
 		adv_gateway_put_reply(s->buffers, c->data, c->offload.length);
 	adv_gateway_put_call(s->buffers, c->buffer, c->size);
@@ -74,7 +74,7 @@ void adv_smb_reverse_free_calls(struct adv_smb_reverse *s)
 
 /* --- to the server --- */
 
-static void sent(struct adv_smb_direct_out *out, bool ok)
+static void smb_call_sent(struct adv_smb_direct_out *out, bool ok)
 {
 	struct adv_smb_reverse_call *c = adv_container_of(out, struct adv_smb_reverse_call, out);
 
@@ -151,7 +151,7 @@ void adv_smb_reverse_call(struct adv_smb_reverse *s, uint8_t *buffer, size_t siz
 	c->out.parts = &c->part;
 	c->out.count = 1;
 	c->out.length = c->part.iov_len;
-	c->out.done = sent;
+	c->out.done = smb_call_sent;
 	adv_list_init(&c->out.link);
 	c->sending = true;
 	adv_smb_direct_send(s->direct, &c->out);
@@ -159,7 +159,7 @@ void adv_smb_reverse_call(struct adv_smb_reverse *s, uint8_t *buffer, size_t siz
 
 /* --- to the client --- */
 
-static void replied(struct adv_stream_out *out, bool ok)
+static void smb_reply_sent(struct adv_stream_out *out, bool ok)
 {
 	struct response *r = adv_container_of(out, struct response, out);
 	struct adv_smb_reverse *s = r->session;
@@ -196,7 +196,7 @@ static bool complete_call(struct adv_smb_reverse_call *c, struct response *r)
 {
 	uint32_t n;
 
-	revoke(c);
+	revoke_data_access(c);
 	if (!adv_smb2_offload_response(r->message, r->length, &c->offload, &n))
 		return false;
 	if (n > 0) {
@@ -226,13 +226,13 @@ void adv_smb_reverse_response(struct adv_smb_reverse *s, uint8_t *message, size_
 	r->message = message;
 	r->length = length;
 	r->parts[0] = (struct iovec){message, length};
-	r->out = (struct adv_stream_out){.parts = r->parts, .count = 1, .done = replied};
+	r->out = (struct adv_stream_out){.parts = r->parts, .count = 1, .done = smb_reply_sent};
 	adv_list_init(&r->out.link);
 	look_for_dialect(s, r);
 	adv_smb_count_response(&s->times, &s->client->counts, message, length, adv_clock_ns());
 	c = answered_call(s, r);
 	if (c && !complete_call(c, r)) {
-		replied(&r->out, false);
+		smb_reply_sent(&r->out, false);
 		adv_smb_reverse_end(s, "a message of the server is wrong");
 		return;
 	}

@@ -22,7 +22,7 @@ static void close_stream(struct adv_smb_session *s)
 
 /* --- the server --- */
 
-static void connected(void *user)
+static void smb_server_connected(void *user)
 {
 }
 
@@ -47,7 +47,7 @@ static void reply_dropped(void *user, uint8_t *buffer, size_t size)
 	adv_gateway_put_reply(s->buffers, buffer, size);
 }
 
-static void record(void *user, uint8_t *buffer, size_t size, size_t length)
+static void smb_record_received(void *user, uint8_t *buffer, size_t size, size_t length)
 {
 	struct adv_smb_session *s = user;
 
@@ -57,7 +57,7 @@ static void record(void *user, uint8_t *buffer, size_t size, size_t length)
 		adv_smb_response(s, buffer, size, length);
 }
 
-static void lost(void *user, int err)
+static void smb_server_lost(void *user, int err)
 {
 	struct adv_smb_session *s = user;
 
@@ -69,12 +69,13 @@ static void lost(void *user, int err)
 	adv_smb_session_end(s, NULL);
 }
 
-static const struct adv_stream_ops stream_ops = {connected,	reply_buffer, record,
-						 reply_dropped, lost,	      ADV_STREAM_SMB};
+static const struct adv_stream_ops stream_ops = {smb_server_connected, reply_buffer,
+						 smb_record_received,  reply_dropped,
+						 smb_server_lost,      ADV_STREAM_SMB};
 
 /* --- the client --- */
 
-static void ready(void *user, struct adv_kit_device *d)
+static void client_ready(void *user, struct adv_kit_device *d)
 {
 }
 
@@ -100,7 +101,7 @@ static void message_dropped(void *user, uint8_t *message, size_t length)
 }
 
 /* The first message connects to the server: an RDMA connection alone costs the server nothing. */
-static void message(void *user, uint8_t *m, size_t length)
+static void smb_message_received(void *user, uint8_t *m, size_t length)
 {
 	struct adv_smb_session *s = user;
 
@@ -117,7 +118,7 @@ static void message(void *user, uint8_t *m, size_t length)
 		adv_smb_request(s, m, length);
 }
 
-static void closed(void *user, const char *reason)
+static void smb_client_closed(void *user, const char *reason)
 {
 	struct adv_smb_session *s = user;
 
@@ -137,8 +138,8 @@ static void closed(void *user, const char *reason)
 	free(s);
 }
 
-static const struct adv_smb_direct_ops direct_ops = {ready, message_buffer, message,
-						     message_dropped, closed};
+static const struct adv_smb_direct_ops direct_ops = {
+	client_ready, message_buffer, smb_message_received, message_dropped, smb_client_closed};
 
 /* --- the beginning and the end --- */
 

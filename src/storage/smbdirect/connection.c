@@ -11,12 +11,12 @@ enum {
 	CREDITS_MAX = 65535,
 };
 
-static uint32_t smaller(uint32_t a, uint32_t b)
+static uint32_t smaller_of(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
 }
 
-static enum adv_smbd_event broken(struct adv_smbd *c, const char *reason)
+static enum adv_smbd_event break_connection(struct adv_smbd *c, const char *reason)
 {
 	c->state = ADV_SMBD_FAILED;
 	c->reason = reason;
@@ -56,7 +56,7 @@ static enum adv_smbd_event receive_request(struct adv_smbd *c, const uint8_t *me
 	struct adv_smbd_request r;
 
 	if (c->negotiation_due || !adv_smbd_request_decode(message, length, &r))
-		return broken(c, "its negotiate request is too short");
+		return break_connection(c, "its negotiate request is too short");
 	c->negotiation_due = true;
 	if (r.min_version > ADV_SMBD_VERSION || r.max_version < ADV_SMBD_VERSION) {
 		c->refusal = ADV_SMBD_NOT_SUPPORTED;
@@ -64,9 +64,9 @@ static enum adv_smbd_event receive_request(struct adv_smbd *c, const uint8_t *me
 	}
 	if (r.credits_requested == 0 || r.receive_size < ADV_SMBD_RECEIVE_LEAST ||
 	    r.fragmented_size < ADV_SMBD_FRAGMENTED_LEAST)
-		return broken(c, "its negotiate request asks for too little");
+		return break_connection(c, "its negotiate request asks for too little");
 	set_goal(c, r.credits_requested);
-	c->send_size = smaller(c->send_size, r.receive_size);
+	c->send_size = smaller_of(c->send_size, r.receive_size);
 	c->fragmented_size = r.fragmented_size;
 	set_ready(c, now);
 	return ADV_SMBD_NEGOTIATED;
@@ -79,28 +79,28 @@ static enum adv_smbd_event receive_response(struct adv_smbd *c, const uint8_t *m
 	struct adv_smbd_response r;
 
 	if (c->negotiation_due || !adv_smbd_response_decode(message, length, &r))
-		return broken(c, "its negotiate response is too short");
+		return break_connection(c, "its negotiate response is too short");
 	if (r.status != ADV_SMBD_SUCCESS || r.version != ADV_SMBD_VERSION)
-		return broken(c, "it does not support version 1.0");
+		return break_connection(c, "it does not support version 1.0");
 	if (r.receive_size < ADV_SMBD_RECEIVE_LEAST ||
 	    r.fragmented_size < ADV_SMBD_FRAGMENTED_LEAST || r.credits_granted == 0 ||
 	    r.credits_requested == 0 || r.send_size > c->config.receive_size)
-		return broken(c, "its negotiate response is wrong");
+		return break_connection(c, "its negotiate response is wrong");
 	set_goal(c, r.credits_requested);
-	c->send_size = smaller(c->send_size, r.receive_size);
+	c->send_size = smaller_of(c->send_size, r.receive_size);
 	c->fragmented_size = r.fragmented_size;
-	c->read_write_size = smaller(c->read_write_size, r.read_write_size);
+	c->read_write_size = smaller_of(c->read_write_size, r.read_write_size);
 	c->send_credits = r.credits_granted;
 	set_ready(c, now);
 	return ADV_SMBD_NEGOTIATED;
 }
 
 /* Returns how many credits can be granted now. */
-static uint32_t grantable(const struct adv_smbd *c)
+static uint32_t grantable_credits(const struct adv_smbd *c)
 {
 	uint32_t available = c->config.receive_credits - c->granted - c->held;
 
-	return c->granted < c->goal ? smaller(available, c->goal - c->granted) : 0;
+	return c->granted < c->goal ? smaller_of(available, c->goal - c->granted) : 0;
 }
 
 static void next_request(struct adv_smbd *c, struct adv_smbd_send *out)
@@ -129,7 +129,7 @@ static void next_response(struct adv_smbd *c, struct adv_smbd_send *out)
 	if (!c->refusal) {
 		r.version = ADV_SMBD_VERSION;
 		r.credits_requested = c->config.send_credits;
-		r.credits_granted = (uint16_t)grantable(c);
+		r.credits_granted = (uint16_t)grantable_credits(c);
 		r.read_write_size = c->config.read_write_size;
 		r.send_size = c->send_size;
 		r.receive_size = c->config.receive_size;
@@ -139,7 +139,7 @@ static void next_response(struct adv_smbd *c, struct adv_smbd_send *out)
 	adv_smbd_response_encode(&r, out->head);
 	out->head_length = ADV_SMBD_RESPONSE_LEN;
 	if (c->refusal)
-		broken(c, "it does not support version 1.0");
+		break_connection(c, "it does not support version 1.0");
 }
 
 /* --- receiving --- */
@@ -148,7 +148,7 @@ static void next_response(struct adv_smbd *c, struct adv_smbd_send *out)
  * cannot send: the last one is for a message that grants credits. */
 static void consider_grant(struct adv_smbd *c, uint64_t now)
 {
-	uint32_t n = grantable(c);
+	uint32_t n = grantable_credits(c);
 
 	if (n == 0 || (c->granted > 1 && n < (c->goal + 1u) / 2))
 		return;
@@ -189,23 +189,23 @@ static enum adv_smbd_event receive_transfer(struct adv_smbd *c, const uint8_t *m
 	struct adv_smbd_transfer t;
 
 	if (!adv_smbd_transfer_decode(message, length, &t))
-		return broken(c, "the data of a message is not in it");
+		return break_connection(c, "the data of a message is not in it");
 	if (c->granted == 0)
-		return broken(c, "it sent more messages than it had credits");
+		return break_connection(c, "it sent more messages than it had credits");
 	if (t.credits_requested == 0)
-		return broken(c, "it requests no credit");
+		return break_connection(c, "it requests no credit");
 	if (t.length == 0 && t.remaining != 0)
-		return broken(c, "a fragment has no data");
+		return break_connection(c, "a fragment has no data");
 	c->granted--;
 	c->held++;
-	c->send_credits = smaller(c->send_credits + t.credits_granted, CREDITS_MAX);
+	c->send_credits = smaller_of(c->send_credits + t.credits_granted, CREDITS_MAX);
 	set_goal(c, t.credits_requested);
 	c->deadline = now + c->config.keepalive_ms;
 	c->asked = c->ask = false;
 	if (t.flags & ADV_SMBD_RESPONSE_REQUESTED)
 		c->respond = true;
 	if (t.length > 0 && !take_fragment(c, message, &t, fragment))
-		return broken(c, "the lengths of its fragments are wrong");
+		return break_connection(c, "the lengths of its fragments are wrong");
 	consider_grant(c, now);
 	return t.length > 0 ? ADV_SMBD_FRAGMENT : ADV_SMBD_NOTHING;
 }
@@ -257,7 +257,7 @@ static void next_transfer(struct adv_smbd *c, uint32_t grant, struct adv_smbd_se
 		.credits_requested = c->config.send_credits,
 		.credits_granted = (uint16_t)grant,
 		.flags = c->ask ? ADV_SMBD_RESPONSE_REQUESTED : 0,
-		.length = smaller(left, c->send_size - ADV_SMBD_DATA_OFFSET),
+		.length = smaller_of(left, c->send_size - ADV_SMBD_DATA_OFFSET),
 	};
 
 	if (t.length > 0) {
@@ -288,7 +288,7 @@ bool adv_smbd_next(struct adv_smbd *c, struct adv_smbd_send *out)
 	}
 	if (c->state != ADV_SMBD_READY)
 		return false;
-	grant = grantable(c);
+	grant = grantable_credits(c);
 	if (c->out_sent == c->out_length && !c->respond && !c->ask && !(c->grant_now && grant > 0))
 		return false;
 	/* The last credit is for a message that grants credits: otherwise both ends could have
@@ -322,12 +322,12 @@ void adv_smbd_expire(struct adv_smbd *c, uint64_t now)
 	if (now < c->deadline)
 		return;
 	if (c->state == ADV_SMBD_NEGOTIATING) {
-		broken(c, "it did not negotiate in time");
+		break_connection(c, "it did not negotiate in time");
 	} else if (c->granted == 0 && c->held > 0) {
 		/* Its messages wait here, and it has no credit to respond with. */
 		c->deadline = now + c->config.keepalive_ms;
 	} else if (c->asked) {
-		broken(c, "it does not respond");
+		break_connection(c, "it does not respond");
 	} else {
 		c->asked = c->ask = true;
 		c->deadline = now + c->config.response_ms;

@@ -19,6 +19,8 @@ import sys
 import time
 import traceback
 
+from suites import suites_of as suites_of_source
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TOP = ROOT / "build-check"
 COVERAGE_WANTED = 90.0
@@ -37,6 +39,10 @@ NOT_ASAN = {"clients", "exhaustive"}  # suites that do not run under AddressSani
 COVERED = {"wire": ["nic/wire"], "cm": ["nic/cm"],
            "transport": ["nic/engine", "nic/fast", "nic/queue", "nic/requester", "nic/responder", "nic/memory",
                          "nic/congestion"]}
+NOT_CORE = {"clients", "exhaustive", "long"}  # suites that scripts/check leaves to --full, ...
+# ... but for these programs
+CORE_CLIENTS = ["cm", "cm-others", "connections", "devinfo", "iwarp", "mpi", "netlink", "nfs", "nvme", "pingpong",
+                "rsocket", "scale", "soak", "top", "unprivileged"]
 QUICK_BUILD = ["-Doptimization=1"]  # for sanitizers: builds in two thirds of the time, runs nearly as fast
 
 # If CI is set, a skipped test of these suites counts as failed, because a CI machine can run them all.
@@ -332,6 +338,53 @@ def step_clients(tally):
     run_tests(tally, "clients", build, ["--suite", "clients"])
 
 
+def step_core(tally):
+    build = BUILDER.directory("gcc")
+    tally.good()
+    run_tests(tally, "core", build, [word for suite in NOT_CORE for word in ("--no-suite", suite)])
+    run_tests(tally, "core-clients", build, ["--suite", "clients", *CORE_CLIENTS])
+    tests = introspect(build, "tests")
+    left = [test["name"] for test in tests if NOT_CORE & suites_of(test) and test["name"] not in CORE_CLIENTS]
+    print(f"left out (scripts/check --full runs them): {', '.join(sorted(left))}")
+
+
+def changed_files():
+    """The files that differ from the upstream branch, or from the last commit if there is none."""
+    git = ["git", "-c", f"safe.directory={ROOT}"]
+    base = subprocess.run([*git, "merge-base", "HEAD", "@{upstream}"], cwd=ROOT, check=False, capture_output=True,
+                          text=True).stdout.strip() or "HEAD"
+    out = subprocess.run([*git, "diff", "--name-only", "-z", base], cwd=ROOT, check=True, capture_output=True, text=True)
+    new = subprocess.run([*git, "ls-files", "-z", "--others", "--exclude-standard"], cwd=ROOT, check=True,
+                         capture_output=True, text=True)
+    return [name for name in (out.stdout + new.stdout).split("\0") if name]
+
+
+def suites_to_run(files, known):
+    """The suites that test changed files. known: all suites of the build."""
+    wanted = set()
+    for file in files:
+        parts = file.split("/")
+        if parts[0] == "src":
+            wanted.update(suites_of_source(file))
+        elif parts[0] in ("tests", "scripts"):
+            wanted.update(parts[:2])
+    return sorted(wanted & known - NOT_CORE)
+
+
+def step_changed(tally):
+    build = configure("gcc", [])
+    known = {suite for test in introspect(build, "tests") for suite in suites_of(test)}
+    files = changed_files()
+    suites = suites_to_run(files, known)
+    print(f"{len(files)} files were changed; suites: {' '.join(suites) or 'none'}")
+    if not suites:
+        return
+    compile_for_tests("gcc", [], lambda of_test: of_test & set(suites) and not of_test & NOT_CORE)
+    tally.good()
+    choice = [word for suite in suites for word in ("--suite", suite)]
+    run_tests(tally, "changed", build, [*choice, *(word for suite in NOT_CORE for word in ("--no-suite", suite))])
+
+
 def step_clang(tally):
     build = BUILDER.directory("clang")
     tally.good()
@@ -532,6 +585,8 @@ STEPS = {
     "format": step_format,
     "shellcheck": step_shellcheck,
     "man": step_man,
+    "core": step_core,
+    "changed": step_changed,
     "gcc": step_gcc,
     "clients": step_clients,
     "commands": step_commands,
@@ -548,9 +603,9 @@ STEPS = {
     "packages-bookworm": lambda tally: step_packages(tally, "bookworm"),
     "packages-trixie": lambda tally: step_packages(tally, "trixie"),
 }
-BUILD_OF = dict.fromkeys(["clients", "commands", "kernel-bookworm", "kernel-trixie"], "gcc")  # steps that use the build of another
+BUILD_OF = dict.fromkeys(["core", "clients", "commands", "kernel-bookworm", "kernel-trixie"], "gcc")  # steps that use the build of another
 # Steps that count each of their tests; the step itself counts only if it breaks.
-COUNT_THEMSELVES = {"gcc", "clang", "clients", "commands", "asan", "tsan", "coverage", "fuzz",
+COUNT_THEMSELVES = {"core", "changed", "gcc", "clang", "clients", "commands", "asan", "tsan", "coverage", "fuzz",
                     "kernel-bookworm", "kernel-trixie", "packages-bookworm", "packages-trixie"}
 
 

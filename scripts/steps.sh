@@ -12,10 +12,12 @@ all_steps()
 # Prints the names of the steps that an option runs; '-': scripts/check alone.
 steps_of()
 {
-	local name option
+	local name options
 
-	while read -r name option _; do
-		[ "$option" != "$1" ] || printf '%s\n' "$name"
+	while read -r name options _; do
+		case ,$options, in
+		*",$1,"*) printf '%s\n' "$name" ;;
+		esac
 	done < <(all_steps)
 }
 

@@ -25,9 +25,13 @@ import checks  # noqa: E402
 
 
 def table():
-    """Returns the lines of scripts/steps: name, option, needs, what."""
+    """Returns the lines of scripts/steps: name, options, needs, what."""
     lines = (ROOT / "scripts" / "steps").read_text().splitlines()
     return [line.split(None, 3) for line in lines if not line.startswith("#")]
+
+
+def steps_of(option):
+    return [name for name, options, _, _ in table() if option in options.split(",")]
 
 
 class Check(unittest.TestCase):
@@ -58,9 +62,11 @@ class Check(unittest.TestCase):
         self.assertFalse(self.asked.exists())
 
     def test_list(self):
-        r = self.run_script("check", "--list")
-        self.assertEqual((r.returncode, r.stderr), (0, ""))
-        self.assertEqual(r.stdout.split(), [name for name, option, _, _ in table() if option == "-"])
+        for words, option in (([], "-"), (["--full"], "--full"), (["--quick"], "--quick"), (["--kernel"], "--kernel")):
+            r = self.run_script("check", "--list", *words)
+            self.assertEqual((r.returncode, r.stderr), (0, ""))
+            self.assertEqual(r.stdout.split(), steps_of(option))
+            self.assertTrue(steps_of(option))
         self.assertFalse(self.asked.exists())
 
     def test_wrong(self):
@@ -82,15 +88,24 @@ class Check(unittest.TestCase):
     def test_needs(self):
         """Every step has its needs, and a check without steps has those of all that it runs."""
         every = self.packages()
-        for name, option, _, _ in table():
+        for name, *_ in table():
             mine = self.packages(name)
             self.assertIn("python3", mine, name)
-            if option == "-":
+            if name in steps_of("--full") + steps_of("-") + steps_of("--quick"):
                 self.assertLessEqual(mine, every, name)
         self.assertEqual(every, self.packages("check"))
         self.assertLessEqual(self.packages("demo"), every)
         self.assertFalse(self.packages("spdx") & self.packages("demo"))
         self.assertFalse({"chromium", "clang"} & (self.packages("coverage") | self.packages("instructions")))
+
+    def test_changed(self):
+        """Changed files choose the suites of their folders; no suite that takes long."""
+        known = {"transport", "wire", "cm", "host", "verbs", "link", "scripts", "clients", "long", "daemon", "rdmacm"}
+        for files, suites in (([], []), (["docs/x.md", "README.md"], []), (["tests/clients/run"], []),
+                              (["src/runtime/link/ring.c"], ["link"]), (["scripts/check"], ["scripts"]),
+                              (["src/nic/queue/qp.c", "tests/link/test_ring.c"], ["cm", "link", "transport", "wire"]),
+                              (["src/runtime/ucma/id.c"], ["daemon", "rdmacm"])):
+            self.assertEqual(checks.suites_to_run(files, known), suites)
 
     def test_table(self):
         """scripts/steps and scripts/checks.py have the same steps in the same order."""

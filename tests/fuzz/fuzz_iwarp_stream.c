@@ -233,7 +233,7 @@ static void post_recv(const uint8_t *step)
 static void take(size_t most)
 {
 	struct iovec iov[ADV_RDMAP_TX_IOV];
-	size_t count = adv_rdmap_tx(w.stream, w.now, iov), len = 0;
+	size_t count = adv_rdmap_tx(w.stream, w.now, iov, ADV_RDMAP_TX_IOV), len = 0;
 	uint8_t sum = 0;
 
 	for (size_t i = 0; i < count; i++) {

@@ -2,6 +2,7 @@
 /* RDMAP streams: what two ends do with each other. */
 #include "base/array.h"
 #include "nic/iwarp/fpdu.h"
+#include "nic/iwarp/queue_pair.h"
 #include "stream_bed.h"
 
 #define REGION 300000
@@ -204,17 +205,55 @@ static void test_completes_when_taken(void **state)
 	size_t count, len = 0, i;
 
 	end_op(b->end[0], IBV_WR_RDMA_WRITE, 1, from, 0, 5000, to, 0);
-	count = adv_rdmap_tx(b->stream[0], b->net->now, iov);
+	count = adv_rdmap_tx(b->stream[0], b->net->now, iov, ADV_RDMAP_TX_IOV);
 	for (i = 0; i < count; i++)
 		len += iov[i].iov_len;
 	adv_rdmap_sent(b->stream[0], b->net->now, len - 1);
 	end_poll(b->end[0]);
 	assert_int_equal(b->end[0]->send_count, 0);
-	assert_int_equal(adv_rdmap_tx(b->stream[0], b->net->now, iov), 1);
+	assert_int_equal(adv_rdmap_tx(b->stream[0], b->net->now, iov, ADV_RDMAP_TX_IOV), 1);
 	assert_int_equal(iov[0].iov_len, 1);
 	adv_rdmap_sent(b->stream[0], b->net->now, 1);
 	end_poll(b->end[0]);
 	expect_send(b->end[0], 0, 1, IBV_WC_SUCCESS);
+	bed_close(b);
+}
+
+/* A turn of a queue pair makes no system call: it adds the bytes to a batch, and the owner of the
+ * connection sends them. Until it has told how many, the next turn adds nothing. */
+static void test_turn(void **state)
+{
+	struct bed *b = bed_open(&plain, 7);
+	struct region *from = region_open(&b->net->node[0], 5000, ALL_ACCESS);
+	struct region *to = region_open(&b->net->node[1], 5000, ALL_ACCESS);
+	struct adv_qp *qp = b->end[0]->qp;
+	struct adv_tx_batch batch = {.limit = ADV_TX_BATCH_PACKETS};
+	uint32_t len;
+
+	adv_iwarp_turn(qp, b->net->now, &batch);
+	assert_int_equal(batch.count, 0); /* it has no connection */
+	qp->connection = b->stream[0];
+	adv_iwarp_turn(qp, b->net->now, &batch);
+	assert_int_equal(batch.count, 0);
+	end_op(b->end[0], IBV_WR_RDMA_WRITE, 1, from, 0, 5000, to, 0);
+	adv_iwarp_turn(qp, b->net->now, &batch);
+	assert_int_equal(batch.count, 1);
+	assert_int_equal(batch.packet[0].dest_qpn, adv_qp_num(qp));
+	assert_int_equal(batch.packet[0].iov_count, batch.iov_used);
+	len = batch.packet[0].payload_len;
+	assert_in_range(len, 5001, 5100);
+	adv_iwarp_turn(qp, b->net->now, &batch);
+	assert_int_equal(batch.count, 1);
+	adv_rdmap_sent(b->stream[0], b->net->now, len - 1);
+	adv_iwarp_turn(qp, b->net->now, &batch);
+	assert_int_equal(batch.count, 2);
+	assert_int_equal(batch.packet[1].payload_len, 1);
+	adv_rdmap_sent(b->stream[0], b->net->now, 1);
+	adv_rdmap_ended(b->stream[0], b->net->now);
+	adv_iwarp_turn(qp, b->net->now, &batch);
+	assert_int_equal(batch.count, 3); /* the owner ends the connection */
+	assert_int_equal(batch.packet[2].iov_count, 0);
+	qp->connection = NULL;
 	bed_close(b);
 }
 
@@ -394,6 +433,7 @@ int main(void)
 		cmocka_unit_test(test_inline_and_solicited),
 		cmocka_unit_test(test_fence),
 		cmocka_unit_test(test_completes_when_taken),
+		cmocka_unit_test(test_turn),
 		cmocka_unit_test(test_read_of_changing_memory),
 		cmocka_unit_test(test_polled_memory),
 		cmocka_unit_test(test_not_mixed),

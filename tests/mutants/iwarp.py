@@ -113,4 +113,8 @@ IWARP = [
      "\ts->qp->resp.recv = NULL;\n\tif (recv) {", "\tif (false) {"),
     ("rdmap-terminated", "a Terminate for a READ fails no request", STREAM,
      "if (s->qp->sq.tail != s->qp->sq.next)", "if (false)"),
+    ("iwarp-turn-twice", "a turn sends bytes again that are on their way", "src/nic/iwarp/queue_pair.c",
+     "if (!s || adv_rdmap_offered(s))", "if (!s)"),
+    ("iwarp-turn-end", "a connection that has ended is not closed", "src/nic/iwarp/queue_pair.c",
+     "if (!count && adv_rdmap_phase(s) == ADV_RDMAP_OPEN)", "if (!count)"),
 ]

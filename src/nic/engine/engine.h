@@ -7,6 +7,8 @@
  * passes the time, in nanoseconds of any monotonic clock, and the seed of the random numbers. One
  * engine and all of its objects are used under one lock of the caller (or more, see tpt.h). If
  * <infiniband/verbs.h> has a type for an argument, it is used, so that nothing is converted twice.
+ * Three callbacks of the caller run inside the engine and are the caller's affair: its injector
+ * (adv_engine_set_injector()), its timers, and `forget` of its protocol.
  *
  * The caller drives the engine by these functions:
  *	adv_engine_rx()       a packet was received

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "nic/iwarp/queue_pair.h"
+#include "nic/iwarp/stream.h"
 #include "nic/queue/connected.h"
 #include "nic/engine/names.h"
 #include "nic/queue/qp.h"
@@ -67,4 +68,26 @@ int adv_iwarp_modify(struct adv_qp *qp, uint64_t now, const struct ibv_qp_attr *
 	adv_qp_set_state(qp, next);
 	adv_qp_review(qp);
 	return 0;
+}
+
+void adv_iwarp_turn(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
+{
+	struct iovec *iov = &batch->iov[batch->iov_used];
+	struct adv_rdmap_stream *s = qp->connection;
+	struct adv_tx_packet *pkt;
+	size_t count = 0;
+
+	if (!s || adv_rdmap_offered(s))
+		return;
+	if (!adv_rdmap_wants_look(s)) {
+		count = adv_rdmap_tx(s, now, iov, ADV_TX_BATCH_IOV - batch->iov_used);
+		if (!count && adv_rdmap_phase(s) == ADV_RDMAP_OPEN)
+			return;
+	}
+	pkt = &batch->packet[batch->count++];
+	*pkt = (struct adv_tx_packet){
+		.dest_qpn = adv_qp_num(qp), .iov = iov, .iov_count = (uint16_t)count};
+	for (size_t i = 0; i < count; i++)
+		pkt->payload_len += (uint32_t)iov[i].iov_len;
+	batch->iov_used += (unsigned)count;
 }

@@ -85,6 +85,21 @@ enum adv_rdmap_phase adv_rdmap_phase(const struct adv_rdmap_stream *s)
 	return s->phase;
 }
 
+void adv_rdmap_set_owner(struct adv_rdmap_stream *s, void *owner)
+{
+	s->owner = owner;
+}
+
+bool adv_rdmap_offered(const struct adv_rdmap_stream *s)
+{
+	return s->offered;
+}
+
+void *adv_rdmap_owner(const struct adv_rdmap_stream *s)
+{
+	return s->owner;
+}
+
 void adv_rdmap_complete(struct adv_rdmap_stream *s, uint64_t now)
 {
 	struct adv_qp *qp = s->qp;
@@ -122,6 +137,7 @@ static void begin_end(struct adv_rdmap_stream *s, const struct adv_rdmap_termina
 {
 	bool whole = take_back(s);
 
+	s->offered = false;
 	s->phase = whole && t ? ADV_RDMAP_ENDING : ADV_RDMAP_ENDED;
 	s->terminate_due = whole && t;
 	if (t)

@@ -43,8 +43,11 @@ struct adv_rdmap_stream *adv_rdmap_stream_create(struct adv_qp *qp,
 /* Frees the stream. The queue pair must still exist. */
 void adv_rdmap_stream_destroy(struct adv_rdmap_stream *s);
 enum adv_rdmap_phase adv_rdmap_phase(const struct adv_rdmap_stream *s);
+/* Stores what the caller knows of the connection, and returns it; NULL at first. */
+void adv_rdmap_set_owner(struct adv_rdmap_stream *s, void *owner);
+void *adv_rdmap_owner(const struct adv_rdmap_stream *s);
 
-/* Most pieces that adv_rdmap_tx() returns. */
+/* Pieces of adv_rdmap_tx() that one call should send. */
 #define ADV_RDMAP_TX_IOV 256
 
 /*
@@ -58,17 +61,21 @@ bool adv_rdmap_hopes(const struct adv_rdmap_stream *s);
  * way, the stream begins a whole wait at the first look that finds it acknowledged.
  */
 void adv_rdmap_reply_seen(struct adv_rdmap_stream *s, uint64_t now, bool acknowledged);
+/* True if adv_rdmap_hopes(), and the caller has not looked since the last adv_rdmap_tx(). */
+bool adv_rdmap_wants_look(const struct adv_rdmap_stream *s);
 
 /* True if the stream may send nothing before the peer has sent an FPDU. */
 bool adv_rdmap_first_awaited(const struct adv_rdmap_stream *s);
 
 /*
- * Returns the bytes to send next, as at most ADV_RDMAP_TX_IOV pieces in iov[]; 0: none. The pieces
- * are valid until the next call of the engine or its objects. The caller then tells how many bytes
- * the connection has taken, perhaps 0.
+ * Returns the bytes to send next, as at most `most` pieces in iov[]; 0: none. The pieces are valid
+ * until the memory of a request changes its owner: until the caller releases the engine's lock, at
+ * the latest. The caller then tells how many bytes the connection has taken, perhaps 0.
  */
-size_t adv_rdmap_tx(struct adv_rdmap_stream *s, uint64_t now, struct iovec *iov);
+size_t adv_rdmap_tx(struct adv_rdmap_stream *s, uint64_t now, struct iovec *iov, size_t most);
 void adv_rdmap_sent(struct adv_rdmap_stream *s, uint64_t now, size_t len);
+/* True between the two. */
+bool adv_rdmap_offered(const struct adv_rdmap_stream *s);
 
 /* Receives bytes. Bytes behind an error are ignored. */
 void adv_rdmap_rx(struct adv_rdmap_stream *s, uint64_t now, const uint8_t *p, size_t len);

@@ -69,6 +69,11 @@ bool adv_rdmap_hopes(const struct adv_rdmap_stream *s)
 	return s->config.first == ADV_RDMAP_FIRST_HOPED && !s->first_heard && s->framed_head == 0;
 }
 
+bool adv_rdmap_wants_look(const struct adv_rdmap_stream *s)
+{
+	return adv_rdmap_hopes(s) && !s->looked;
+}
+
 bool adv_rdmap_first_awaited(const struct adv_rdmap_stream *s)
 {
 	return s->first_awaited;
@@ -76,6 +81,7 @@ bool adv_rdmap_first_awaited(const struct adv_rdmap_stream *s)
 
 void adv_rdmap_reply_seen(struct adv_rdmap_stream *s, uint64_t now, bool acknowledged)
 {
+	s->looked = true;
 	if (acknowledged && !s->reply_under_way)
 		return;
 	s->reply_under_way = !acknowledged;

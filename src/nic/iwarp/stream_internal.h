@@ -62,6 +62,7 @@ struct adv_rdmap_untagged {
 
 struct adv_rdmap_stream {
 	struct adv_qp *qp;
+	void *owner; /* adv_rdmap_set_owner() */
 	struct adv_rdmap_config config;
 	enum adv_rdmap_phase phase;
 
@@ -83,6 +84,8 @@ struct adv_rdmap_stream {
 	bool first_awaited;	      /* nothing may be sent before the peer's first FPDU */
 	bool first_heard;	      /* the peer has sent an FPDU */
 	bool reply_under_way;	      /* the last look found the reply not acknowledged */
+	bool looked;		      /* since the last adv_rdmap_tx() */
+	bool offered;		      /* since the last adv_rdmap_sent() */
 	struct adv_timer first_timer; /* set while the peer has sent nothing (stream_first.c) */
 	uint32_t first_repeats;	      /* times that it was set */
 

@@ -370,14 +370,11 @@ static bool still_open(struct adv_rdmap_stream *s)
 	return s->phase == ADV_RDMAP_OPEN;
 }
 
-size_t adv_rdmap_tx(struct adv_rdmap_stream *s, uint64_t now, struct iovec *iov)
+/* Returns what the connection has not taken of the framed FPDUs, as at most `most` pieces. */
+static size_t gather_framed(struct adv_rdmap_stream *s, struct iovec *iov, size_t most)
 {
 	size_t skip = s->taken, count = 0;
 
-	if (still_open(s))
-		check_framed(s, now);
-	while (frame_next(s, now))
-		;
 	for (uint32_t i = s->framed_tail; i != s->framed_head; i++) {
 		const struct adv_rdmap_framed *f = framed_at(s, i);
 
@@ -388,12 +385,26 @@ size_t adv_rdmap_tx(struct adv_rdmap_stream *s, uint64_t now, struct iovec *iov)
 			skip -= n;
 			if (n == piece.iov_len)
 				continue;
-			if (count == ADV_RDMAP_TX_IOV)
+			if (count == most)
 				return count;
 			iov[count++] =
 				(struct iovec){(uint8_t *)piece.iov_base + n, piece.iov_len - n};
 		}
 	}
+	return count;
+}
+
+size_t adv_rdmap_tx(struct adv_rdmap_stream *s, uint64_t now, struct iovec *iov, size_t most)
+{
+	size_t count;
+
+	s->looked = false;
+	if (still_open(s))
+		check_framed(s, now);
+	while (frame_next(s, now))
+		;
+	count = gather_framed(s, iov, most);
+	s->offered = count > 0;
 	return count;
 }
 
@@ -408,6 +419,7 @@ static size_t length_of(const struct adv_rdmap_framed *f)
 
 void adv_rdmap_sent(struct adv_rdmap_stream *s, uint64_t now, size_t len)
 {
+	s->offered = false;
 	s->taken += len;
 	while (s->framed_tail != s->framed_head) {
 		const struct adv_rdmap_framed *f = framed_at(s, s->framed_tail);

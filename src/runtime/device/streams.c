@@ -2,8 +2,9 @@
 /*
  * The TCP connections of an iWARP device, one for each connected queue pair. They are a link on top
  * of the device's links: receive() moves bytes from the sockets to their streams (src/nic/iwarp).
- * The other direction is the turn of a queue pair: sendmsg() takes headers and payload where they
- * are.
+ *
+ * send() moves the bytes of their turns to the sockets: sendmsg() takes headers and payload where
+ * they are.
  *
  * An epoll set holds the sockets, level-triggered. A socket is watched for room only while it is
  * full, or while a turn has left bytes for a later one.
@@ -36,9 +37,8 @@
 #define ENDING_NS    4000000000ull /* for a peer to end the connection, too; as in adverbd */
 #define BUFFER_LEN   65536
 #define EVENTS	     32
-#define READS	     16		/* most reads of a stream in one turn */
-#define SEND_MOST    (1u << 20) /* bytes; a turn of a queue pair sends at most about this */
-#define DIRECT_COUNT 2		/* with so few streams, a polling program reads without epoll */
+#define READS	     16 /* most reads of a stream in one turn */
+#define DIRECT_COUNT 2	/* with so few streams, a polling program reads without epoll */
 #define LONG_PAYLOAD 4096
 /* The rest of an FPDU and the header of the next one: longer payload is read to its place. */
 #define BEHIND_LEN (ADV_FPDU_TRAILER_MAX + ADV_FPDU_LENGTH_LEN + ADV_DDP_HEADER_MAX)
@@ -171,31 +171,22 @@ static void connection_ended(struct device_stream *s, uint64_t now, int err)
 
 /* ---- sending ---- */
 
-/* Sends what the stream has, once. Returns the number of bytes; 0: there was nothing, or the socket
- * is full or at its end. */
-static size_t send_once(struct device_stream *s, uint64_t now)
+/* Sends the bytes of a turn. If the socket took all, the stream may have more. */
+static void send_bytes(struct device_stream *s, const struct adv_tx_packet *pkt, uint64_t now)
 {
-	struct iovec iov[ADV_RDMAP_TX_IOV];
-	struct msghdr msg = {.msg_iov = iov};
-	size_t total = 0;
-	ssize_t n;
+	struct msghdr msg = {.msg_iov = (struct iovec *)pkt->iov, .msg_iovlen = pkt->iov_count};
+	ssize_t n = adv_sys_sendmsg(s->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 
-	msg.msg_iovlen = adv_rdmap_tx(s->rdmap, now, iov);
-	if (msg.msg_iovlen == 0)
-		return 0;
-	for (size_t i = 0; i < msg.msg_iovlen; i++)
-		total += iov[i].iov_len;
-	n = adv_sys_sendmsg(s->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
 		connection_ended(s, now, errno);
-		return 0;
+		return;
 	}
 	adv_rdmap_sent(s->rdmap, now, n < 0 ? 0 : (size_t)n);
 	s->streams->link.counters.tx_bytes += n < 0 ? 0 : (uint64_t)n;
-	if (n == (ssize_t)total)
-		return total;
-	set_wants_room(s, true);
-	return 0;
+	if (n == (ssize_t)pkt->payload_len)
+		adv_qp_schedule(s->qp);
+	else
+		set_wants_room(s, true);
 }
 
 /* True if the peer's TCP has not acknowledged all bytes: before the first FPDU, the start-up reply.
@@ -207,39 +198,40 @@ static bool has_unacknowledged(const struct device_stream *s)
 	return adv_sys_ioctl(s->fd, SIOCOUTQ, &bytes) == 0 && bytes > 0;
 }
 
-static void take_turn(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
+/* The connection of a queue pair; NULL: it has none. */
+static struct device_stream *stream_of(const struct adv_qp *qp)
 {
-	struct device_stream *s = qp->connection;
-	size_t sent = 0, n = 1;
+	return qp && qp->connection ? adv_rdmap_owner(qp->connection) : NULL;
+}
+
+/* Does what the turn of a queue pair wants (adv_iwarp_turn()). */
+static void serve_turn(struct device_streams *all, const struct adv_tx_packet *pkt, uint64_t now)
+{
+	struct device_stream *s = stream_of(adv_qp_number_find(all->device->engine, pkt->dest_qpn));
 
 	if (!s)
 		return;
-	if (adv_rdmap_hopes(s->rdmap))
+	if (pkt->iov_count) {
+		send_bytes(s, pkt, now);
+	} else if (adv_rdmap_wants_look(s->rdmap)) {
 		adv_rdmap_reply_seen(s->rdmap, now, !has_unacknowledged(s));
-	while (n && sent < SEND_MOST) {
-		n = send_once(s, now);
-		sent += n;
+		adv_qp_schedule(s->qp);
 	}
-	if (sent >= SEND_MOST)
-		set_wants_room(s, true); /* the next turn of receiving continues */
-	if (sent)
-		adv_device_note_activity(s->streams->device, 1);
-	count_packets(s->streams);
 	(void)still_streams(s, now);
 }
 
 static void forget(struct adv_qp *qp)
 {
-	const struct device_stream *s = qp->connection;
+	struct device_stream *s = stream_of(qp);
 
 	if (s)
-		part_stream(qp->connection, adv_device_now(s->streams->device));
+		part_stream(s, adv_device_now(s->streams->device));
 }
 
 static const struct adv_protocol iwarp = {
 	.supports = adv_iwarp_supports,
 	.modify = adv_iwarp_modify,
-	.turn = take_turn,
+	.turn = adv_iwarp_turn,
 	.forget = forget,
 };
 
@@ -362,9 +354,15 @@ static unsigned receive_all(struct adv_link *link, unsigned budget, adv_link_rx_
 
 /* ---- the link ---- */
 
-/* The engine of an iWARP device makes no packets. */
-static bool send_packets(struct adv_link *link, struct adv_tx_batch *batch)
+/* A packet of an iWARP device is the turn of a queue pair. */
+static bool send_turns(struct adv_link *link, struct adv_tx_batch *batch)
 {
+	struct device_streams *all = (struct device_streams *)(void *)link;
+	uint64_t now = adv_device_now(all->device);
+
+	for (unsigned i = 0; i < batch->count; i++)
+		serve_turn(all, &batch->packet[i], now);
+	count_packets(all);
 	return true;
 }
 
@@ -389,7 +387,7 @@ static void destroy(struct adv_link *link)
 }
 
 static const struct adv_link_ops ops = {
-	.send = send_packets,
+	.send = send_turns,
 	.flush = flush_packets,
 	.receive = receive_all,
 	.destroy = destroy,
@@ -445,7 +443,7 @@ void adv_device_streams_describe(const struct adv_device *d, struct adv_object *
 {
 	for (unsigned i = 0; d->streams && i < count; i++) {
 		const struct adv_qp *qp = adv_qp_number_find(d->engine, out[i].number);
-		const struct device_stream *s = qp ? qp->connection : NULL;
+		const struct device_stream *s = stream_of(qp);
 
 		out[i].qp.flags |= ADV_QP_IWARP;
 		if (!s)
@@ -516,7 +514,8 @@ static int attach(struct adv_device *d, struct adv_qp *qp, int fd,
 	bring_to_rts(qp, adv_device_now(d));
 	adv_list_add_tail(&d->streams->list, &s->node);
 	d->streams->count++;
-	qp->connection = s;
+	adv_rdmap_set_owner(s->rdmap, s);
+	qp->connection = s->rdmap;
 	adv_qp_schedule(qp); /* the message that says: ready to receive; and what was posted */
 	return 0;
 }

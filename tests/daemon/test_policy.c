@@ -34,10 +34,10 @@ static void reset(void)
 	memset(&before, 0, sizeof(before));
 }
 
-static struct adv_interface *add_interface(uint32_t ifindex, const char *name, uint32_t flags,
-					   uint32_t mtu)
+static struct adv_snapshot_interface *add_interface(uint32_t ifindex, const char *name,
+						    uint32_t flags, uint32_t mtu)
 {
-	struct adv_interface *i = &snapshot.interface[snapshot.interface_count++];
+	struct adv_snapshot_interface *i = &snapshot.interface[snapshot.interface_count++];
 
 	memset(i, 0, sizeof(*i));
 	i->ifindex = ifindex;
@@ -54,7 +54,7 @@ static void add_lo(void)
 
 static void add_address(uint32_t ifindex, const char *text, uint32_t flags)
 {
-	struct adv_address *a = &snapshot.address[snapshot.address_count++];
+	struct adv_snapshot_address *a = &snapshot.address[snapshot.address_count++];
 
 	memset(a, 0, sizeof(*a));
 	a->ifindex = ifindex;
@@ -218,7 +218,7 @@ static void guid(void **state)
 	static const uint8_t eui[8] = {0x52, 0x54, 0x00, 0xff, 0xfe, 0x12, 0x34, 0x56};
 	uint64_t a, b;
 	uint8_t raw[8];
-	struct adv_interface *i;
+	struct adv_snapshot_interface *i;
 
 	reset();
 	add_lo();

@@ -78,9 +78,9 @@ static void add_interface(uint32_t ifindex)
 	add(RTA_OIF, &ifindex, sizeof(ifindex));
 }
 
-static int parse(struct adv_way *way)
+static int parse(struct adv_ip_route *way)
 {
-	*way = (struct adv_way){.next_hop = gid("10.0.0.9")};
+	*way = (struct adv_ip_route){.next_hop = gid("10.0.0.9")};
 	return adv_resolve_parse_route(&message, message.header.nlmsg_len, SERIAL, way);
 }
 
@@ -93,7 +93,7 @@ static void assert_gid(const struct adv_gid *g, const char *text)
 
 static void routes(void **state)
 {
-	struct adv_way way;
+	struct adv_ip_route way;
 
 	begin_route(AF_INET, RTN_UNICAST);
 	add_interface(3);
@@ -126,7 +126,7 @@ static void gateway_of_another_family(void **state)
 	const struct adv_gid gateway = gid("fe80::1");
 	uint8_t via[18] = {0};
 	uint16_t family = AF_INET6;
-	struct adv_way way;
+	struct adv_ip_route way;
 
 	memcpy(via, &family, sizeof(family));
 	memcpy(via + 2, gateway.raw, 16);
@@ -152,7 +152,7 @@ static void no_route(void **state)
 		{RTN_BLACKHOLE, ENETUNREACH},	 {RTN_THROW, ENETUNREACH},
 	};
 	struct nlmsgerr e = {.error = -ENETUNREACH};
-	struct adv_way way;
+	struct adv_ip_route way;
 
 	for (size_t i = 0; i < ADV_ARRAY_SIZE(cases); i++) {
 		begin_route(AF_INET, cases[i].type);
@@ -175,7 +175,7 @@ static void no_route(void **state)
 
 static void not_the_answer(void **state)
 {
-	struct adv_way way;
+	struct adv_ip_route way;
 	uint16_t s;
 
 	begin_route(AF_INET, RTN_UNICAST);
@@ -196,7 +196,7 @@ static void not_the_answer(void **state)
 /* An attribute of the wrong length counts as missing; truncated messages do no harm. */
 static void cut_short(void **state)
 {
-	struct adv_way way = {0};
+	struct adv_ip_route way = {0};
 	uint32_t whole;
 
 	begin_route(AF_INET, RTN_UNICAST);
@@ -224,7 +224,7 @@ static void cut_short(void **state)
 static void random_bytes(void **state)
 {
 	struct adv_rng dice;
-	struct adv_way way;
+	struct adv_ip_route way;
 
 	adv_rng_seed(&dice, 5);
 	for (int i = 0; i < 20000; i++) {
@@ -242,7 +242,7 @@ static void random_bytes(void **state)
 		h->nlmsg_type = adv_rng_below(&dice, 2) ? RTM_NEWROUTE : RTM_NEWNEIGH;
 		copy[NLMSG_HDRLEN] = AF_INET;
 		copy[NLMSG_HDRLEN + offsetof(struct rtmsg, rtm_type)] = RTN_UNICAST;
-		way = (struct adv_way){.next_hop = gid("10.0.0.9")};
+		way = (struct adv_ip_route){.next_hop = gid("10.0.0.9")};
 		(void)adv_resolve_parse_route(copy, len, SERIAL, &way);
 		(void)adv_resolve_parse_neighbour(copy, len, SERIAL, &s);
 		(void)adv_resolve_parse_mac(copy, len, SERIAL, mac);
@@ -291,7 +291,7 @@ static void the_kernel(void **state)
 {
 	struct adv_resolver *r = adv_resolver_create();
 	const struct adv_gid here = gid("127.0.0.1"), other = gid("198.51.100.1");
-	struct adv_way way;
+	struct adv_ip_route way;
 
 	assert_non_null(r);
 	assert_int_equal(adv_resolve_way(r, &here, NULL, 0, &way), 0);

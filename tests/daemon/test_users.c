@@ -13,7 +13,7 @@
 #define MANY 500
 
 struct connection {
-	struct adv_turn turn;
+	struct adv_user_turn turn;
 	uint64_t costs;	   /* time for each serving, ns */
 	unsigned messages; /* messages to be read */
 	unsigned served;
@@ -29,11 +29,11 @@ static uint64_t clock_ns(void)
 	return now;
 }
 
-static bool serve(struct adv_turn *t, uint64_t end)
+static bool serve(struct adv_user_turn *t, uint64_t end)
 {
 	struct connection *c = adv_container_of(t, struct connection, turn);
 
-	assert_true(end > now && end <= now + ADV_TURN_NS);
+	assert_true(end > now && end <= now + ADV_USER_TURN_NS);
 	c->served++;
 	c->last = now;
 	now += c->costs;
@@ -43,8 +43,8 @@ static bool serve(struct adv_turn *t, uint64_t end)
 static void begin(struct connection *c, struct adv_user *user, uint64_t costs, unsigned messages)
 {
 	*c = (struct connection){.costs = costs, .messages = messages};
-	adv_turn_init(&users, &c->turn, user, 1000 + (pid_t)(c - connection), serve);
-	adv_turn_queue(&users, &c->turn);
+	adv_user_turn_init(&users, &c->turn, user, 1000 + (pid_t)(c - connection), serve);
+	adv_user_turn_queue(&users, &c->turn);
 }
 
 static int setup(void **state)
@@ -114,14 +114,14 @@ static void test_round(void **state)
 	begin(&connection[0], user, 1, 5);
 	begin(&connection[1], user, 1, 5);
 	begin(&connection[2], user, 1, 1);
-	adv_turn_queue(&users, &connection[0].turn);
-	adv_turn_end(&connection[1].turn);
+	adv_user_turn_queue(&users, &connection[0].turn);
+	adv_user_turn_end(&connection[1].turn);
 	adv_users_serve(&users);
 	assert_int_equal(connection[0].served, 1);
 	assert_int_equal(connection[1].served, 0);
 	assert_int_equal(connection[2].served, 1);
 	assert_true(adv_users_have_process(&users, 1000));
-	adv_turn_end(&connection[0].turn);
+	adv_user_turn_end(&connection[0].turn);
 	assert_false(adv_users_have_process(&users, 1000));
 	adv_users_serve(&users);
 	assert_int_equal(connection[0].served, 1);
@@ -154,11 +154,11 @@ static bool read_for_a_while(void *unused)
 static void test_read(void **state)
 {
 	left_to_read = 3;
-	assert_false(adv_turn_read(&users, read_for_a_while, NULL, 10, now + 10000));
+	assert_false(adv_user_turn_read(&users, read_for_a_while, NULL, 10, now + 10000));
 	left_to_read = 100;
-	assert_true(adv_turn_read(&users, read_for_a_while, NULL, 10, now + 100000));
+	assert_true(adv_user_turn_read(&users, read_for_a_while, NULL, 10, now + 100000));
 	assert_int_equal(left_to_read, 90);
-	assert_true(adv_turn_read(&users, read_for_a_while, NULL, 50, now + 5000));
+	assert_true(adv_user_turn_read(&users, read_for_a_while, NULL, 50, now + 5000));
 	assert_int_equal(left_to_read, 85);
 }
 

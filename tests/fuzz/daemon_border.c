@@ -264,7 +264,7 @@ void adv_resolver_destroy(struct adv_resolver *r)
 }
 
 int adv_resolve_way(struct adv_resolver *r, const struct adv_gid *to, const struct adv_gid *source,
-		    uint32_t ifindex, struct adv_way *way)
+		    uint32_t ifindex, struct adv_ip_route *way)
 {
 	bool ipv4 = adv_gid_is_ipv4(to);
 
@@ -287,7 +287,7 @@ int adv_resolve_way(struct adv_resolver *r, const struct adv_gid *to, const stru
 	return 0;
 }
 
-enum adv_neighbour adv_resolve_neighbour(struct adv_resolver *r, const struct adv_way *way)
+enum adv_neighbour adv_resolve_neighbour(struct adv_resolver *r, const struct adv_ip_route *way)
 {
 	switch (way->next_hop.raw[15]) {
 	case 100:
@@ -301,7 +301,7 @@ enum adv_neighbour adv_resolve_neighbour(struct adv_resolver *r, const struct ad
 	}
 }
 
-enum adv_neighbour adv_resolve_mac(struct adv_resolver *r, const struct adv_way *way,
+enum adv_neighbour adv_resolve_mac(struct adv_resolver *r, const struct adv_ip_route *way,
 				   uint8_t mac[6])
 {
 	memset(mac, 2, 6);
@@ -309,7 +309,7 @@ enum adv_neighbour adv_resolve_mac(struct adv_resolver *r, const struct adv_way 
 }
 
 void adv_resolve_probe_neighbour(struct adv_resolver *r, const struct adv_gid *to,
-				 const struct adv_way *way)
+				 const struct adv_ip_route *way)
 {
 	r->asked++;
 }

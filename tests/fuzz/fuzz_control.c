@@ -396,7 +396,7 @@ static void open_slot(struct process *p)
 		return;
 	FUZZ_CHECK(slot.receive_fd >= 0 && fcntl(slot.receive_fd, F_GETFD) == FD_CLOEXEC);
 	FUZZ_CHECK(slot.number >= ADV_SLOT_FIRST && slot.number < ADV_SLOTS &&
-		   slot.qpn_first == adv_slot_qpn(slot.number));
+		   slot.qpn_first == adv_qpn_of_slot(slot.number));
 	close(slot.receive_fd);
 	p->slot = slot;
 	p->has_slot = true;

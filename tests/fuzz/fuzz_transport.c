@@ -145,7 +145,7 @@ static void fill_datagram(const struct end *end, const struct step *s, struct ib
 		}
 		node->ah = calloc(1, sizeof(*node->ah));
 		FUZZ_CHECK(node->ah);
-		FUZZ_CHECK(adv_path_from_attr(node->e, &attr, 0, 0, &node->ah->path) == 0);
+		FUZZ_CHECK(adv_qp_path_from_attr(node->e, &attr, 0, 0, &node->ah->path) == 0);
 		node->ah->pd = s->h & 0x200 ? node->other_pd : node->pd;
 	}
 	wr->wr.ud.ah = &node->ah->ibv;

@@ -159,7 +159,7 @@ static void slots_and_gids(void **state)
 	assert_true(table.count == 2 && table.port_active == 1 && table.entry[0].loopback);
 	assert_int_equal(adv_control_open_slot(c, &a, why, sizeof(why)), 0);
 	assert_int_equal(adv_control_open_slot(d, &b, why, sizeof(why)), 0);
-	assert_int_equal(a.qpn_first, adv_slot_qpn(a.number));
+	assert_int_equal(a.qpn_first, adv_qpn_of_slot(a.number));
 	assert_int_equal(a.qpn_count, ADV_SLOT_QPNS);
 	assert_int_not_equal(a.qpn_first, b.qpn_first);
 	assert_true(a.receive_buffer >= 100000);

@@ -43,8 +43,8 @@ int shm_pair_make(void **state)
 {
 	struct pair *p = calloc(1, sizeof(*p));
 
-	p->a = open_shm("127.0.0.1", adv_slot_qpn(SLOT_A));
-	p->b = open_shm("127.0.0.2", adv_slot_qpn(SLOT_B));
+	p->a = open_shm("127.0.0.1", adv_qpn_of_slot(SLOT_A));
+	p->b = open_shm("127.0.0.2", adv_qpn_of_slot(SLOT_B));
 	path_between(&p->to_b, "127.0.0.1", "127.0.0.2", 0xc001);
 	path_between(&p->to_a, "127.0.0.2", "127.0.0.1", 0xc001);
 	*state = p;

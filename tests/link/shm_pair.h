@@ -11,8 +11,8 @@
 #define RING_SIZE (64u << 10)
 #define SLOT_A	  301
 #define SLOT_B	  ((unsigned)ADV_SLOTS - 1)
-#define QPN_A	  (adv_slot_qpn(SLOT_A) + 7)
-#define QPN_B	  (adv_slot_qpn(SLOT_B) + 9)
+#define QPN_A	  (adv_qpn_of_slot(SLOT_A) + 7)
+#define QPN_B	  (adv_qpn_of_slot(SLOT_B) + 9)
 
 struct pair {
 	struct adv_link *a;

@@ -52,7 +52,7 @@ static void test_ack_for_another(void **state)
 	struct store *store = fresh_store();
 
 	shm_pair_attach(p);
-	add_ack_and_answer(p, adv_slot_qpn(SLOT_A + 1));
+	add_ack_and_answer(p, adv_qpn_of_slot(SLOT_A + 1));
 	assert_true(p->a->ops->send(p->a, &batch));
 	assert_int_equal(p->a->counters.tx_packets, 1);
 	(void)p->b->ops->receive(p->b, 8, keep_packet, store);

@@ -31,7 +31,8 @@ static struct adv_ah *make_handle(struct datagram *d, const struct adv_gid *to, 
 	attr.grh.sgid_index = sgid_index;
 	memcpy(attr.grh.dgid.raw, to->raw, 16);
 	ah->pd = d->end.host->pd;
-	REQUIRE(d->sim, adv_path_from_attr(d->end.host->e, &attr, 0, 0, &ah->path) == 0, "no path");
+	REQUIRE(d->sim, adv_qp_path_from_attr(d->end.host->e, &attr, 0, 0, &ah->path) == 0,
+		"no path");
 	return ah;
 }
 

@@ -200,7 +200,8 @@ static void test_datagrams(void **state)
 
 		open_type(&bed, IBV_QPT_UD);
 		memcpy(attr.grh.dgid.raw, bed.net->node[1].gid[0].raw, 16);
-		assert_int_equal(adv_path_from_attr(bed.net->node[0].e, &attr, 0, 0, &ah.path), 0);
+		assert_int_equal(adv_qp_path_from_attr(bed.net->node[0].e, &attr, 0, 0, &ah.path),
+				 0);
 		ah.pd = foreign ? adv_pd_create(bed.net->node[0].e) : bed.net->node[0].pd;
 		request(&bed, IBV_WR_SEND, foreign ? 8 : 4097)->wr.ud.ah = &ah.ibv;
 		bed.wr.w.wr.ud.remote_qpn = adv_qp_num(bed.b->qp);

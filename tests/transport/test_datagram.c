@@ -52,7 +52,7 @@ static void bed_open(struct bed *bed, bool ipv4)
 	attr.grh.hop_limit = 33;
 	attr.grh.traffic_class = 0x60;
 	memcpy(attr.grh.dgid.raw, bed->net->node[1].gid[ipv4].raw, 16);
-	assert_int_equal(adv_path_from_attr(bed->net->node[0].e, &attr, 0, 0, &bed->ah.path), 0);
+	assert_int_equal(adv_qp_path_from_attr(bed->net->node[0].e, &attr, 0, 0, &bed->ah.path), 0);
 	bed->ah.pd = bed->net->node[0].pd;
 }
 

@@ -48,7 +48,7 @@ static void bed_open(struct bed *bed, enum ibv_qp_type type)
 	bed->ra = region_open(&bed->net->node[0], LEN, ALL_ACCESS);
 	bed->rb = region_open(&bed->net->node[1], LEN, ALL_ACCESS);
 	memcpy(attr.grh.dgid.raw, bed->net->node[1].gid[0].raw, 16);
-	assert_int_equal(adv_path_from_attr(bed->net->node[0].e, &attr, 0, 0, &bed->ah.path), 0);
+	assert_int_equal(adv_qp_path_from_attr(bed->net->node[0].e, &attr, 0, 0, &bed->ah.path), 0);
 	bed->ah.pd = bed->net->node[0].pd;
 	/* There is a receive request for each message, and two more. */
 	for (uint64_t i = 0; i < REQUESTS + 2; i++)

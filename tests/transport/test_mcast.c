@@ -30,7 +30,7 @@ static void make_ah(struct node *node, struct adv_ah *ah, const struct adv_gid *
 
 	memset(ah, 0, sizeof(*ah));
 	memcpy(attr.grh.dgid.raw, to->raw, 16);
-	assert_int_equal(adv_path_from_attr(node->e, &attr, 0, 0, &ah->path), 0);
+	assert_int_equal(adv_qp_path_from_attr(node->e, &attr, 0, 0, &ah->path), 0);
 	ah->pd = node->pd;
 }
 

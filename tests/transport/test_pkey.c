@@ -147,7 +147,8 @@ static void test_datagrams(void **state)
 		open_bed(&bed);
 		connect_with(&bed, IBV_QPT_UD, pairs[i].a, pairs[i].b);
 		memcpy(attr.grh.dgid.raw, bed.net->node[1].gid[0].raw, 16);
-		assert_int_equal(adv_path_from_attr(bed.net->node[0].e, &attr, 0, 0, &ah.path), 0);
+		assert_int_equal(adv_qp_path_from_attr(bed.net->node[0].e, &attr, 0, 0, &ah.path),
+				 0);
 		ah.pd = bed.net->node[0].pd;
 		end_recv(bed.b, 7, bed.rb, 0, 128);
 		send_datagram(&bed, bed.a, &ah);

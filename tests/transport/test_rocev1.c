@@ -125,7 +125,7 @@ static void send_datagram(struct bed *bed, struct end *a, struct end *b, unsigne
 	attr.grh.hop_limit = 33;
 	attr.grh.traffic_class = 0x60;
 	memcpy(attr.grh.dgid.raw, bed->net->node[1].gid[index].raw, 16);
-	assert_int_equal(adv_path_from_attr(bed->net->node[0].e, &attr, 0, 0, &ah.path), 0);
+	assert_int_equal(adv_qp_path_from_attr(bed->net->node[0].e, &attr, 0, 0, &ah.path), 0);
 	ah.pd = bed->net->node[0].pd;
 	end_recv(b, 1, bed->rb, 0, 200);
 	wr_make(&wr, IBV_WR_SEND, 1, 0);

@@ -132,7 +132,7 @@ static void test_datagrams(void **state)
 
 	ends_connect(a, b, &o);
 	memcpy(attr.grh.dgid.raw, net->node[1].gid[0].raw, 16);
-	assert_int_equal(adv_path_from_attr(net->node[0].e, &attr, 0, 0, &ah.path), 0);
+	assert_int_equal(adv_qp_path_from_attr(net->node[0].e, &attr, 0, 0, &ah.path), 0);
 	watch.answer_delay = MS;
 	for (unsigned i = 0; i < 40; i++) {
 		struct wr wr;
@@ -399,7 +399,7 @@ static void datagrams_open(struct datagrams *d, struct net *net)
 	set_senders(net, d->a, d->b);
 	memcpy(attr.grh.dgid.raw, net->node[1].gid[0].raw, 16);
 	d->ah = (struct adv_ah){.pd = net->node[0].pd};
-	assert_int_equal(adv_path_from_attr(net->node[0].e, &attr, 0, 0, &d->ah.path), 0);
+	assert_int_equal(adv_qp_path_from_attr(net->node[0].e, &attr, 0, 0, &d->ah.path), 0);
 }
 
 static void post_datagrams(struct datagrams *d)

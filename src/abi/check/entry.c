@@ -490,7 +490,7 @@ static void forking(void)
 
 static void forked(void)
 {
-	adv_check_report_forked();
+	adv_check_forked_report();
 	adv_check_forked();
 	adv_check_unlock();
 }

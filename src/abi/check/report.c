@@ -166,7 +166,7 @@ void adv_check_unlock(void)
 	errno = saved_errno;
 }
 
-void adv_check_report_forked(void)
+void adv_check_forked_report(void)
 {
 	while (first) {
 		struct kept *k = first;

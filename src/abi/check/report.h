@@ -46,6 +46,6 @@ void adv_check_find(const struct adv_check_finding *f, const char *fmt, ...)
 bool adv_check_is_known(const struct adv_check_finding *f);
 
 /* A child of fork() has none of its parent's findings to send. */
-void adv_check_report_forked(void);
+void adv_check_forked_report(void);
 
 #endif

@@ -45,7 +45,7 @@ static int find_path(struct ibv_context *context, const struct ibv_ah_attr *attr
 			return ADV_EFOREIGN;
 		holds = adv_device_next_hop_holds(d, attr, &next);
 		if (holds)
-			err = adv_path_from_attr(e, attr, 0, 0, path);
+			err = adv_qp_path_from_attr(e, attr, 0, 0, path);
 		adv_ibv_leave(context);
 	}
 	if (!err)

@@ -10,7 +10,7 @@ struct json_object;
 struct adv_gid_table;
 
 /* ADV_SLOW: it works, but slower than it could. ADV_BAD: programs fail. */
-enum adv_verdict { ADV_GOOD, ADV_SLOW, ADV_BAD };
+enum adv_doctor_verdict { ADV_GOOD, ADV_SLOW, ADV_BAD };
 
 struct adv_doctor {
 	struct json_object *findings; /* an array, for --json; otherwise NULL */
@@ -23,7 +23,7 @@ struct adv_doctor {
 };
 
 /* Reports a finding: `check` is a word; `remedy`, what to do, or NULL; fmt: as for printf(3). */
-void adv_doctor_report(struct adv_doctor *d, enum adv_verdict verdict, const char *check,
+void adv_doctor_report(struct adv_doctor *d, enum adv_doctor_verdict verdict, const char *check,
 		       const char *remedy, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
 

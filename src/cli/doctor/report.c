@@ -6,7 +6,7 @@
 #include "cli/doctor/doctor.h"
 #include "cli/command/json.h"
 
-void adv_doctor_report(struct adv_doctor *d, enum adv_verdict verdict, const char *check,
+void adv_doctor_report(struct adv_doctor *d, enum adv_doctor_verdict verdict, const char *check,
 		       const char *remedy, const char *fmt, ...)
 {
 	static const char *const words[] = {"ok", "slow", "BAD"};

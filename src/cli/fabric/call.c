@@ -23,8 +23,7 @@ static void explain(const char *who, int error, const char *text)
 		fprintf(stderr, "%s: the emulator: %s\n", who, strerror(error));
 }
 
-int adv_fabric_begin(const char *who, struct adv_port_message *m, int send_fd,
-		     int fd[ADV_FABRIC_CALL_FDS])
+int adv_call_begin(const char *who, struct adv_port_message *m, int send_fd, int fd[ADV_CALL_FDS])
 {
 	int sock = adv_port_dial();
 	int error = sock < 0 ? errno : 0;
@@ -33,7 +32,7 @@ int adv_fabric_begin(const char *who, struct adv_port_message *m, int send_fd,
 		error = adv_port_send(sock, m, &send_fd, send_fd >= 0);
 	m->text[0] = 0;
 	if (!error)
-		error = adv_port_receive(sock, m, fd, ADV_FABRIC_CALL_FDS, true);
+		error = adv_port_receive(sock, m, fd, ADV_CALL_FDS, true);
 	if (!error)
 		error = (int)m->error;
 	if (!error)
@@ -44,26 +43,25 @@ int adv_fabric_begin(const char *who, struct adv_port_message *m, int send_fd,
 	return -1;
 }
 
-bool adv_fabric_call(const char *who, struct adv_port_message *m, int send_fd,
-		     int fd[ADV_FABRIC_CALL_FDS])
+bool adv_call_fabric(const char *who, struct adv_port_message *m, int send_fd, int fd[ADV_CALL_FDS])
 {
-	int sock = adv_fabric_begin(who, m, send_fd, fd);
+	int sock = adv_call_begin(who, m, send_fd, fd);
 
 	if (sock >= 0)
 		close(sock);
 	return sock >= 0;
 }
 
-bool adv_fabric_change_cable(const char *who, const char *cable, const char *what)
+bool adv_call_change_cable(const char *who, const char *cable, const char *what)
 {
 	struct adv_port_message m = {.type = ADV_PORT_CABLE};
-	int fd[ADV_FABRIC_CALL_FDS];
+	int fd[ADV_CALL_FDS];
 
 	if (snprintf(m.text, sizeof(m.text), "%s %s", cable, what) >= (int)sizeof(m.text)) {
 		fprintf(stderr, "%s: the name of the cable is too long\n", who);
 		return false;
 	}
-	return adv_fabric_call(who, &m, -1, fd);
+	return adv_call_fabric(who, &m, -1, fd);
 }
 
 /* ---- entering a host ---- */
@@ -94,7 +92,7 @@ static void keep_capability(void)
 }
 
 /* fd: network, host name, and maybe user namespace. */
-static bool enter_namespaces(const int fd[ADV_FABRIC_CALL_FDS])
+static bool enter_namespaces(const int fd[ADV_CALL_FDS])
 {
 	if (fd[2] >= 0 && !is_own_namespace(fd[2], "/proc/self/ns/user")) {
 		if (setns(fd[2], CLONE_NEWUSER) < 0)
@@ -107,10 +105,10 @@ static bool enter_namespaces(const int fd[ADV_FABRIC_CALL_FDS])
 	return true;
 }
 
-bool adv_fabric_enter(const char *who, const char *host)
+bool adv_call_enter_host(const char *who, const char *host)
 {
 	struct adv_port_message m = {.type = ADV_PORT_ENTER};
-	int fd[ADV_FABRIC_CALL_FDS];
+	int fd[ADV_CALL_FDS];
 	bool good;
 
 	if (strlen(host) >= sizeof(m.text)) {
@@ -118,12 +116,12 @@ bool adv_fabric_enter(const char *who, const char *host)
 		return false;
 	}
 	memcpy(m.text, host, strlen(host) + 1);
-	if (!adv_fabric_call(who, &m, -1, fd))
+	if (!adv_call_fabric(who, &m, -1, fd))
 		return false;
 	good = fd[0] >= 0 && fd[1] >= 0 && enter_namespaces(fd);
 	if (!good)
 		fprintf(stderr, "%s: host %s cannot be entered: %s\n", who, host, strerror(errno));
-	for (unsigned i = 0; i < ADV_FABRIC_CALL_FDS; i++)
+	for (unsigned i = 0; i < ADV_CALL_FDS; i++)
 		if (fd[i] >= 0)
 			close(fd[i]);
 	return good;

@@ -7,7 +7,7 @@
 
 #include "runtime/link/port.h"
 
-#define ADV_FABRIC_CALL_FDS 3
+#define ADV_CALL_FDS 3
 
 /*
  * Sends a request with a descriptor (-1: none) to the emulator of this network namespace, and waits
@@ -15,20 +15,19 @@
  * owns. On failure prints an error that begins with `who`, and returns false; then there are no
  * descriptors.
  */
-bool adv_fabric_call(const char *who, struct adv_port_message *m, int send_fd,
-		     int fd[ADV_FABRIC_CALL_FDS]);
+bool adv_call_fabric(const char *who, struct adv_port_message *m, int send_fd,
+		     int fd[ADV_CALL_FDS]);
 
-/* As adv_fabric_call(), but returns the connection, which the caller closes; -1 on failure. */
-int adv_fabric_begin(const char *who, struct adv_port_message *m, int send_fd,
-		     int fd[ADV_FABRIC_CALL_FDS]);
+/* As adv_call_fabric(), but returns the connection, which the caller closes; -1 on failure. */
+int adv_call_begin(const char *who, struct adv_port_message *m, int send_fd, int fd[ADV_CALL_FDS]);
 
 /* Changes a cable of the fabric: `what` is up, down, or rules: loss=PERCENT%
  * or drop=PERCENT%, corrupt=PERCENT%, delay=TIME. On failure
  * prints an error that begins with `who`, and returns false. */
-bool adv_fabric_change_cable(const char *who, const char *cable, const char *what);
+bool adv_call_change_cable(const char *who, const char *cable, const char *what);
 
 /* Moves this process, which must have one thread, to a host of the fabric: its network namespace
  * and its host name. On failure prints an error and returns false. */
-bool adv_fabric_enter(const char *who, const char *host);
+bool adv_call_enter_host(const char *who, const char *host);
 
 #endif

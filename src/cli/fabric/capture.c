@@ -171,15 +171,15 @@ static bool map_ring(struct capture *c, int fd, uint32_t size)
 static bool begin(struct capture *c)
 {
 	struct adv_port_message m = {.type = ADV_PORT_CAPTURE, .first = c->options->snaplen};
-	int fd[ADV_FABRIC_CALL_FDS];
+	int fd[ADV_CALL_FDS];
 	bool good;
 
 	snprintf(m.text, sizeof(m.text), "%s", c->options->port);
-	c->sock = adv_fabric_begin(WHO, &m, -1, fd);
+	c->sock = adv_call_begin(WHO, &m, -1, fd);
 	if (c->sock < 0)
 		return false;
 	good = map_ring(c, fd[0], m.count);
-	for (unsigned i = 0; i < ADV_FABRIC_CALL_FDS; i++)
+	for (unsigned i = 0; i < ADV_CALL_FDS; i++)
 		if (fd[i] >= 0)
 			close(fd[i]);
 	return good;

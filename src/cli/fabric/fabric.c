@@ -49,7 +49,7 @@ static const struct argp down_argp = {
 int adv_fabric_down_main(int argc, char **argv)
 {
 	struct adv_port_message m = {.type = ADV_PORT_DOWN};
-	int fd[ADV_FABRIC_CALL_FDS], page = -1;
+	int fd[ADV_CALL_FDS], page = -1;
 	const char *report = NULL;
 	bool good;
 
@@ -62,7 +62,7 @@ int adv_fabric_down_main(int argc, char **argv)
 			return ADV_EXIT_FAILED;
 		}
 	}
-	good = adv_fabric_call("adverb fabric down", &m, page, fd);
+	good = adv_call_fabric("adverb fabric down", &m, page, fd);
 	if (page >= 0)
 		close(page);
 	return good ? 0 : ADV_EXIT_FAILED;
@@ -112,8 +112,7 @@ int adv_fabric_cable_main(int argc, char **argv)
 
 	if (adv_command_parse(&cable_argp, argc, argv, 0, &c) != 0)
 		return ADV_EXIT_USAGE;
-	return adv_fabric_change_cable("adverb fabric cable", c.cable, c.what) ? 0
-									       : ADV_EXIT_FAILED;
+	return adv_call_change_cable("adverb fabric cable", c.cable, c.what) ? 0 : ADV_EXIT_FAILED;
 }
 
 /* ---- rsh ---- */
@@ -174,7 +173,7 @@ int adv_fabric_rsh_main(int argc, char **argv)
 		fprintf(stderr, "adverb fabric rsh: the command is too long\n");
 		return ADV_EXIT_FAILED;
 	}
-	if (adv_fabric_enter("adverb fabric rsh", words[0])) {
+	if (adv_call_enter_host("adverb fabric rsh", words[0])) {
 		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
 		fprintf(stderr, "adverb fabric rsh: /bin/sh: %s\n", strerror(errno));
 	}

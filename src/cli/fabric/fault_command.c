@@ -363,7 +363,7 @@ int adv_fault_main(int argc, char **argv)
 	if (adv_command_parse(&argp, argc, argv, 0, &o) != 0)
 		return ADV_EXIT_USAGE;
 	if (o.link)
-		return adv_fabric_change_cable("adverb fault", o.link, o.plan ? o.plan : "up")
+		return adv_call_change_cable("adverb fault", o.link, o.plan ? o.plan : "up")
 			       ? 0
 			       : ADV_EXIT_FAILED;
 	r = calloc(1, sizeof(*r));

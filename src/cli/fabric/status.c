@@ -121,10 +121,10 @@ static void print_cables(struct json_object *o)
 static struct json_object *fetch_state(const char *who)
 {
 	struct adv_port_message m = {.type = ADV_PORT_STATUS};
-	int fd[ADV_FABRIC_CALL_FDS];
+	int fd[ADV_CALL_FDS];
 	struct json_object *o;
 
-	if (!adv_fabric_call(who, &m, -1, fd))
+	if (!adv_call_fabric(who, &m, -1, fd))
 		return NULL;
 	o = fd[0] >= 0 ? json_object_from_fd(fd[0]) : NULL;
 	if (fd[0] >= 0)

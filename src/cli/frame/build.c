@@ -130,8 +130,8 @@ static bool build_all(struct output *out, const struct options *o)
 
 	if (o->words)
 		return build_frame(out, "", o->words, o->words_len);
-	text = adv_frame_read_file("adverb frame build", o->input, &len);
-	good = text && adv_frame_each_line(o->input, text, len, build_line, out);
+	text = adv_input_read_file("adverb frame build", o->input, &len);
+	good = text && adv_input_each_line(o->input, text, len, build_line, out);
 	free(text);
 	return good;
 }

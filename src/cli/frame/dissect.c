@@ -183,7 +183,7 @@ static bool dissect_capture(struct output *out, const char *name, uint8_t *data,
 
 static bool dissect_hex(struct output *out, const char *where, const char *s, size_t len)
 {
-	long n = adv_frame_read_hex(s, len, out->frame, sizeof(out->frame));
+	long n = adv_input_read_hex(s, len, out->frame, sizeof(out->frame));
 
 	if (n < 0)
 		fprintf(stderr,
@@ -207,13 +207,13 @@ static bool dissect_all(struct output *out, const struct options *o)
 
 	if (o->hex)
 		return dissect_hex(out, "--hex", o->hex, strlen(o->hex));
-	data = adv_frame_read_file(WHO, o->file, &len);
+	data = adv_input_read_file(WHO, o->file, &len);
 	if (!data)
 		return false;
 	if (adv_pcap_is_capture((const uint8_t *)data, len))
 		good = dissect_capture(out, o->file, (uint8_t *)data, len);
 	else
-		good = adv_frame_each_line(o->file, data, len, dissect_line, out);
+		good = adv_input_each_line(o->file, data, len, dissect_line, out);
 	free(data);
 	return good;
 }

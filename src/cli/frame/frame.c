@@ -29,18 +29,18 @@ int adv_frame_main(int argc, char **argv)
 	return adv_command_dispatch(&group, argc, argv);
 }
 
-char *adv_frame_read_file(const char *who, const char *name, size_t *len)
+char *adv_input_read_file(const char *who, const char *name, size_t *len)
 {
-	char *text = adv_cli_read_file(who, name, ADV_FRAME_FILE_MAX - 1, len);
+	char *text = adv_cli_read_file(who, name, ADV_INPUT_FILE_MAX - 1, len);
 
-	if (!text || *len < ADV_FRAME_FILE_MAX)
+	if (!text || *len < ADV_INPUT_FILE_MAX)
 		return text;
 	fprintf(stderr, "%s: %s: %s\n", who, name, strerror(EFBIG));
 	free(text);
 	return NULL;
 }
 
-bool adv_frame_each_line(const char *name, const char *text, size_t len, adv_frame_line_fn *fn,
+bool adv_input_each_line(const char *name, const char *text, size_t len, adv_input_line_fn *fn,
 			 void *user)
 {
 	unsigned line = 0;
@@ -58,7 +58,7 @@ bool adv_frame_each_line(const char *name, const char *text, size_t len, adv_fra
 	return true;
 }
 
-long adv_frame_read_hex(const char *s, size_t len, unsigned char *out, size_t room)
+long adv_input_read_hex(const char *s, size_t len, unsigned char *out, size_t room)
 {
 	size_t n = 0;
 

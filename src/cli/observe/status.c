@@ -80,7 +80,7 @@ static void print_congestion(const struct adv_engine_counters *e)
 /* Writes the first QP number of the slot, and the number of QP numbers that its blocks add. */
 static void print_qpns(const struct adv_control_entry *e, char *text, size_t len)
 {
-	int n = snprintf(text, len, "0x%06x", adv_slot_qpn(e->slot));
+	int n = snprintf(text, len, "0x%06x", adv_qpn_of_slot(e->slot));
 
 	if (e->blocks)
 		snprintf(text + n, len - (size_t)n, " + %u", e->blocks << ADV_BLOCK_QPN_BITS);
@@ -109,7 +109,7 @@ static struct json_object *entry_to_json(const struct adv_control_entry *e)
 	struct json_object *o = adv_json_object();
 
 	adv_json_add_number(o, "slot", e->slot);
-	adv_json_add_number(o, "first_qpn", adv_slot_qpn(e->slot));
+	adv_json_add_number(o, "first_qpn", adv_qpn_of_slot(e->slot));
 	adv_json_add_number(o, "blocks", e->blocks);
 	adv_json_add(o, "pid", e->pid ? adv_json_number(e->pid) : NULL);
 	adv_json_add_number(o, "uid", e->uid);

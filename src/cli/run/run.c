@@ -270,7 +270,7 @@ int adv_run_main(int argc, char **argv)
 		perror("adverb run: environment");
 		return EXIT_OURS;
 	}
-	if (o.host && !adv_fabric_enter("adverb run", o.host))
+	if (o.host && !adv_call_enter_host("adverb run", o.host))
 		return EXIT_OURS;
 	warn_of_conflicts();
 	adv_program_warn(o.program[0]);

@@ -158,7 +158,7 @@ static bool is_ack(const struct adv_tx_packet *pkt)
 static void add_telemetry(struct adv_fabric *f, const struct adv_fabric_host *h,
 			  const struct adv_tx_packet *pkt, struct adv_packet *p)
 {
-	const struct adv_telemetry *t = adv_telemetry_of_ack(h->engine, pkt);
+	const struct adv_telemetry *t = adv_flow_telemetry_of_ack(h->engine, pkt);
 
 	if (!t && !p->payload_len)
 		return;
@@ -392,7 +392,7 @@ static void take_in(struct adv_fabric *f, struct adv_fabric_host *h, struct adv_
 		return;
 	}
 	if (f->telemetry)
-		adv_telemetry_rx(h->engine, &pkt, p->has_telemetry ? &p->telemetry->of : NULL);
+		adv_flow_rx_telemetry(h->engine, &pkt, p->has_telemetry ? &p->telemetry->of : NULL);
 	adv_engine_rx(h->engine, f->now / ADV_PS_PER_NS, &pkt);
 	if (f->count_received && p->payload_len)
 		adv_fabric_count(f, h, p);

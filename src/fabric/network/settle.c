@@ -245,7 +245,7 @@ void adv_fabric_finish_sending(struct adv_fabric *f, uint32_t wire)
 static inline void send_next(struct adv_fabric *f, struct adv_fabric_node *n, uint16_t port)
 {
 	struct adv_switch *sw = n->sw;
-	const struct adv_port *pt = &sw->port[port];
+	const struct adv_switch_port *pt = &sw->port[port];
 
 	if (pt->to_tell) {
 		adv_switch_wake(sw, port);

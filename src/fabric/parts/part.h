@@ -205,7 +205,7 @@ enum adv_verdict {
 	ADV_VERDICT_FAILED, /* no memory */
 };
 
-struct adv_plan {
+struct adv_step_plan {
 	enum adv_verdict verdict;
 	uint64_t lead_to;   /* ON: how far parts with transfers left go, ps */
 	uint64_t follow_to; /* ON: how far the others go, ps */
@@ -214,11 +214,11 @@ struct adv_plan {
 };
 
 /* Makes the plan of the next step from the states of all parts. All parts make the same. */
-struct adv_plan adv_part_plan(const struct adv_parts *all, unsigned parity);
+struct adv_step_plan adv_part_plan(const struct adv_parts *all, unsigned parity);
 /* Processes the part's events of the step. */
-void adv_part_advance(struct adv_part *p, const struct adv_plan *plan);
+void adv_part_advance(struct adv_part *p, const struct adv_step_plan *plan);
 /* Processes what one calendar would have processed before the end of the run. */
-void adv_part_finish(struct adv_part *p, const struct adv_plan *plan);
+void adv_part_finish(struct adv_part *p, const struct adv_step_plan *plan);
 /* Writes the state that the others read after the next meeting. */
 void adv_part_publish(struct adv_part *p, unsigned parity);
 

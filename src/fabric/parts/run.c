@@ -46,9 +46,9 @@ static void meet(struct adv_parts *all, uint32_t thread, unsigned parity)
 }
 
 /* Runs the parts of a thread. */
-static struct adv_plan run_parts(struct adv_parts *all, uint32_t thread)
+static struct adv_step_plan run_parts(struct adv_parts *all, uint32_t thread)
 {
-	struct adv_plan plan = {.verdict = ADV_VERDICT_ON};
+	struct adv_step_plan plan = {.verdict = ADV_VERDICT_ON};
 	uint32_t first = all->begin + thread, each = all->threads;
 	unsigned parity = 0;
 
@@ -161,9 +161,9 @@ static void refresh_parts(struct adv_parts *all)
 }
 
 /* Runs all parts up to `limit`. */
-static struct adv_plan run_all(struct adv_parts *all, uint64_t limit, uint64_t events)
+static struct adv_step_plan run_all(struct adv_parts *all, uint64_t limit, uint64_t events)
 {
-	struct adv_plan plan;
+	struct adv_step_plan plan;
 
 	all->limit = limit;
 	all->events = events;
@@ -255,7 +255,7 @@ enum adv_fabric_stop adv_parts_run(struct adv_fabric *f, uint64_t until, uint64_
 	refresh_parts(all);
 	for (;;) {
 		uint64_t done = adv_parts_events(f) - begin, next = adv_calendar_next(f->calendar);
-		struct adv_plan plan;
+		struct adv_step_plan plan;
 
 		if (done >= events)
 			return ADV_FABRIC_EVENTS;

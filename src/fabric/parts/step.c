@@ -75,12 +75,12 @@ static struct survey survey_parts(const struct adv_parts *all, unsigned parity)
 	return v;
 }
 
-struct adv_plan adv_part_plan(const struct adv_parts *all, unsigned parity)
+struct adv_step_plan adv_part_plan(const struct adv_parts *all, unsigned parity)
 {
 	struct survey v = survey_parts(all, parity);
 	bool pause = v.events >= all->events || v.reports >= ADV_PART_REPORTS;
 	uint64_t limit = pause && v.done_to ? least(all->limit, v.done_to - 1) : all->limit;
-	struct adv_plan plan = {.verdict = ADV_VERDICT_ON, .at = limit};
+	struct adv_step_plan plan = {.verdict = ADV_VERDICT_ON, .at = limit};
 
 	if (v.failed) {
 		plan.verdict = ADV_VERDICT_FAILED;
@@ -114,7 +114,7 @@ static bool has_failed(const struct adv_fabric *f)
 	return f->no_memory || f->pool.failed || adv_calendar_failed(f->calendar);
 }
 
-void adv_part_advance(struct adv_part *p, const struct adv_plan *plan)
+void adv_part_advance(struct adv_part *p, const struct adv_step_plan *plan)
 {
 	struct adv_fabric *f = &p->fabric;
 	bool leads = f->jobs_left || f->endless || !p->all->ends;
@@ -137,7 +137,7 @@ void adv_part_advance(struct adv_part *p, const struct adv_plan *plan)
 	p->done_to = to;
 }
 
-void adv_part_finish(struct adv_part *p, const struct adv_plan *plan)
+void adv_part_finish(struct adv_part *p, const struct adv_step_plan *plan)
 {
 	struct adv_fabric *f = &p->fabric;
 	const struct adv_calendar_event *e;

@@ -17,7 +17,7 @@ static void owe_pause_frame(struct adv_switch *s, unsigned port, unsigned priori
 
 bool adv_buffer_take_headroom(struct adv_switch *s, uint64_t now, const struct adv_packet *p)
 {
-	struct adv_port *port = &s->port[p->in_port];
+	struct adv_switch_port *port = &s->port[p->in_port];
 	struct adv_ingress *in = adv_switch_in(s, p->in_port, p->priority);
 
 	if (!in->paused) {
@@ -47,7 +47,7 @@ bool adv_switch_would_resume(const struct adv_switch *s, unsigned priority, uint
 
 void adv_buffer_resume(struct adv_switch *s, uint64_t now, unsigned port, unsigned priority)
 {
-	struct adv_port *pt = &s->port[port];
+	struct adv_switch_port *pt = &s->port[port];
 	struct adv_ingress *in = adv_switch_in(s, port, priority);
 
 	if (in->headroom_used || !adv_switch_would_resume(s, priority, in->used, s->shared_used))
@@ -61,7 +61,7 @@ void adv_buffer_resume(struct adv_switch *s, uint64_t now, unsigned port, unsign
 
 struct adv_packet *adv_buffer_pause_frame(struct adv_switch *s, uint64_t now, unsigned port)
 {
-	struct adv_port *pt = &s->port[port];
+	struct adv_switch_port *pt = &s->port[port];
 	struct adv_packet *p = adv_packet_take(s->pool);
 
 	if (!p)

@@ -15,7 +15,7 @@ void adv_switch_rx(struct adv_switch *s, uint64_t now, unsigned port, struct adv
 
 struct adv_packet *adv_switch_tx(struct adv_switch *s, uint64_t now, unsigned port)
 {
-	struct adv_port *pt = &s->port[port];
+	struct adv_switch_port *pt = &s->port[port];
 	struct adv_packet *p;
 
 	assert(!pt->sending);
@@ -28,7 +28,7 @@ struct adv_packet *adv_switch_tx(struct adv_switch *s, uint64_t now, unsigned po
 
 void adv_switch_sent(struct adv_switch *s, uint64_t now, unsigned port, const struct adv_packet *p)
 {
-	struct adv_port *pt = &s->port[port];
+	struct adv_switch_port *pt = &s->port[port];
 
 	adv_switch_end(s, now, port, p->in_port, p->priority,
 		       p->kind == ADV_PACKET_DATA ? p->bytes : 0);

@@ -65,7 +65,7 @@ static inline uint16_t adv_switch_store(struct adv_switch *s, uint64_t now, unsi
 /* Queues a stored frame. */
 static inline void adv_switch_queue(struct adv_switch *s, uint16_t out, struct adv_packet *p)
 {
-	struct adv_port *pt = &s->port[out];
+	struct adv_switch_port *pt = &s->port[out];
 
 	adv_egress_push(&pt->egress, p);
 	if (!pt->sending && adv_egress_ready(&pt->egress))
@@ -86,7 +86,7 @@ static inline void adv_switch_add_telemetry(const struct adv_egress *e, uint64_t
 static inline bool adv_switch_pass(struct adv_switch *s, uint64_t now, uint16_t out,
 				   struct adv_packet *p)
 {
-	struct adv_port *pt = &s->port[out];
+	struct adv_switch_port *pt = &s->port[out];
 
 	if (pt->sending || pt->to_tell || pt->in_ready ||
 	    !adv_egress_free(&pt->egress, p->priority))
@@ -112,7 +112,7 @@ static inline void adv_switch_mark(struct adv_switch *s, uint64_t now, unsigned 
 /* As adv_switch_tx(), of a port that owes no pause frame. */
 static inline struct adv_packet *adv_switch_next(struct adv_switch *s, uint64_t now, unsigned port)
 {
-	struct adv_port *pt = &s->port[port];
+	struct adv_switch_port *pt = &s->port[port];
 	struct adv_packet *p = adv_egress_pop(&pt->egress);
 
 	if (!p)
@@ -127,7 +127,7 @@ static inline struct adv_packet *adv_switch_next(struct adv_switch *s, uint64_t 
 static inline void adv_switch_end(struct adv_switch *s, uint64_t now, unsigned port,
 				  unsigned in_port, unsigned priority, uint32_t bytes)
 {
-	struct adv_port *pt = &s->port[port];
+	struct adv_switch_port *pt = &s->port[port];
 
 	assert(pt->sending);
 	pt->sending = false;
@@ -151,7 +151,7 @@ static inline void adv_switch_fetch_port(const struct adv_switch *s, unsigned po
 static inline void adv_switch_fetch_rx(const struct adv_switch *s, unsigned port,
 				       const struct adv_packet *p)
 {
-	const struct adv_port *out;
+	const struct adv_switch_port *out;
 
 	if (p->kind != ADV_PACKET_DATA || p->out == ADV_NO_PORT)
 		return;

@@ -28,7 +28,7 @@ struct adv_guard {
 };
 
 /* The first cache line has what each frame needs, and each queue is one. */
-struct adv_port {
+struct adv_switch_port {
 	uint8_t told;	 /* priorities in which the peer is paused */
 	uint8_t to_tell; /* priorities whose state the next pause frame carries */
 	uint8_t storm;	 /* priorities that the watchdog acts on */
@@ -42,7 +42,7 @@ struct adv_port {
 	struct adv_guard *guard; /* watchdog's state by priority; NULL: no watchdog */
 } __attribute__((aligned(64)));
 
-_Static_assert(offsetof(struct adv_port, egress.queue) == 64, "queues are cache lines");
+_Static_assert(offsetof(struct adv_switch_port, egress.queue) == 64, "queues are cache lines");
 
 #define ADV_NO_PORT UINT16_MAX
 
@@ -69,7 +69,7 @@ struct adv_switch {
 	adv_switch_watch_fn *watch;
 	void *watch_user;
 	struct adv_ingress *ingress; /* by priority and port */
-	struct adv_port port[];
+	struct adv_switch_port port[];
 };
 
 /* Returns the stored frames of an input port and priority. */
@@ -90,7 +90,7 @@ static inline void adv_switch_tell(struct adv_switch *s, uint64_t now, enum adv_
 /* Adds a port that does not send to the list of adv_switch_next_ready(). */
 static inline void adv_switch_wake(struct adv_switch *s, unsigned port)
 {
-	struct adv_port *pt = &s->port[port];
+	struct adv_switch_port *pt = &s->port[port];
 
 	if (pt->in_ready || pt->sending)
 		return;

@@ -34,7 +34,7 @@ static uint64_t dedicated_bytes(const struct adv_switch *s)
 
 static bool make_port(struct adv_switch *s, unsigned i, uint32_t ps_per_byte)
 {
-	struct adv_port *pt = &s->port[i];
+	struct adv_switch_port *pt = &s->port[i];
 	uint8_t weight[ADV_PRIORITIES];
 
 	for (unsigned p = 0; p < ADV_PRIORITIES; p++) {
@@ -212,7 +212,7 @@ void adv_switch_link_down(struct adv_switch *s, uint64_t now, unsigned port)
 
 void adv_switch_link_up(struct adv_switch *s, uint64_t now, unsigned port)
 {
-	struct adv_port *pt = &s->port[port];
+	struct adv_switch_port *pt = &s->port[port];
 
 	adv_switch_tell(s, now, ADV_SWITCH_UP, port, 0, NULL, 0);
 	pt->to_tell |= pt->told;

@@ -15,7 +15,7 @@ bool adv_switch_storm(const struct adv_switch *s, unsigned port, unsigned priori
 
 static void storm_begins(struct adv_switch *s, uint64_t now, unsigned port, unsigned priority)
 {
-	struct adv_port *pt = &s->port[port];
+	struct adv_switch_port *pt = &s->port[port];
 	struct adv_packet *p;
 
 	pt->storm |= (uint8_t)(1u << priority);
@@ -36,7 +36,7 @@ static void storm_begins(struct adv_switch *s, uint64_t now, unsigned port, unsi
 
 static void storm_ends(struct adv_switch *s, uint64_t now, unsigned port, unsigned priority)
 {
-	struct adv_port *pt = &s->port[port];
+	struct adv_switch_port *pt = &s->port[port];
 
 	pt->storm &= (uint8_t) ~(1u << priority);
 	pt->egress.ignores &= (uint8_t) ~(1u << priority);
@@ -46,7 +46,7 @@ static void storm_ends(struct adv_switch *s, uint64_t now, unsigned port, unsign
 
 static void check_queue(struct adv_switch *s, uint64_t now, unsigned port, unsigned priority)
 {
-	struct adv_port *pt = &s->port[port];
+	struct adv_switch_port *pt = &s->port[port];
 	const struct adv_egress_queue *q = &pt->egress.queue[priority];
 	struct adv_guard *g = &pt->guard[priority];
 	uint64_t paused = adv_egress_paused_for(&pt->egress, priority, now);
@@ -80,7 +80,7 @@ static void poll_all(struct adv_switch *s, uint64_t now)
 
 static uint64_t expire_port(struct adv_switch *s, uint64_t now, unsigned i)
 {
-	struct adv_port *pt = &s->port[i];
+	struct adv_switch_port *pt = &s->port[i];
 	uint64_t pause_ends;
 
 	adv_egress_expire(&pt->egress, now);

@@ -12,7 +12,7 @@ bool adv_cm_addr_any(const struct adv_cm_addr *addr)
 	return memcmp(addr->ip.raw, zero, 16) == 0;
 }
 
-void adv_cm_ip_header_of(const struct adv_cm_id *id, uint8_t out[ADV_CM_IP_HEADER_LEN])
+void adv_cm_make_ip_header(const struct adv_cm_id *id, uint8_t out[ADV_CM_IP_HEADER_LEN])
 {
 	const struct adv_cm_ip_header header = {
 		.ip_version = id->remote.family == AF_INET ? 4 : 6,

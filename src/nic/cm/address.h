@@ -7,6 +7,6 @@
 
 bool adv_cm_addr_any(const struct adv_cm_addr *addr);
 /* Writes the header of annex A11 that the id's requests carry. */
-void adv_cm_ip_header_of(const struct adv_cm_id *id, uint8_t out[ADV_CM_IP_HEADER_LEN]);
+void adv_cm_make_ip_header(const struct adv_cm_id *id, uint8_t out[ADV_CM_IP_HEADER_LEN]);
 
 #endif

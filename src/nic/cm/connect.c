@@ -74,7 +74,7 @@ static void fill_req(const struct adv_cm_id *id, const struct adv_cm_conn_param 
 		req->srq = param->srq != 0;
 	}
 	fill_path(id, &req->primary);
-	adv_cm_ip_header_of(id, req->private_data);
+	adv_cm_make_ip_header(id, req->private_data);
 	memcpy(req->private_data + ADV_CM_IP_HEADER_LEN, param->private_data,
 	       param->private_data_len);
 }

@@ -34,7 +34,7 @@ int adv_cm_connect_sidr(struct adv_cm_id *id, uint64_t now, const struct adv_cm_
 	req->request_id = id->local_comm_id;
 	req->pkey = id->route.pkey;
 	req->service_id = adv_cm_service_id((uint16_t)id->ps, id->remote.port);
-	adv_cm_ip_header_of(id, req->private_data);
+	adv_cm_make_ip_header(id, req->private_data);
 	memcpy(req->private_data + ADV_CM_IP_HEADER_LEN, param->private_data,
 	       param->private_data_len);
 	adv_cm_send_repeated(id, now, &packet);

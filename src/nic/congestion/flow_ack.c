@@ -52,8 +52,8 @@ void adv_flow_on_ack(struct adv_qp *qp, uint64_t now, const struct adv_incoming 
 
 /* ---- telemetry ---- */
 
-void adv_telemetry_rx(struct adv_engine *e, const struct adv_rx_packet *pkt,
-		      const struct adv_telemetry *t)
+void adv_flow_rx_telemetry(struct adv_engine *e, const struct adv_rx_packet *pkt,
+			   const struct adv_telemetry *t)
 {
 	uint32_t qpn = adv_get_be32(pkt->data + 4) & ADV_QPN_MASK;
 	struct adv_qp *qp = adv_qp_number_find(e, qpn);
@@ -75,8 +75,8 @@ void adv_telemetry_rx(struct adv_engine *e, const struct adv_rx_packet *pkt,
 		e->counters.out_of_memory++;
 }
 
-const struct adv_telemetry *adv_telemetry_of_ack(const struct adv_engine *e,
-						 const struct adv_tx_packet *pkt)
+const struct adv_telemetry *adv_flow_telemetry_of_ack(const struct adv_engine *e,
+						      const struct adv_tx_packet *pkt)
 {
 	const struct adv_qp *qp;
 

@@ -168,8 +168,8 @@ uint32_t adv_srq_number(const struct adv_srq *srq);
  * label is 0, the source port depends on lqpn and rqpn (0, 0 for an address handle). Returns 0 or
  * EINVAL.
  */
-int adv_path_from_attr(struct adv_engine *e, const struct ibv_ah_attr *attr, uint32_t lqpn,
-		       uint32_t rqpn, struct adv_path *path);
+int adv_qp_path_from_attr(struct adv_engine *e, const struct ibv_ah_attr *attr, uint32_t lqpn,
+			  uint32_t rqpn, struct adv_path *path);
 
 /* An address handle. wr.ud.ah of a UD request points to it, so ibv must stay the first member. The
  * caller allocates zeroed memory with calloc(3) and fills in path and pd. Of engines that share the

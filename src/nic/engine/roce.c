@@ -36,7 +36,7 @@ static bool supports(enum ibv_qp_type type, uint32_t *opcodes)
 
 const struct adv_protocol adv_protocol_roce = {
 	.supports = supports,
-	.modify = adv_roce_modify,
+	.modify = adv_qp_modify_roce,
 	.turn = adv_outgoing_serve,
 	.forget = adv_flow_free,
 };

@@ -5,8 +5,8 @@
 
 #define DEFAULT_HOP_LIMIT 64
 
-int adv_path_from_attr(struct adv_engine *e, const struct ibv_ah_attr *attr, uint32_t lqpn,
-		       uint32_t rqpn, struct adv_path *path)
+int adv_qp_path_from_attr(struct adv_engine *e, const struct ibv_ah_attr *attr, uint32_t lqpn,
+			  uint32_t rqpn, struct adv_path *path)
 {
 	const struct ibv_global_route *grh = &attr->grh;
 	static const struct adv_gid none;

@@ -133,7 +133,7 @@ static int compute_path(const struct adv_qp *qp, const struct ibv_qp_attr *a, in
 	*mtu = mask & IBV_QP_PATH_MTU ? adv_mtu_bytes(a->path_mtu) : qp->mtu;
 	if (!(mask & IBV_QP_AV))
 		return 0;
-	err = adv_path_from_attr(qp->engine, &a->ah_attr, qp->qpn, rqpn, path);
+	err = adv_qp_path_from_attr(qp->engine, &a->ah_attr, qp->qpn, rqpn, path);
 	if (err)
 		return err;
 	if (adv_gid_is_multicast(&path->dgid))
@@ -181,7 +181,8 @@ static uint32_t ring_room(uint32_t limit)
 }
 
 /* Moves the newest entries to the new ring, because the responder continues in SQD. */
-static void move_resources(struct adv_responder *resp, struct adv_resource *ring, uint32_t room)
+static void move_resources(struct adv_responder *resp, struct adv_responder_resource *ring,
+			   uint32_t room)
 {
 	uint32_t kept = room < resp->res_room ? room : resp->res_room;
 
@@ -321,7 +322,7 @@ int adv_qp_modify(struct adv_qp *qp, uint64_t now, const struct ibv_qp_attr *att
 	return qp->engine->protocol->modify(qp, now, attr, mask);
 }
 
-int adv_roce_modify(struct adv_qp *qp, uint64_t now, const struct ibv_qp_attr *attr, int mask)
+int adv_qp_modify_roce(struct adv_qp *qp, uint64_t now, const struct ibv_qp_attr *attr, int mask)
 {
 	enum ibv_qp_state next = mask & IBV_QP_STATE ? attr->qp_state : qp->state;
 

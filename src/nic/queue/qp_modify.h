@@ -6,6 +6,6 @@
 #include "nic/queue/qp_state.h"
 
 /* The member `modify` of struct adv_protocol, for RoCE: the tables of ibv_modify_qp(3). */
-int adv_roce_modify(struct adv_qp *qp, uint64_t now, const struct ibv_qp_attr *attr, int mask);
+int adv_qp_modify_roce(struct adv_qp *qp, uint64_t now, const struct ibv_qp_attr *attr, int mask);
 
 #endif

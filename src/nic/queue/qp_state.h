@@ -129,7 +129,7 @@ struct adv_requester {
 /* ---- responder ---- */
 
 /* A received READ, atomic or FLUSH request. It is kept to answer the request and its duplicates. */
-struct adv_resource {
+struct adv_responder_resource {
 	uint32_t first_psn;
 	uint32_t psn_count;
 	uint32_t msn;
@@ -183,8 +183,8 @@ struct adv_responder {
 	uint64_t asked_at; /* time at which the newest message with an ACK arrived; 0: the program
 			      has posted a request since */
 	uint64_t ack_due;  /* deadline of a delayed ACK */
-	struct adv_resource *res; /* ring with res_room entries, a power of two; allocated at the
-				     first request that needs it */
+	struct adv_responder_resource *res; /* ring with res_room entries, a power of two; allocated
+				     at the first request that needs it */
 	uint32_t res_room;
 	uint32_t res_limit; /* max_dest_rd_atomic */
 	uint32_t res_head;  /* next entry to fill; free running */

@@ -66,7 +66,7 @@ uint32_t adv_long_payload_here(const struct adv_qp *qp, const struct adv_send_wq
 	return payload_of(qp, wqe->length, left, room_in_windows(qp));
 }
 
-uint32_t adv_long_response_here(const struct adv_qp *qp, const struct adv_resource *res,
+uint32_t adv_long_response_here(const struct adv_qp *qp, const struct adv_responder_resource *res,
 				uint32_t left)
 {
 	/* What is requested again was lost, or could not be read. A rate counts packets. */

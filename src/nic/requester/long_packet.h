@@ -10,7 +10,7 @@ uint32_t adv_long_payload_here(const struct adv_qp *qp, const struct adv_send_wq
 			       uint32_t left);
 
 /* As adv_long_response(), for a QP that may send long packets. */
-uint32_t adv_long_response_here(const struct adv_qp *qp, const struct adv_resource *res,
+uint32_t adv_long_response_here(const struct adv_qp *qp, const struct adv_responder_resource *res,
 				uint32_t left);
 
 /* False if a packet with a part of `length` bytes is certainly not long. */
@@ -30,8 +30,8 @@ static inline uint32_t adv_long_payload(const struct adv_qp *qp, const struct ad
 }
 
 /* As adv_long_payload(), of the response to a READ. */
-static inline uint32_t adv_long_response(const struct adv_qp *qp, const struct adv_resource *res,
-					 uint32_t left)
+static inline uint32_t adv_long_response(const struct adv_qp *qp,
+					 const struct adv_responder_resource *res, uint32_t left)
 {
 	if (left <= qp->mtu)
 		return left;

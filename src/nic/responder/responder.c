@@ -261,7 +261,7 @@ static void rx_write(struct adv_qp *qp, uint64_t now, const struct adv_incoming 
 static bool drop_repeated_answer(struct adv_responder *resp)
 {
 	for (uint32_t i = resp->res_next; i != resp->res_head; i++) {
-		struct adv_resource *res = &resp->res[i & (resp->res_room - 1)];
+		struct adv_responder_resource *res = &resp->res[i & (resp->res_room - 1)];
 
 		if (!res->pending)
 			continue;
@@ -276,11 +276,11 @@ static bool drop_repeated_answer(struct adv_responder *resp)
 
 /* Returns an entry for one more request. NULL: the peer has more requests outstanding than
  * max_dest_rd_atomic. */
-static struct adv_resource *new_resource(struct adv_qp *qp, const struct adv_incoming *in,
-					 uint32_t psns)
+static struct adv_responder_resource *new_resource(struct adv_qp *qp, const struct adv_incoming *in,
+						   uint32_t psns)
 {
 	struct adv_responder *resp = &qp->resp;
-	struct adv_resource *res;
+	struct adv_responder_resource *res;
 
 	res = &resp->res[resp->res_head & (resp->res_room - 1)];
 	while (resp->res_pending >= resp->res_limit || res->pending)
@@ -302,7 +302,7 @@ static struct adv_resource *new_resource(struct adv_qp *qp, const struct adv_inc
 static enum adv_vendor_err do_read(struct adv_qp *qp, const struct adv_incoming *in, uint32_t *psns)
 {
 	enum adv_vendor_err why = ADV_ERR_NONE;
-	struct adv_resource *res;
+	struct adv_responder_resource *res;
 
 	if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_READ))
 		return ADV_ERR_QP_ACCESS;
@@ -339,7 +339,7 @@ static enum adv_vendor_err do_atomic(struct adv_qp *qp, const struct adv_incomin
 {
 	enum adv_vendor_err why = ADV_ERR_NONE;
 	uint64_t va = in->h->atomiceth.va;
-	struct adv_resource *res;
+	struct adv_responder_resource *res;
 	uint8_t *p;
 
 	if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC))
@@ -455,7 +455,7 @@ static void rx_answered(struct adv_qp *qp, uint64_t now, const struct adv_incomi
 
 /* True if a duplicate READ requests a part of the original READ: whole packets, or up to its end.
  * Any other duplicate is a forgery. */
-static bool is_part_of_read(const struct adv_qp *qp, const struct adv_resource *res,
+static bool is_part_of_read(const struct adv_qp *qp, const struct adv_responder_resource *res,
 			    uint64_t offset, const struct adv_headers *h)
 {
 	uint64_t rest = res->length - offset;
@@ -472,7 +472,7 @@ static void repeat_answer(struct adv_qp *qp, const struct adv_incoming *in)
 	uint32_t known = resp->res ? resp->res_room : 0;
 
 	for (uint32_t i = resp->res_head; i != resp->res_head - known; i--) {
-		struct adv_resource *res = &resp->res[(i - 1) & (resp->res_room - 1)];
+		struct adv_responder_resource *res = &resp->res[(i - 1) & (resp->res_room - 1)];
 		uint32_t skip = (in->h->bth.psn - res->first_psn) & ADV_PSN_MASK;
 		uint64_t offset = (uint64_t)skip * qp->mtu;
 

@@ -41,19 +41,20 @@ static void emit_ack(struct adv_qp *qp, struct adv_tx_batch *batch)
 }
 
 /* Stops a response. Its rest is sent only if a further duplicate request arrives. */
-static void leave_rest(struct adv_responder *resp, struct adv_resource *res)
+static void leave_rest(struct adv_responder *resp, struct adv_responder_resource *res)
 {
 	res->pending = false;
 	resp->res_pending--;
 }
 
-static void resource_done(struct adv_responder *resp, struct adv_resource *res)
+static void resource_done(struct adv_responder *resp, struct adv_responder_resource *res)
 {
 	leave_rest(resp, res);
 	res->answered = res->reached == res->length;
 }
 
-static void emit_atomic_ack(struct adv_qp *qp, struct adv_tx_batch *batch, struct adv_resource *res)
+static void emit_atomic_ack(struct adv_qp *qp, struct adv_tx_batch *batch,
+			    struct adv_responder_resource *res)
 {
 	struct adv_headers h;
 
@@ -63,7 +64,7 @@ static void emit_atomic_ack(struct adv_qp *qp, struct adv_tx_batch *batch, struc
 	resource_done(&qp->resp, res);
 }
 
-static uint8_t read_opcode(const struct adv_resource *res, bool last)
+static uint8_t read_opcode(const struct adv_responder_resource *res, bool last)
 {
 	bool first = res->offset == res->start;
 
@@ -79,7 +80,7 @@ static uint8_t read_opcode(const struct adv_resource *res, bool last)
  * one repeated packet of the queue pair. When none is permitted, the response stops. A peer that
  * lost packets requests the rest.
  */
-static bool may_send_again(struct adv_responder *resp, struct adv_resource *res)
+static bool may_send_again(struct adv_responder *resp, struct adv_responder_resource *res)
 {
 	if (res->again)
 		res->again--;
@@ -91,7 +92,7 @@ static bool may_send_again(struct adv_responder *resp, struct adv_resource *res)
 }
 
 /* Refuses the rest of a response, because the region was deregistered. */
-static void refuse_rest(struct adv_qp *qp, struct adv_resource *res, uint32_t psn,
+static void refuse_rest(struct adv_qp *qp, struct adv_responder_resource *res, uint32_t psn,
 			enum adv_vendor_err why, uint64_t now)
 {
 	struct adv_responder *resp = &qp->resp;
@@ -107,8 +108,8 @@ static void refuse_rest(struct adv_qp *qp, struct adv_resource *res, uint32_t ps
 }
 
 /* Counts the packets that a long one stands for, and notes that its payload may be read later. */
-static void note_long(struct adv_qp *qp, struct adv_resource *res, struct adv_tx_packet *pkt,
-		      uint32_t packets)
+static void note_long(struct adv_qp *qp, struct adv_responder_resource *res,
+		      struct adv_tx_packet *pkt, uint32_t packets)
 {
 	res->long_sent = true;
 	pkt->more = packets - 1;
@@ -117,7 +118,7 @@ static void note_long(struct adv_qp *qp, struct adv_resource *res, struct adv_tx
 }
 
 static void emit_read_response(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch,
-			       struct adv_resource *res)
+			       struct adv_responder_resource *res)
 {
 	uint32_t left = res->end - res->offset;
 	uint32_t n = adv_long_response(qp, res, left);
@@ -168,10 +169,11 @@ static void emit_read_response(struct adv_qp *qp, uint64_t now, struct adv_tx_ba
 		resource_done(&qp->resp, res);
 }
 
-static struct adv_resource *oldest_pending(struct adv_responder *resp)
+static struct adv_responder_resource *oldest_pending(struct adv_responder *resp)
 {
 	while (resp->res_next != resp->res_head) {
-		struct adv_resource *res = &resp->res[resp->res_next & (resp->res_room - 1)];
+		struct adv_responder_resource *res =
+			&resp->res[resp->res_next & (resp->res_room - 1)];
 
 		if (res->pending)
 			return res;
@@ -184,7 +186,7 @@ static struct adv_resource *oldest_pending(struct adv_responder *resp)
 static void emit_response(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
 {
 	struct adv_responder *resp = &qp->resp;
-	struct adv_resource *res = oldest_pending(resp);
+	struct adv_responder_resource *res = oldest_pending(resp);
 
 	if (resp->ack_pending && (resp->ack_syndrome & ADV_AETH_TYPE_MASK) == ADV_AETH_ACK &&
 	    adv_psn_diff(resp->ack_psn, res->first_psn) < 0)

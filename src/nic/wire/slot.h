@@ -34,7 +34,7 @@ static inline uint16_t adv_qpn_prefix(uint32_t qpn)
 }
 
 /* Returns the first QPN of a slot. */
-static inline uint32_t adv_slot_qpn(uint32_t slot)
+static inline uint32_t adv_qpn_of_slot(uint32_t slot)
 {
 	return slot << ADV_SLOT_QPN_BITS;
 }

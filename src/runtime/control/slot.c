@@ -57,7 +57,7 @@ int adv_control_open_slot(struct adv_control *c, struct adv_slot *slot, char *wh
 	keep_carrier(c);
 	slot->receive_fd = fd;
 	slot->number = m.body.slot.slot;
-	slot->qpn_first = adv_slot_qpn(slot->number);
+	slot->qpn_first = adv_qpn_of_slot(slot->number);
 	slot->qpn_count = ADV_SLOT_QPNS;
 	slot->receive_buffer = m.body.slot.receive_buffer;
 	return 0;

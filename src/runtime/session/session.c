@@ -58,12 +58,12 @@ static bool serve_message(void *session)
 	return !s->dead;
 }
 
-static bool serve_turn(struct adv_turn *t, uint64_t end)
+static bool serve_turn(struct adv_user_turn *t, uint64_t end)
 {
 	struct adv_session *s = adv_container_of(t, struct adv_session, turn);
 
 	return !s->dead &&
-	       adv_turn_read(s->users, serve_message, s, s->protocol->messages_a_round, end);
+	       adv_user_turn_read(s->users, serve_message, s, s->protocol->messages_a_round, end);
 }
 
 void adv_session_begin(struct adv_session *s, const struct adv_session_protocol *protocol,
@@ -76,7 +76,7 @@ void adv_session_begin(struct adv_session *s, const struct adv_session_protocol 
 	s->pidfd = pidfd;
 	s->epoll = -1;
 	s->peer = *peer;
-	adv_turn_init(users, &s->turn, user, peer->pid, serve_turn);
+	adv_user_turn_init(users, &s->turn, user, peer->pid, serve_turn);
 	user->descriptors += protocol->descriptors;
 }
 
@@ -125,7 +125,7 @@ struct adv_session *adv_session_on_event(const struct epoll_event *e)
 
 void adv_session_readable(struct adv_session *s)
 {
-	adv_turn_queue(s->users, &s->turn);
+	adv_user_turn_queue(s->users, &s->turn);
 }
 
 int adv_session_send(int sock, const void *message, size_t len, int fd)
@@ -147,7 +147,7 @@ void adv_session_answer(struct adv_session *s, const void *message, int fd)
 
 void adv_session_abandon(struct adv_session *s)
 {
-	adv_turn_end(&s->turn);
+	adv_user_turn_end(&s->turn);
 	s->turn.user->descriptors -= s->protocol->descriptors;
 }
 
@@ -164,7 +164,7 @@ void adv_session_close(struct adv_session *s)
 	close_watched(s->epoll, s->fd);
 	if (s->pidfd >= 0)
 		close_watched(s->epoll, s->pidfd);
-	adv_turn_end(&s->turn);
+	adv_user_turn_end(&s->turn);
 }
 
 void adv_session_release(struct adv_session *s)

@@ -32,7 +32,7 @@ struct adv_session_protocol {
 };
 
 struct adv_session {
-	struct adv_turn turn;
+	struct adv_user_turn turn;
 	struct adv_users *users;
 	const struct adv_session_protocol *protocol;
 	int fd;

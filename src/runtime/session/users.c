@@ -70,8 +70,8 @@ bool adv_users_may_open(const struct adv_users *u, const struct adv_user *user, 
 
 /* ---- turns ---- */
 
-void adv_turn_init(struct adv_users *u, struct adv_turn *t, struct adv_user *user, pid_t pid,
-		   bool (*serve)(struct adv_turn *t, uint64_t end))
+void adv_user_turn_init(struct adv_users *u, struct adv_user_turn *t, struct adv_user *user,
+			pid_t pid, bool (*serve)(struct adv_user_turn *t, uint64_t end))
 {
 	adv_list_add_tail(&u->connections, &t->connection);
 	adv_list_init(&t->link);
@@ -80,7 +80,7 @@ void adv_turn_init(struct adv_users *u, struct adv_turn *t, struct adv_user *use
 	t->serve = serve;
 }
 
-void adv_turn_queue(struct adv_users *u, struct adv_turn *t)
+void adv_user_turn_queue(struct adv_users *u, struct adv_user_turn *t)
 {
 	if (adv_list_empty(&t->link))
 		adv_list_add_tail(&t->user->waiting, &t->link);
@@ -88,8 +88,8 @@ void adv_turn_queue(struct adv_users *u, struct adv_turn *t)
 		adv_list_add_tail(&u->waiting, &t->user->turn);
 }
 
-bool adv_turn_read(const struct adv_users *u, bool (*read_one)(void *connection), void *connection,
-		   unsigned most, uint64_t end)
+bool adv_user_turn_read(const struct adv_users *u, bool (*read_one)(void *connection),
+			void *connection, unsigned most, uint64_t end)
 {
 	for (unsigned i = 0; i < most; i++) {
 		if (!read_one(connection))
@@ -100,7 +100,7 @@ bool adv_turn_read(const struct adv_users *u, bool (*read_one)(void *connection)
 	return true;
 }
 
-void adv_turn_end(struct adv_turn *t)
+void adv_user_turn_end(struct adv_user_turn *t)
 {
 	adv_list_del(&t->link);
 	adv_list_del(&t->connection);
@@ -108,7 +108,7 @@ void adv_turn_end(struct adv_turn *t)
 
 bool adv_users_have_process(const struct adv_users *u, pid_t pid)
 {
-	adv_list_for_each(const struct adv_turn, turn, &u->connections, connection) {
+	adv_list_for_each(const struct adv_user_turn, turn, &u->connections, connection) {
 		if (turn->pid == pid)
 			return true;
 	}
@@ -123,10 +123,10 @@ static void serve_user(const struct adv_users *u, struct adv_user *user)
 	adv_list_init(&round);
 	adv_list_move_tail(&round, &user->waiting);
 	for (; !adv_list_empty(&round) && now < end; now = u->clock_ns()) {
-		struct adv_turn *t = adv_container_of(round.next, struct adv_turn, link);
+		struct adv_user_turn *t = adv_container_of(round.next, struct adv_user_turn, link);
 
 		adv_list_del(&t->link);
-		if (t->serve(t, now + ADV_TURN_NS))
+		if (t->serve(t, now + ADV_USER_TURN_NS))
 			adv_list_add_tail(&user->waiting, &t->link);
 	}
 	adv_list_move_tail(&round, &user->waiting);

@@ -15,8 +15,8 @@
 #include "base/list.h"
 #include "runtime/steering/pairs.h"
 
-#define ADV_USER_NS 1000000 /* time for one user in a round */
-#define ADV_TURN_NS 250000  /* time for one connection; a message in progress is completed */
+#define ADV_USER_NS	 1000000 /* time for one user in a round */
+#define ADV_USER_TURN_NS 250000	 /* time for one connection; a message in progress is completed */
 
 struct adv_users {
 	struct adv_list list;
@@ -45,13 +45,13 @@ struct adv_user {
 
 /* A member of each connection: links it into the list of all connections and into its user's list
  * of readable connections. */
-struct adv_turn {
+struct adv_user_turn {
 	struct adv_list connection;
 	struct adv_list link;
 	struct adv_user *user;
 	pid_t pid;
 	/* Serves requests until about the time `end`. True: more requests may be queued. */
-	bool (*serve)(struct adv_turn *t, uint64_t end);
+	bool (*serve)(struct adv_user_turn *t, uint64_t end);
 };
 
 void adv_users_init(struct adv_users *u, uint64_t (*clock_ns)(void), unsigned share);
@@ -64,17 +64,17 @@ void adv_users_release(struct adv_user *user);
 /* True if the user may have `count` more descriptors open in the daemon. */
 bool adv_users_may_open(const struct adv_users *u, const struct adv_user *user, unsigned count);
 
-void adv_turn_init(struct adv_users *u, struct adv_turn *t, struct adv_user *user, pid_t pid,
-		   bool (*serve)(struct adv_turn *t, uint64_t end));
+void adv_user_turn_init(struct adv_users *u, struct adv_user_turn *t, struct adv_user *user,
+			pid_t pid, bool (*serve)(struct adv_user_turn *t, uint64_t end));
 /* Queues a readable connection for its turn. */
-void adv_turn_queue(struct adv_users *u, struct adv_turn *t);
+void adv_user_turn_queue(struct adv_users *u, struct adv_user_turn *t);
 /* A loop for serve(): calls read_one(connection), which serves one message, at most `most` times.
  * Ends when read_one() returns false or the time is `end`. Returns true if more messages may be
  * queued. */
-bool adv_turn_read(const struct adv_users *u, bool (*read_one)(void *connection), void *connection,
-		   unsigned most, uint64_t end);
+bool adv_user_turn_read(const struct adv_users *u, bool (*read_one)(void *connection),
+			void *connection, unsigned most, uint64_t end);
 /* Removes a connection from its lists before the connection ends. */
-void adv_turn_end(struct adv_turn *t);
+void adv_user_turn_end(struct adv_user_turn *t);
 /* True if the process with this process ID has a connection. */
 bool adv_users_have_process(const struct adv_users *u, pid_t pid);
 

@@ -12,8 +12,8 @@ enum kind { KIND_IPV4, KIND_IPV6, KIND_LINK_LOCAL };
 
 /* A candidate for the table, with its sort keys. */
 struct candidate {
-	const struct adv_interface *interface;
-	const struct adv_address *address;
+	const struct adv_snapshot_interface *interface;
+	const struct adv_snapshot_address *address;
 	bool loopback;
 	bool isolated; /* its interface has link-local addresses only */
 	enum kind kind;
@@ -35,7 +35,8 @@ static enum kind kind_of(const struct adv_gid *g)
 	return g->raw[0] == 0xfe && (g->raw[1] & 0xc0) == 0x80 ? KIND_LINK_LOCAL : KIND_IPV6;
 }
 
-static const struct adv_interface *find_interface(const struct adv_snapshot *s, uint32_t ifindex)
+static const struct adv_snapshot_interface *find_interface(const struct adv_snapshot *s,
+							   uint32_t ifindex)
 {
 	for (unsigned i = 0; i < s->interface_count; i++)
 		if (s->interface[i].ifindex == ifindex)
@@ -43,7 +44,7 @@ static const struct adv_interface *find_interface(const struct adv_snapshot *s, 
 	return NULL;
 }
 
-static bool is_usable(const struct adv_interface *i, const struct adv_address *a)
+static bool is_usable(const struct adv_snapshot_interface *i, const struct adv_snapshot_address *a)
 {
 	const uint32_t running = IFF_UP | IFF_RUNNING;
 
@@ -81,8 +82,8 @@ static unsigned choose_candidates(const struct adv_snapshot *s, struct candidate
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < s->address_count; i++) {
-		const struct adv_address *a = &s->address[i];
-		const struct adv_interface *interface = find_interface(s, a->ifindex);
+		const struct adv_snapshot_address *a = &s->address[i];
+		const struct adv_snapshot_interface *interface = find_interface(s, a->ifindex);
 
 		if (!is_usable(interface, a))
 			continue;
@@ -178,12 +179,12 @@ static uint64_t mix_bits(uint64_t z)
 
 uint64_t adv_gid_policy_guid(const struct adv_snapshot *s, uint64_t seed)
 {
-	const struct adv_interface *first = NULL;
+	const struct adv_snapshot_interface *first = NULL;
 	uint8_t raw[8];
 	uint64_t guid;
 
 	for (unsigned i = 0; i < s->interface_count; i++) {
-		const struct adv_interface *f = &s->interface[i];
+		const struct adv_snapshot_interface *f = &s->interface[i];
 
 		if (f->has_mac && !(f->flags & IFF_LOOPBACK) &&
 		    (!first || f->ifindex < first->ifindex))

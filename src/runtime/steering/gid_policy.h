@@ -13,7 +13,7 @@
 #define ADV_SNAPSHOT_INTERFACES 1024
 #define ADV_SNAPSHOT_ADDRESSES	1024
 
-struct adv_interface {
+struct adv_snapshot_interface {
 	uint32_t ifindex;
 	uint32_t flags; /* IFF_* */
 	uint32_t mtu;	/* bytes */
@@ -23,7 +23,7 @@ struct adv_interface {
 	char name[16];
 };
 
-struct adv_address {
+struct adv_snapshot_address {
 	uint32_t ifindex;
 	uint32_t flags; /* IFA_F_* */
 	struct adv_gid gid;
@@ -35,8 +35,8 @@ struct adv_snapshot {
 	unsigned interface_count;
 	unsigned address_count;
 	unsigned left_out;
-	struct adv_interface interface[ADV_SNAPSHOT_INTERFACES];
-	struct adv_address address[ADV_SNAPSHOT_ADDRESSES];
+	struct adv_snapshot_interface interface[ADV_SNAPSHOT_INTERFACES];
+	struct adv_snapshot_address address[ADV_SNAPSHOT_ADDRESSES];
 };
 
 /* Returns the largest IBTA MTU, in bytes, that packets of an interface can carry; 0: less than 256.

@@ -67,7 +67,7 @@ static void read_link(struct adv_snapshot *s, const struct nlmsghdr *h)
 {
 	const struct ifinfomsg *info = mnl_nlmsg_get_payload(h);
 	const struct nlattr *a[IFLA_MTU + 1];
-	struct adv_interface *i;
+	struct adv_snapshot_interface *i;
 
 	if (!read_attributes(h, sizeof(*info), a, ADV_ARRAY_SIZE(a)) ||
 	    s->interface_count == ADV_SNAPSHOT_INTERFACES)
@@ -95,7 +95,7 @@ static void read_address(struct adv_snapshot *s, const struct nlmsghdr *h)
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 	const struct ifaddrmsg *info = mnl_nlmsg_get_payload(h);
 	const struct nlattr *a[IFA_FLAGS + 1], *address;
-	struct adv_address *out;
+	struct adv_snapshot_address *out;
 	size_t size;
 
 	if (!read_attributes(h, sizeof(*info), a, ADV_ARRAY_SIZE(a)))

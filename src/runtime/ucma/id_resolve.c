@@ -41,7 +41,7 @@ static int outgoing_interface(const struct adv_ucma_id *id, const struct adv_cm_
  * Finds the route to *to from the id's address; if the id has none, from any address. A wildcard
  * *to is replaced by the loopback address. ENODEV: the source is not an address of the device.
  */
-static int find_way(const struct adv_ucma_id *id, struct adv_cm_addr *to, struct adv_way *way)
+static int find_way(const struct adv_ucma_id *id, struct adv_cm_addr *to, struct adv_ip_route *way)
 {
 	struct adv_ucma *u = id->channel->client->ucma;
 	const struct adv_cm_addr *local = adv_cm_id_local(id->cm);
@@ -222,7 +222,7 @@ void adv_ucma_queries_run(struct adv_ucma *u, uint64_t now_ms)
 }
 
 static void start_query(struct adv_ucma_id *id, const struct adv_cm_addr *to,
-			const struct adv_way *way, uint32_t timeout_ms)
+			const struct adv_ip_route *way, uint32_t timeout_ms)
 {
 	uint64_t now = adv_clock_ms();
 
@@ -260,7 +260,7 @@ static int bind_source(struct adv_ucma_client *c, struct adv_ucma_id *id,
 }
 
 static int set_resolved_peer(struct adv_ucma_id *id, const struct adv_cm_addr *to,
-			     const struct adv_way *way)
+			     const struct adv_ip_route *way)
 {
 	const struct adv_gid_entry *e;
 	struct adv_cm_addr local = *adv_cm_id_local(id->cm);
@@ -281,7 +281,7 @@ static int set_resolved_peer(struct adv_ucma_id *id, const struct adv_cm_addr *t
 int adv_ucma_resolve_addr(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	struct adv_cm_addr to;
-	struct adv_way way;
+	struct adv_ip_route way;
 	int error = 0;
 	struct adv_ucma_id *id = adv_ucma_id_find(c, m->id, &error);
 
@@ -312,7 +312,7 @@ int adv_ucma_resolve_addr(struct adv_ucma_client *c, struct adv_ucma_message *m,
 int adv_ucma_resolve_route(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	struct adv_cm_addr to;
-	struct adv_way way;
+	struct adv_ip_route way;
 	int error = 0;
 	struct adv_ucma_id *id = adv_ucma_id_find_bound(c, m->id, &error);
 

@@ -9,7 +9,7 @@
 int adv_ucma_neighbour(struct adv_ucma *u, const struct adv_gid *sgid, const struct adv_gid *dgid,
 		       uint32_t ifindex, uint8_t mac[6])
 {
-	struct adv_way way;
+	struct adv_ip_route way;
 	enum adv_neighbour n;
 	int error;
 

@@ -56,7 +56,7 @@ struct adv_qp1 {
 static struct adv_link *make_link(const struct adv_qp1 *q, const struct adv_gid_table *gids)
 {
 	struct adv_udp_address address[ADV_GID_TABLE_ENTRIES];
-	struct adv_udp_config config = {.qpn_first = adv_slot_qpn(ADV_SLOT_DAEMON),
+	struct adv_udp_config config = {.qpn_first = adv_qpn_of_slot(ADV_SLOT_DAEMON),
 					.qpn_count = ADV_SLOT_QPNS,
 					.errors = true,
 					.error_epoll = q->error_epoll,
@@ -113,7 +113,7 @@ static void release_qp1(struct adv_qp1 *q)
 /* On an emulated host, connects to the fabric. False with errno. */
 static bool start_port(struct adv_qp1 *q)
 {
-	q->port = adv_port_create(q->udp, adv_qpn_prefix(adv_slot_qpn(ADV_SLOT_DAEMON)), 1);
+	q->port = adv_port_create(q->udp, adv_qpn_prefix(adv_qpn_of_slot(ADV_SLOT_DAEMON)), 1);
 	if (!q->port)
 		return errno == ECONNREFUSED;
 	q->link = q->port;
@@ -159,7 +159,7 @@ int adv_qp1_start_v1(struct adv_qp1 *q)
 {
 	if (q->raw || q->port) /* a port of an emulated fabric carries both versions */
 		return 0;
-	q->raw = adv_raw_create(q->udp, adv_slot_qpn(ADV_SLOT_DAEMON), ADV_GSI_QPN + 1);
+	q->raw = adv_raw_create(q->udp, adv_qpn_of_slot(ADV_SLOT_DAEMON), ADV_GSI_QPN + 1);
 	if (!q->raw)
 		return errno;
 	adv_raw_set_table(q->raw, &q->gids);

@@ -177,13 +177,13 @@ static void read_via(const struct nlattr *a, struct adv_gid *g)
 
 struct route {
 	uint8_t family;
-	struct adv_way *way;
+	struct adv_ip_route *way;
 };
 
 static int read_route_attribute(const struct nlattr *a, void *user)
 {
 	const struct route *route = user;
-	struct adv_way *way = route->way;
+	struct adv_ip_route *way = route->way;
 
 	switch (mnl_attr_get_type(a)) {
 	case RTA_OIF:
@@ -223,7 +223,7 @@ static int error_of_type(uint8_t type)
 	}
 }
 
-int adv_resolve_parse_route(const void *data, size_t len, uint32_t serial, struct adv_way *way)
+int adv_resolve_parse_route(const void *data, size_t len, uint32_t serial, struct adv_ip_route *way)
 {
 	const struct nlmsghdr *h = NULL;
 	const struct rtmsg *m;
@@ -289,7 +289,7 @@ bool adv_resolve_parse_mac(const void *data, size_t len, uint32_t serial, uint8_
 /* ---- the questions ---- */
 
 int adv_resolve_way(struct adv_resolver *r, const struct adv_gid *to, const struct adv_gid *source,
-		    uint32_t ifindex, struct adv_way *way)
+		    uint32_t ifindex, struct adv_ip_route *way)
 {
 	char answer[ANSWER_ROOM] __attribute__((aligned(8)));
 	struct rtmsg m = {.rtm_family = family_of(to)};
@@ -333,8 +333,8 @@ uint32_t adv_resolve_interface_flags(struct adv_resolver *r, uint32_t ifindex)
 }
 
 /* Asks for the entry of the next hop. Returns as send_request(). */
-static size_t request_neighbour(struct adv_resolver *r, const struct adv_way *way, union request *q,
-				char answer[ANSWER_ROOM])
+static size_t request_neighbour(struct adv_resolver *r, const struct adv_ip_route *way,
+				union request *q, char answer[ANSWER_ROOM])
 {
 	struct ndmsg m = {.ndm_family = family_of(&way->next_hop),
 			  .ndm_ifindex = (int)way->ifindex};
@@ -351,7 +351,7 @@ static enum adv_neighbour meaning_of(uint16_t state)
 	return state & NUD_FAILED ? ADV_NEIGHBOUR_FAILED : ADV_NEIGHBOUR_ASKED;
 }
 
-enum adv_neighbour adv_resolve_mac(struct adv_resolver *r, const struct adv_way *way,
+enum adv_neighbour adv_resolve_mac(struct adv_resolver *r, const struct adv_ip_route *way,
 				   uint8_t mac[6])
 {
 	char answer[ANSWER_ROOM] __attribute__((aligned(8)));
@@ -369,7 +369,7 @@ enum adv_neighbour adv_resolve_mac(struct adv_resolver *r, const struct adv_way 
 	return known;
 }
 
-enum adv_neighbour adv_resolve_neighbour(struct adv_resolver *r, const struct adv_way *way)
+enum adv_neighbour adv_resolve_neighbour(struct adv_resolver *r, const struct adv_ip_route *way)
 {
 	char answer[ANSWER_ROOM] __attribute__((aligned(8)));
 	union request q;
@@ -392,7 +392,7 @@ enum adv_neighbour adv_resolve_neighbour(struct adv_resolver *r, const struct ad
 
 /* ---- provoking neighbour resolution ---- */
 
-static void send_ipv4(int fd, const struct adv_gid *to, const struct adv_way *way)
+static void send_ipv4(int fd, const struct adv_gid *to, const struct adv_ip_route *way)
 {
 	union {
 		char room[CMSG_SPACE(sizeof(struct in_pktinfo))];
@@ -415,7 +415,7 @@ static void send_ipv4(int fd, const struct adv_gid *to, const struct adv_way *wa
 	(void)!sendmsg(fd, &m, MSG_NOSIGNAL);
 }
 
-static void send_ipv6(int fd, const struct adv_gid *to, const struct adv_way *way)
+static void send_ipv6(int fd, const struct adv_gid *to, const struct adv_ip_route *way)
 {
 	union {
 		char room[CMSG_SPACE(sizeof(struct in6_pktinfo))];
@@ -441,7 +441,7 @@ static void send_ipv6(int fd, const struct adv_gid *to, const struct adv_way *wa
 }
 
 void adv_resolve_probe_neighbour(struct adv_resolver *r, const struct adv_gid *to,
-				 const struct adv_way *way)
+				 const struct adv_ip_route *way)
 {
 	if (adv_gid_is_ipv4(to))
 		send_ipv4(r->udp4, to, way);

@@ -20,7 +20,7 @@ struct adv_resolver *adv_resolver_create(void);
 void adv_resolver_destroy(struct adv_resolver *r);
 
 /* A route. Addresses are GIDs. */
-struct adv_way {
+struct adv_ip_route {
 	struct adv_gid source;	 /* the requested source, else the kernel's choice */
 	struct adv_gid next_hop; /* the destination itself, or a gateway */
 	uint32_t ifindex;
@@ -36,7 +36,7 @@ struct adv_way {
  * errno.
  */
 int adv_resolve_way(struct adv_resolver *r, const struct adv_gid *to, const struct adv_gid *source,
-		    uint32_t ifindex, struct adv_way *way);
+		    uint32_t ifindex, struct adv_ip_route *way);
 
 enum adv_neighbour {
 	ADV_NEIGHBOUR_KNOWN,  /* known, or not needed on that interface */
@@ -45,16 +45,16 @@ enum adv_neighbour {
 	ADV_NEIGHBOUR_FAILED, /* the kernel got no answer */
 };
 
-enum adv_neighbour adv_resolve_neighbour(struct adv_resolver *r, const struct adv_way *way);
+enum adv_neighbour adv_resolve_neighbour(struct adv_resolver *r, const struct adv_ip_route *way);
 
 /* As adv_resolve_neighbour(). ADV_NEIGHBOUR_KNOWN: *mac is the neighbour's Ethernet address. An
  * interface without such addresses has none: ADV_NEIGHBOUR_NONE. */
-enum adv_neighbour adv_resolve_mac(struct adv_resolver *r, const struct adv_way *way,
+enum adv_neighbour adv_resolve_mac(struct adv_resolver *r, const struct adv_ip_route *way,
 				   uint8_t mac[6]);
 
 /* Makes the kernel resolve the neighbour: sends an empty datagram to the discard port of `to`. */
 void adv_resolve_probe_neighbour(struct adv_resolver *r, const struct adv_gid *to,
-				 const struct adv_way *way);
+				 const struct adv_ip_route *way);
 
 /* Returns IFF_* of an interface; 0: there is no such interface. */
 uint32_t adv_resolve_interface_flags(struct adv_resolver *r, uint32_t ifindex);
@@ -68,7 +68,8 @@ bool adv_resolve_is_own(struct adv_resolver *r, const struct adv_gid *gid, uint3
  * The caller has set way->next_hop to the destination. Returns 0; an errno from the kernel; EPROTO:
  * `data` contains no such answer.
  */
-int adv_resolve_parse_route(const void *data, size_t len, uint32_t serial, struct adv_way *way);
+int adv_resolve_parse_route(const void *data, size_t len, uint32_t serial,
+			    struct adv_ip_route *way);
 
 /* As adv_resolve_parse_route(), for a neighbour request. Sets *state to the neighbour's NUD_*. */
 int adv_resolve_parse_neighbour(const void *data, size_t len, uint32_t serial, uint16_t *state);

@@ -127,7 +127,7 @@ enum adv_ucma_state {
 struct adv_ucma_query {
 	struct adv_list link; /* of ucma->queries */
 	struct adv_gid to;
-	struct adv_way way;
+	struct adv_ip_route way;
 	bool provoked;
 	uint64_t due_ms;
 	uint64_t deadline_ms;

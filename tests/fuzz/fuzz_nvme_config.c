@@ -130,7 +130,7 @@ static void make_target(struct adv_nvme_subsystems *s, struct adv_nvme_shared *s
 static void handle(struct adv_nvme_subsystems *s, const char *text, size_t size)
 {
 	static const char verb[] = "reload\n";
-	char reply[ADV_NVME_CONTROL_REPLY], why[ADV_NVME_CONFIG_WHY];
+	char reply[ADV_KIT_CONTROL_REPLY], why[ADV_NVME_CONFIG_WHY];
 	struct adv_nvme_config config;
 
 	if (size < strlen(verb) || memcmp(text, verb, strlen(verb)) != 0) {

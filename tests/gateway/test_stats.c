@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -130,28 +131,36 @@ static void test_smb(void **state)
 	assert_int_equal(c.timed, 3);
 }
 
+/* Makes the row of a client. */
+static struct adv_kit_stat_row row_of(struct adv_gateway_counts counts)
+{
+	struct adv_kit_stat_row row = {.list = 1, .name = "a"};
+
+	memcpy(row.counts, &counts, sizeof(counts));
+	return row;
+}
+
 static void test_rates(void **state)
 {
-	struct adv_gateway_stat_row before = {
-		.name = "a", .counts = {.calls = 100, .call_bytes = 1000, .timed = 50, .ns = 1000}};
-	struct adv_gateway_stat_row now = {.name = "a",
-					   .counts = {.calls = 300,
-						      .errors = 2,
-						      .call_bytes = 5000,
-						      .reply_bytes = 800,
-						      .timed = 150,
-						      .ns = 1501000}};
-	struct adv_gateway_stat last = {.row = &before, .count = 1};
+	struct adv_kit_stat_row before = row_of((struct adv_gateway_counts){
+		.calls = 100, .call_bytes = 1000, .timed = 50, .ns = 1000});
+	struct adv_kit_stat_row now = row_of((struct adv_gateway_counts){.calls = 300,
+									 .errors = 2,
+									 .call_bytes = 5000,
+									 .reply_bytes = 800,
+									 .timed = 150,
+									 .ns = 1501000});
+	struct adv_kit_stat last = {.row = &before, .count = 1};
 	struct adv_gateway_rates r =
-		adv_gateway_stat_rates(&now, adv_gateway_stat_find(&last, &now), 2);
+		adv_gateway_stat_rates(&now, adv_kit_stat_find(&last, &now), 2);
 
 	assert_true(r.calls == 100 && r.call_bytes == 2000 && r.reply_bytes == 400 && r.us == 15);
 	assert_int_equal(r.errors, 2);
 	/* It has begun anew since. */
 	r = adv_gateway_stat_rates(&before, &now, 1);
 	assert_true(r.calls == 100 && r.errors == 0);
-	now.server = true;
-	assert_null(adv_gateway_stat_find(&last, &now));
+	now.list = 0;
+	assert_null(adv_kit_stat_find(&last, &now));
 }
 
 int main(void)

@@ -52,7 +52,7 @@ NVME = [
      "first->io.offset != second->io.offset", "false"),
     ("nvme-shutdown-flush", "a shutdown is complete before the namespaces are flushed", FABRICS,
      "adv_nvme_controller_shutting_down(c) && flush_next(request)", "request->range && flush_next(request)"),
-    ("nvme-control-user", "any user may change a target", "src/storage/nvme_server/control_client.c",
+    ("nvme-control-user", "any user may change a target", "src/storage/kit/control_client.c",
      "(peer.uid == geteuid() || peer.uid == 0 || (root_may && geteuid() == 0))", "true"),
     ("nvme-control-silent", "silent clients keep others out", CONTROL,
      "close(c->clients[0]);", "close(fd);\n\t\t\tcontinue;"),

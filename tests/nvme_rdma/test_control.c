@@ -62,7 +62,7 @@ static int teardown(void **state)
 
 static void expect(struct lab *lab, const char *text, const char *wanted)
 {
-	char reply[ADV_NVME_CONTROL_REPLY] = "";
+	char reply[ADV_KIT_CONTROL_REPLY] = "";
 
 	adv_nvme_control_handle(&lab->subsystems, text, strlen(text), reply);
 	if (strncmp(reply, wanted, strlen(wanted)) != 0)
@@ -162,7 +162,7 @@ static void test_silent_clients(void **state)
 static void test_long_request(void **state)
 {
 	struct lab *lab = *state;
-	static char text[2 * ADV_NVME_CONTROL_MESSAGE];
+	static char text[2 * ADV_KIT_CONTROL_MESSAGE];
 	int fd = connect_to(lab);
 	char reply[64] = "";
 
@@ -186,7 +186,7 @@ static void test_other_user(void **state)
 		return;
 	child = fork();
 	if (child == 0) {
-		char reply[64], why[ADV_NVME_CONTROL_REPLY];
+		char reply[64], why[ADV_KIT_CONTROL_REPLY];
 		uint32_t nsid;
 		int fd;
 
@@ -197,7 +197,7 @@ static void test_other_user(void **state)
 			_exit(2);
 		if (recv(fd, reply, sizeof(reply), 0) > 0)
 			_exit(3);
-		_exit(adv_nvme_control_request("none", text, &nsid, why) ? 4 : 0);
+		_exit(adv_kit_control_request("none", text, &nsid, why) ? 4 : 0);
 	}
 	assert_true(child > 0);
 	for (unsigned i = 0; i < 1000 && waitpid(child, &status, WNOHANG) == 0; i++) {
@@ -222,12 +222,12 @@ static void test_interrupted(void **state)
 	pid_t child = fork();
 
 	if (child == 0) {
-		char why[ADV_NVME_CONTROL_REPLY];
+		char why[ADV_KIT_CONTROL_REPLY];
 		uint32_t nsid;
 
 		sigaction(SIGALRM, &action, NULL);
 		setitimer(ITIMER_REAL, &often, NULL);
-		_exit(adv_nvme_control_request(lab->name, "remove\n" HEAD "nsid = 1\n", &nsid, why)
+		_exit(adv_kit_control_request(lab->name, "remove\n" HEAD "nsid = 1\n", &nsid, why)
 			      ? 0
 			      : 1);
 	}

@@ -15,8 +15,7 @@
 #include "cli/exporter/http.h"
 #include "cli/exporter/listener.h"
 #include "cli/exporter/metrics.h"
-#include "cli/exporter/metrics_gateway.h"
-#include "cli/exporter/metrics_nvme.h"
+#include "cli/exporter/metrics_storage.h"
 #include "cli/command/module.h"
 #include "runtime/exchange/resources.h"
 
@@ -175,8 +174,7 @@ static bool refresh(struct exporter *x)
 	adv_metrics_write_node(f, &x->metrics.sample);
 	own = ftell(f);
 	adv_metrics_write_own(f, &x->metrics);
-	adv_metrics_write_nvme(f);
-	adv_metrics_write_gateways(f);
+	adv_metrics_write_storage(f);
 	if (fclose(f) != 0) {
 		free(x->text);
 		x->text = NULL;

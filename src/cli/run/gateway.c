@@ -25,7 +25,7 @@ static int smb_main(int argc, char **argv)
 
 static int stat_main(int argc, char **argv)
 {
-	struct adv_gateway_stat_options o;
+	struct adv_kit_stat_options o;
 
 	return adv_companion_run(&gateway, &adv_gateway_stat_argp, argc, argv, &o);
 }

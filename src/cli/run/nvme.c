@@ -41,7 +41,7 @@ static int remove_main(int argc, char **argv)
 
 static int stat_main(int argc, char **argv)
 {
-	struct adv_nvme_stat_options o;
+	struct adv_kit_stat_options o;
 
 	return check_and_execute(&adv_nvme_stat_argp, argc, argv, &o);
 }

@@ -17,8 +17,8 @@ enum adv_top_storage_kind {
 
 /* What a namespace, a host, a server or a client does. */
 struct adv_top_storage_row {
-	char target[ADV_NVME_CONTROL_NAME + 1];
-	char name[ADV_NVME_NQN_LEN + 8]; /* with the number of a namespace */
+	char target[ADV_KIT_CONTROL_NAME + 1];
+	char name[ADV_KIT_STAT_NAME + 16]; /* with the number of a namespace */
 	enum adv_top_storage_kind kind;
 	struct adv_nvme_rates rates;	/* since the last reading */
 	struct adv_gateway_rates calls; /* of a server or client */
@@ -27,10 +27,8 @@ struct adv_top_storage_row {
 struct adv_top_storage {
 	struct adv_top_storage_row *row; /* namespaces, hosts, servers and clients */
 	size_t count;
-	struct adv_nvme_stat *last; /* the last reading of each target */
+	struct adv_kit_stat *last; /* the last reading of each target, then of each gateway */
 	size_t last_count;
-	struct adv_gateway_stat *last_gateways;
-	size_t gateway_count;
 };
 
 /* Reads the targets and gateways that answer this user. Those that are new get rates of 0. */

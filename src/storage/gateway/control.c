@@ -7,54 +7,31 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "storage/nvme_server/stat_file.h"
+#include "storage/gateway/stat_client.h"
 
-static void add_number(struct json_object *o, const char *key, uint64_t number)
+/* Adds the server or a client to its list. */
+static void add_row(struct json_object *const *lists, unsigned list, const char *name,
+		    unsigned connections, const struct adv_gateway_counts *c)
 {
-	json_object_object_add(o, key, json_object_new_uint64(number));
-}
+	struct adv_kit_stat_row row = {.list = list, .gauge = connections};
 
-/* Returns the object of a server or of a client. */
-static struct json_object *make_row(const char *kind, const char *name,
-				    const struct adv_gateway_counts *c)
-{
-	struct json_object *o = json_object_new_object();
-
-	json_object_object_add(o, kind, json_object_new_string(name));
-	add_number(o, "calls", c->calls);
-	add_number(o, "errors", c->errors);
-	add_number(o, "call_bytes", c->call_bytes);
-	add_number(o, "reply_bytes", c->reply_bytes);
-	add_number(o, "timed_calls", c->timed);
-	add_number(o, "ns", c->ns);
-	return o;
-}
-
-static void add_client(struct json_object *list, const struct adv_gateway_client *c)
-{
-	struct json_object *o = make_row("client", c->address, &c->counts);
-
-	add_number(o, "connections", c->connections);
-	json_object_array_add(list, o);
+	snprintf(row.name, sizeof(row.name), "%s", name);
+	memcpy(row.counts, c, sizeof(*c));
+	adv_kit_stat_add(&adv_gateway_stat_kind, lists, &row);
 }
 
 static void send_statistics(const struct adv_gateway_control *c, int fd)
 {
 	struct adv_gateway_counts total = adv_gateway_stats_total(c->stats);
-	struct json_object *top = json_object_new_object();
-	struct json_object *servers = json_object_new_array(), *clients = json_object_new_array();
+	struct json_object *lists[] = {json_object_new_array(), json_object_new_array()};
 	const struct adv_gateway_client *others = &c->stats->others;
 
-	add_number(top, "at_ns", adv_clock_ns());
-	json_object_array_add(servers, make_row("server", c->server, &total));
+	add_row(lists, 0, c->server, 0, &total);
 	adv_list_for_each(struct adv_gateway_client, client, &c->stats->clients, link)
-		add_client(clients, client);
+		add_row(lists, 1, client->address, client->connections, &client->counts);
 	if (others->connections > 0 || others->counts.calls > 0)
-		add_client(clients, others);
-	json_object_object_add(top, "servers", servers);
-	json_object_object_add(top, "clients", clients);
-	adv_nvme_stat_file_send(top, fd);
+		add_row(lists, 1, others->address, others->connections, &others->counts);
+	adv_kit_stat_send(&adv_gateway_stat_kind, lists, fd);
 }
 
 static void close_watch(struct adv_loop *l, struct adv_watch *w)
@@ -70,11 +47,11 @@ static void answer_control_request(struct adv_watch *w, uint32_t events)
 {
 	struct adv_gateway_control *c =
 		adv_container_of(w, struct adv_gateway_control_client, watch)->control;
-	char text[sizeof(ADV_NVME_CONTROL_STAT)];
+	char text[sizeof(ADV_KIT_CONTROL_STAT)];
 	ssize_t n = recv(w->fd, text, sizeof(text), MSG_DONTWAIT);
 
-	if (n == (ssize_t)strlen(ADV_NVME_CONTROL_STAT) &&
-	    memcmp(text, ADV_NVME_CONTROL_STAT, (size_t)n) == 0)
+	if (n == (ssize_t)strlen(ADV_KIT_CONTROL_STAT) &&
+	    memcmp(text, ADV_KIT_CONTROL_STAT, (size_t)n) == 0)
 		send_statistics(c, w->fd);
 	close_watch(c->loop, w);
 }
@@ -85,7 +62,7 @@ static void accept_control_client(void *user, int fd)
 	struct adv_gateway_control *c = user;
 	struct adv_watch *client = &c->clients[c->next % ADV_GATEWAY_CONTROL_CLIENTS].watch;
 
-	if (!adv_nvme_control_peer_allowed(fd, false)) {
+	if (!adv_kit_control_peer_allowed(fd, false)) {
 		close(fd);
 		return;
 	}
@@ -98,7 +75,7 @@ static void accept_control_client(void *user, int fd)
 
 bool adv_gateway_control_open(struct adv_gateway_control *c, struct adv_loop *l,
 			      const struct adv_gateway_stats *stats, const char *server,
-			      const char *name, char why[ADV_NVME_CONTROL_REPLY])
+			      const char *name, char why[ADV_KIT_CONTROL_REPLY])
 {
 	int fd;
 
@@ -110,14 +87,14 @@ bool adv_gateway_control_open(struct adv_gateway_control *c, struct adv_loop *l,
 		c->clients[i].watch = (struct adv_watch){-1, answer_control_request};
 		c->clients[i].control = c;
 	}
-	fd = adv_nvme_control_listen(&adv_nvme_control_gateway, name, ADV_GATEWAY_CONTROL_CLIENTS,
-				     why);
+	fd = adv_kit_control_listen(&adv_kit_control_gateway, name, ADV_GATEWAY_CONTROL_CLIENTS,
+				    why);
 	if (fd < 0)
 		return false;
 	c->acceptor = adv_acceptor_adopt(l, fd, accept_control_client, c);
 	if (c->acceptor)
 		return true;
-	snprintf(why, ADV_NVME_CONTROL_REPLY, "%s", strerror(errno));
+	snprintf(why, ADV_KIT_CONTROL_REPLY, "%s", strerror(errno));
 	close(fd);
 	return false;
 }

@@ -139,7 +139,7 @@ static void open_control(struct adv_gateway_command *c)
 {
 	struct adv_gateway *g = c->gateway;
 	const char *name = g->control ? g->control : c->at->port;
-	char why[ADV_NVME_CONTROL_REPLY];
+	char why[ADV_KIT_CONTROL_REPLY];
 
 	if (!adv_gateway_control_open(&c->control, g->loop, &g->stats, g->server_name, name, why))
 		adv_gateway_report(&g->log, ADV_LOG_WARN, "no control socket '%s': %s", name, why);

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "storage/kit/stat_command.h"
+
 struct adv_gateway_options {
 	bool reverse;	     /* TCP clients, an RDMA server */
 	const char *listen;  /* ADDRESS[:PORT] */
@@ -22,14 +24,6 @@ struct adv_gateway_options {
 
 extern const struct argp adv_gateway_nfs_argp, adv_gateway_smb_argp;
 
-/* Of the statistics of a running gateway. */
-struct adv_gateway_stat_options {
-	const char *control; /* NULL: the only one */
-	uint64_t seconds;    /* of an interval */
-	uint64_t count;	     /* intervals */
-	bool json;	     /* the counts since the start */
-};
-
-extern const struct argp adv_gateway_stat_argp; /* struct adv_gateway_stat_options */
+extern const struct argp adv_gateway_stat_argp; /* struct adv_kit_stat_options */
 
 #endif

@@ -320,7 +320,7 @@ static void receive_all(struct adv_stream *s)
 	s->receiving = false;
 	if (s->closed)
 		free(s);
-	/* The loop calls handle_socket_events() as long as there is something to receive, but not for this. */
+	/* The loop calls handle_socket_events() while something can be received, not for this. */
 	else if (ahead_of(s) > 0 && !s->paused)
 		adv_loop_defer(s->loop, &s->work);
 }

@@ -6,14 +6,14 @@
 #include <string.h>
 
 #include "storage/nvme_cli/command.h"
-#include "storage/nvme_server/control_client.h"
+#include "storage/kit/control_client.h"
 #include "storage/nvme_server/options.h"
 
 /* Sends the request of a change. Returns the exit status. */
 static int send_change(const struct adv_nvme_change_options *o, const char *verb, const char *path,
 		       const char *done)
 {
-	char text[ADV_NVME_CONTROL_MESSAGE], why[ADV_NVME_CONTROL_REPLY], nsid_line[32] = "";
+	char text[ADV_KIT_CONTROL_MESSAGE], why[ADV_KIT_CONTROL_REPLY], nsid_line[32] = "";
 	const char *nqn = o->nqn;
 	uint32_t nsid;
 	int n;
@@ -32,7 +32,7 @@ static int send_change(const struct adv_nvme_change_options *o, const char *verb
 		fprintf(stderr, "a name is too long, or has a line break\n");
 		return EXIT_FAILURE;
 	}
-	if (!adv_nvme_control_request(o->control, text, &nsid, why)) {
+	if (!adv_kit_control_request(o->control, text, &nsid, why)) {
 		fprintf(stderr, "%s\n", why);
 		return EXIT_FAILURE;
 	}

@@ -250,7 +250,7 @@ const struct argp adv_nvme_remove_argp = {
 /* --- stat --- */
 
 static const struct argp_option stat_options[] = {
-	{"control", KEY_CONTROL, "NAME", 0,
+	{"control", ADV_KIT_STAT_CONTROL, "NAME", 0,
 	 "Name of the target (default: its port " ADV_NVME_PORT ")", 0},
 	{"interval", 'i', "SECONDS", 0, "Time of which the rates are (default 1)", 0},
 	{"count", 'n', "N", 0, "Print rates N times (default 1)", 0},
@@ -259,37 +259,9 @@ static const struct argp_option stat_options[] = {
 	{0},
 };
 
-static error_t parse_stat(int key, char *arg, struct argp_state *state)
-{
-	struct adv_nvme_stat_options *o = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		*o = (struct adv_nvme_stat_options){ADV_NVME_PORT, 1, 1, false};
-		return 0;
-	case KEY_CONTROL:
-		o->control = arg;
-		return 0;
-	case 'i':
-		o->seconds = adv_kit_option_number(state, ADV_UNIT_COUNT, arg, 1, 86400);
-		return 0;
-	case 'n':
-		o->count = adv_kit_option_number(state, ADV_UNIT_COUNT, arg, 1, UINT32_MAX);
-		return 0;
-	case 'o':
-		o->json = adv_kit_option_json(state, arg);
-		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument '%s'", arg);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
 const struct argp adv_nvme_stat_argp = {
 	stat_options,
-	parse_stat,
+	adv_kit_stat_parse,
 	NULL,
 	"Show what the namespaces and hosts of a running target of the same user do: commands and "
 	"megabytes a second, and the mean time of a command until its host has the response.",

@@ -7,21 +7,21 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "storage/nvme_server/control_client.h"
+#include "storage/kit/control_client.h"
 #include "storage/nvme_server/stat_reply.h"
 
 /* A request with the section of its subsystem. */
-enum { REQUEST_MAX = ADV_NVME_CONTROL_MESSAGE + ADV_NVME_NQN_LEN + 16 };
+enum { REQUEST_MAX = ADV_KIT_CONTROL_MESSAGE + ADV_NVME_NQN_LEN + 16 };
 
 bool adv_nvme_control_open(struct adv_nvme_control *c, const char *name,
 			   struct adv_nvme_subsystems *subsystems, char why[ADV_NVME_BACKEND_WHY])
 {
-	char reason[ADV_NVME_CONTROL_REPLY];
+	char reason[ADV_KIT_CONTROL_REPLY];
 
 	c->subsystems = subsystems;
 	c->count = 0;
-	c->listener = adv_nvme_control_listen(&adv_nvme_control_target, name,
-					      ADV_NVME_CONTROL_CLIENTS, reason);
+	c->listener = adv_kit_control_listen(&adv_kit_control_target, name,
+					     ADV_NVME_CONTROL_CLIENTS, reason);
 	if (c->listener < 0)
 		snprintf(why, ADV_NVME_BACKEND_WHY, "%.*s", (int)ADV_NVME_BACKEND_WHY - 1, reason);
 	return c->listener >= 0;
@@ -54,7 +54,7 @@ static void accept_clients(struct adv_nvme_control *c)
 	int fd;
 
 	while ((fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-		if (!adv_nvme_control_peer_allowed(fd, false)) {
+		if (!adv_kit_control_peer_allowed(fd, false)) {
 			close(fd);
 			continue;
 		}
@@ -69,14 +69,14 @@ static void accept_clients(struct adv_nvme_control *c)
 /* Reads and answers a request. True: the client has ended. */
 static bool serve_client(struct adv_nvme_control *c, int fd, bool *changed)
 {
-	static char text[ADV_NVME_CONTROL_MESSAGE + 1];
-	char reply[ADV_NVME_CONTROL_REPLY];
+	static char text[ADV_KIT_CONTROL_MESSAGE + 1];
+	char reply[ADV_KIT_CONTROL_REPLY];
 	ssize_t n = recv(fd, text, sizeof(text), MSG_DONTWAIT);
 
 	if (n < 0)
 		return errno != EAGAIN && errno != EINTR;
-	if (n == (ssize_t)strlen(ADV_NVME_CONTROL_STAT) &&
-	    memcmp(text, ADV_NVME_CONTROL_STAT, (size_t)n) == 0) {
+	if (n == (ssize_t)strlen(ADV_KIT_CONTROL_STAT) &&
+	    memcmp(text, ADV_KIT_CONTROL_STAT, (size_t)n) == 0) {
 		adv_nvme_stat_send(c->subsystems, fd);
 		return true;
 	}
@@ -127,7 +127,7 @@ static bool take_verb(const char **text, size_t *len, char verb[8])
 /* Executes a request whose configuration has one namespace. */
 static void execute_change(struct adv_nvme_subsystems *s, const char *verb,
 			   const struct adv_nvme_subsystem_settings *settings,
-			   char reply[ADV_NVME_CONTROL_REPLY])
+			   char reply[ADV_KIT_CONTROL_REPLY])
 {
 	const struct adv_nvme_namespace_settings *n = settings->namespaces;
 	char why[ADV_NVME_BACKEND_WHY] = "";
@@ -140,9 +140,9 @@ static void execute_change(struct adv_nvme_subsystems *s, const char *verb,
 	else
 		snprintf(why, sizeof(why), "the request is incomplete");
 	if (nsid)
-		snprintf(reply, ADV_NVME_CONTROL_REPLY, "ok %u", nsid);
+		snprintf(reply, ADV_KIT_CONTROL_REPLY, "ok %u", nsid);
 	else
-		snprintf(reply, ADV_NVME_CONTROL_REPLY, "%s", why);
+		snprintf(reply, ADV_KIT_CONTROL_REPLY, "%s", why);
 }
 
 /* Copies the configuration of a request to `whole`, and names the only subsystem if the request
@@ -164,30 +164,30 @@ static size_t complete_request(struct adv_nvme_subsystems *s, const char *text, 
 }
 
 void adv_nvme_control_handle(struct adv_nvme_subsystems *s, const char *text, size_t len,
-			     char reply[ADV_NVME_CONTROL_REPLY])
+			     char reply[ADV_KIT_CONTROL_REPLY])
 {
 	char whole[REQUEST_MAX], why[ADV_NVME_BACKEND_WHY], verb[8];
 	struct adv_nvme_config config;
 
-	if (len > ADV_NVME_CONTROL_MESSAGE) {
-		snprintf(reply, ADV_NVME_CONTROL_REPLY, "the request is too long");
+	if (len > ADV_KIT_CONTROL_MESSAGE) {
+		snprintf(reply, ADV_KIT_CONTROL_REPLY, "the request is too long");
 		return;
 	}
 	if (!take_verb(&text, &len, verb)) {
-		snprintf(reply, ADV_NVME_CONTROL_REPLY, "the request is neither add nor remove");
+		snprintf(reply, ADV_KIT_CONTROL_REPLY, "the request is neither add nor remove");
 		return;
 	}
 	if (len > 0 && (len = complete_request(s, text, len, whole, why)) == 0) {
-		snprintf(reply, ADV_NVME_CONTROL_REPLY, "%s", why);
+		snprintf(reply, ADV_KIT_CONTROL_REPLY, "%s", why);
 		return;
 	}
 	if (!adv_nvme_config_parse(whole, len, &config, why)) {
-		snprintf(reply, ADV_NVME_CONTROL_REPLY, "%s", why);
+		snprintf(reply, ADV_KIT_CONTROL_REPLY, "%s", why);
 		return;
 	}
 	if (config.subsystem_count == 1 && config.subsystems[0].namespace_count == 1)
 		execute_change(s, verb, &config.subsystems[0], reply);
 	else
-		snprintf(reply, ADV_NVME_CONTROL_REPLY, "the request does not have one namespace");
+		snprintf(reply, ADV_KIT_CONTROL_REPLY, "the request does not have one namespace");
 	adv_nvme_config_free(&config);
 }

@@ -14,7 +14,7 @@
 
 #include <poll.h>
 
-#include "storage/nvme_server/control_client.h"
+#include "storage/kit/control_client.h"
 #include "storage/nvme_server/subsystems.h"
 
 #define ADV_NVME_CONTROL_CLIENTS 8u
@@ -39,6 +39,6 @@ bool adv_nvme_control_run(struct adv_nvme_control *c);
 
 /* Executes a request: text[0..len) is any bytes. Writes the reply. */
 void adv_nvme_control_handle(struct adv_nvme_subsystems *s, const char *text, size_t len,
-			     char reply[ADV_NVME_CONTROL_REPLY]);
+			     char reply[ADV_KIT_CONTROL_REPLY]);
 
 #endif

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "storage/kit/stat_command.h"
+
 #define ADV_NVME_PORT	   "4420"
 #define ADV_NVME_LIST_ARGS 1024 /* of a repeated option */
 
@@ -52,15 +54,7 @@ struct adv_nvme_change_options {
 extern const struct argp adv_nvme_add_argp; /* both: struct adv_nvme_change_options */
 extern const struct argp adv_nvme_remove_argp;
 
-/* Of the statistics of a running target. */
-struct adv_nvme_stat_options {
-	const char *control;
-	uint64_t seconds; /* of an interval */
-	uint64_t count;	  /* intervals */
-	bool json;	  /* the counts since the start */
-};
-
-extern const struct argp adv_nvme_stat_argp;
+extern const struct argp adv_nvme_stat_argp; /* struct adv_kit_stat_options */
 
 /* Options of the commands of the host. */
 struct adv_nvme_host_options {

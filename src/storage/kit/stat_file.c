@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include "storage/nvme_server/stat_file.h"
+#include "storage/kit/stat_file.h"
 
 #include <errno.h>
 #include <json-c/json.h>
@@ -29,7 +29,7 @@ static int make_file(struct json_object *top)
 	return fd;
 }
 
-void adv_nvme_stat_file_send(struct json_object *top, int fd)
+void adv_kit_stat_file_send(struct json_object *top, int fd)
 {
 	union {
 		struct cmsghdr header;
@@ -74,8 +74,8 @@ static int request_file(int fd)
 	int file;
 
 	/* One that is stopped must not hold up a reader of several. */
-	adv_nvme_control_limit(fd, REPLY_SECONDS);
-	if (TEMP_FAILURE_RETRY(send(fd, ADV_NVME_CONTROL_STAT, strlen(ADV_NVME_CONTROL_STAT),
+	adv_kit_control_limit(fd, REPLY_SECONDS);
+	if (TEMP_FAILURE_RETRY(send(fd, ADV_KIT_CONTROL_STAT, strlen(ADV_KIT_CONTROL_STAT),
 				    MSG_NOSIGNAL)) < 0 ||
 	    TEMP_FAILURE_RETRY(recvmsg(fd, &m, MSG_CMSG_CLOEXEC)) <= 0)
 		return -1;
@@ -105,10 +105,10 @@ static char *read_file(int fd)
 	return NULL;
 }
 
-char *adv_nvme_stat_file_fetch(const struct adv_nvme_control_kind *kind, const char *name,
-			       char why[ADV_NVME_CONTROL_REPLY])
+char *adv_kit_stat_file_fetch(const struct adv_kit_control_kind *kind, const char *name,
+			      char why[ADV_KIT_CONTROL_REPLY])
 {
-	int fd = adv_nvme_control_connect(kind, name, why), file;
+	int fd = adv_kit_control_connect(kind, name, why), file;
 	char *text = NULL;
 
 	if (fd < 0)
@@ -120,6 +120,6 @@ char *adv_nvme_stat_file_fetch(const struct adv_nvme_control_kind *kind, const c
 		close(file);
 	}
 	if (!text)
-		snprintf(why, ADV_NVME_CONTROL_REPLY, "the %s does not reply", kind->noun);
+		snprintf(why, ADV_KIT_CONTROL_REPLY, "the %s does not reply", kind->noun);
 	return text;
 }

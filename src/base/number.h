@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Parses numbers of untrusted text. Pure; any thread. */
+/* The smaller and the larger of two numbers; numbers of untrusted text. Pure; any thread. */
 #ifndef ADV_BASE_NUMBER_H
 #define ADV_BASE_NUMBER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+static inline uint64_t adv_number_min(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline uint64_t adv_number_max(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
 
 /* Returns the value of a hexadecimal digit of either case; -1: it is not one. */
 static inline int adv_number_digit(char c)

@@ -18,7 +18,7 @@ static _Thread_local struct {
 static _Thread_local char last_line[LINE_LENGTH];
 static _Thread_local unsigned long last_count;
 
-static void keep(int err, const char *fmt, va_list args)
+static void keep_reason(int err, const char *fmt, va_list args)
 {
 	if (!adv_log_enabled(ADV_LOG_WARN))
 		return;
@@ -32,7 +32,7 @@ int adv_reason(int err, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	keep(err, fmt, args);
+	keep_reason(err, fmt, args);
 	va_end(args);
 	errno = saved;
 	return err;
@@ -43,7 +43,7 @@ void *adv_reason_no_object(int err, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	keep(err, fmt, args);
+	keep_reason(err, fmt, args);
 	va_end(args);
 	errno = err;
 	return NULL;

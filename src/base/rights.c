@@ -8,7 +8,7 @@
 
 #define SCM_MOST 253 /* the kernel's limit of descriptors in one message */
 
-static void put(struct msghdr *msg, void *room, const int *fd, unsigned count)
+static void put_rights(struct msghdr *msg, void *room, const int *fd, unsigned count)
 {
 	struct cmsghdr *c;
 
@@ -23,13 +23,13 @@ static void put(struct msghdr *msg, void *room, const int *fd, unsigned count)
 
 void adv_rights_put(struct msghdr *msg, union adv_rights_room *room, int fd)
 {
-	put(msg, room, &fd, 1);
+	put_rights(msg, room, &fd, 1);
 }
 
 void adv_rights_put_several(struct msghdr *msg, union adv_rights_room_several *room, const int *fd,
 			    unsigned count)
 {
-	put(msg, room, fd, count);
+	put_rights(msg, room, fd, count);
 }
 
 static void close_descriptor(int fd)

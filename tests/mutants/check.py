@@ -109,7 +109,7 @@ CHECK = [
     ("check-freed-registered", "only the addresses of regions are watched, not their memory", FREED,
      "atomic_store(&highest, mr->addr + mr->length)", "atomic_store(&highest, mr->addr)"),
     ("check-unmapped-posted", "memory of other regions is found", FREED,
-     "name && overlaps(mr, addr, length)", "name && !overlaps(mr, addr, length)"),
+     "name && mr_overlaps(mr, addr, length)", "name && !mr_overlaps(mr, addr, length)"),
     ("check-overlapping-writes", "only WRITEs of one queue pair are compared", REMOTE,
      "a->owner != b->owner", "a->owner == b->owner"),
     ("check-atomic-and-write", "an atomic is compared with nothing", REMOTE,

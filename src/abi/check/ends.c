@@ -106,7 +106,7 @@ static uint64_t inode_of(const char *path)
 }
 
 /* Fills in the process and its namespaces. False: the machine does not say. */
-static bool identify(struct adv_check_end *end)
+static bool identify_process(struct adv_check_end *end)
 {
 	static struct adv_check_end self; /* of this process, or of its parent */
 
@@ -128,7 +128,7 @@ static bool is_of_process(const struct adv_check_end *a, const struct adv_check_
 }
 
 /* True if the process of an entry runs in this PID namespace. */
-static bool runs(const struct adv_check_end *end, uint64_t pids)
+static bool runs_here(const struct adv_check_end *end, uint64_t pids)
 {
 	return end->net && end->pids == pids && end->pid > 0 && end->started &&
 	       start_of(end->pid) == end->started;
@@ -152,7 +152,7 @@ static unsigned find_place(const struct adv_check_end *own)
 	for (unsigned i = 0, last = 0; free_one == ADV_CHECK_ENDS_MOST && i < count; i++) {
 		if (i > 0 && is_of_process(&ends[i], &ends[last]))
 			continue;
-		if (!runs(&ends[i], own->pids))
+		if (!runs_here(&ends[i], own->pids))
 			return i;
 		last = i;
 	}
@@ -161,7 +161,7 @@ static unsigned find_place(const struct adv_check_end *own)
 
 bool adv_check_ends_meet(const char *path, struct adv_check_end *own, struct adv_check_end *other)
 {
-	int fd = identify(own) ? open_file(path, O_CREAT) : -1;
+	int fd = identify_process(own) ? open_file(path, O_CREAT) : -1;
 	bool found = false;
 	unsigned place;
 
@@ -175,7 +175,7 @@ bool adv_check_ends_meet(const char *path, struct adv_check_end *own, struct adv
 		const struct adv_check_end *e = &ends[i];
 
 		found = e->net == own->net && e->number == own->peer && e->peer == own->number &&
-			e->type == own->type && i != place && runs(e, own->pids);
+			e->type == own->type && i != place && runs_here(e, own->pids);
 		if (found)
 			*other = *e;
 	}
@@ -187,7 +187,7 @@ void adv_check_ends_leave(const char *path, uint32_t number)
 {
 	const struct adv_check_end none = {0};
 	struct adv_check_end own = {.number = number};
-	int fd = identify(&own) ? open_file(path, 0) : -1;
+	int fd = identify_process(&own) ? open_file(path, 0) : -1;
 
 	if (fd < 0)
 		return;
@@ -206,7 +206,7 @@ void adv_check_ends_tidy(const char *path)
 	if (fd < 0)
 		return;
 	for (unsigned i = 0; i < count && !used; i++)
-		used = runs(&ends[i], pids);
+		used = runs_here(&ends[i], pids);
 	if (!used)
 		unlink(path);
 	adv_sys_close(fd);

@@ -55,7 +55,7 @@ static const char *const destroy_calls[ADV_CHECK_KINDS] = {
 	[ADV_CHECK_ID] = "rdma_destroy_id",
 };
 
-static void attach(const struct adv_check_library *l, const void *code)
+static void attach_library(const struct adv_check_library *l, const void *code)
 {
 	if (l)
 		adv_check_libibverbs = l;
@@ -71,8 +71,8 @@ static void check_owner(struct adv_check_call *call, const struct adv_check_obje
 
 /* ---- objects ---- */
 
-static void created(enum adv_check_kind kind, void *object, struct ibv_context *context,
-		    const void *attr)
+static void object_created(enum adv_check_kind kind, void *object, struct ibv_context *context,
+			   const void *attr)
 {
 	const struct ibv_ah_attr *to = kind == ADV_CHECK_AH ? attr : NULL;
 	const bool is_here =
@@ -136,7 +136,7 @@ static void check_destruction(struct adv_check_call *call, struct adv_check_obje
 	}
 }
 
-static void *destroying(enum adv_check_kind kind, void *object)
+static void *object_destroying(enum adv_check_kind kind, void *object)
 {
 	struct adv_check_object *o;
 	struct adv_check_call call;
@@ -155,7 +155,7 @@ static void *destroying(enum adv_check_kind kind, void *object)
 	return o;
 }
 
-static void destroyed(void *token, int err)
+static void object_destroyed(void *token, int err)
 {
 	struct adv_check_object *o = token;
 	struct adv_check_call call;
@@ -225,7 +225,7 @@ static void qp_modified(struct ibv_qp *ibv, enum ibv_qp_state from, const struct
 	adv_check_unlock();
 }
 
-static void queried(enum adv_check_query query)
+static void query_made(enum adv_check_query query)
 {
 	struct adv_check_call call;
 
@@ -290,7 +290,7 @@ static void recv_ends(struct ibv_qp *qp, struct ibv_srq *srq, const struct ibv_r
 	adv_check_unlock();
 }
 
-static void bound(struct ibv_qp *ibv, struct ibv_mw *mw, const struct ibv_mw_bind *bind)
+static void window_bound(struct ibv_qp *ibv, struct ibv_mw *mw, const struct ibv_mw_bind *bind)
 {
 	struct adv_check_call call;
 
@@ -308,7 +308,7 @@ static bool has_received(const struct ibv_wc *wc, int count)
 	return false;
 }
 
-static void polled(struct ibv_cq *ibv, struct ibv_wc *wc, int count)
+static void cq_polled(struct ibv_cq *ibv, struct ibv_wc *wc, int count)
 {
 	struct adv_check_call call;
 	struct adv_check_cq *cq;
@@ -334,7 +334,7 @@ static void polled(struct ibv_cq *ibv, struct ibv_wc *wc, int count)
 
 /* ---- events ---- */
 
-static void armed(struct ibv_cq *ibv, bool solicited_only)
+static void cq_armed(struct ibv_cq *ibv, bool solicited_only)
 {
 	struct adv_check_call call;
 	struct adv_check_cq *cq;
@@ -453,26 +453,26 @@ static void cm_connecting(struct rdma_cm_id *id, const struct rdma_conn_param *p
 
 __attribute__((visibility("default"))) const struct adv_check_observer adverb_check_observer = {
 	.version = ADV_CHECK_VERSION,
-	.attach = attach,
-	.created = created,
-	.destroying = destroying,
-	.destroyed = destroyed,
+	.attach = attach_library,
+	.created = object_created,
+	.destroying = object_destroying,
+	.destroyed = object_destroyed,
 	.mr_changed = mr_changed,
 	.qp_modified = qp_modified,
 	.send_begins = send_begins,
 	.send_ends = send_ends,
 	.recv_begins = recv_begins,
 	.recv_ends = recv_ends,
-	.bound = bound,
-	.polled = polled,
-	.armed = armed,
+	.bound = window_bound,
+	.polled = cq_polled,
+	.armed = cq_armed,
 	.cq_wait = cq_wait,
 	.cq_event = cq_event,
 	.cq_acked = cq_acked,
 	.async_event = async_event,
 	.async_acked = async_acked,
 	.fork_init = fork_init,
-	.queried = queried,
+	.queried = query_made,
 	.cm_event = cm_event,
 	.cm_acked = cm_acked,
 	.cm_connecting = cm_connecting,
@@ -480,7 +480,7 @@ __attribute__((visibility("default"))) const struct adv_check_observer adverb_ch
 
 /* ---- the process ---- */
 
-static void forking(void)
+static void process_forking(void)
 {
 	struct adv_check_call call;
 
@@ -488,7 +488,7 @@ static void forking(void)
 	adv_check_forking(&call);
 }
 
-static void forked(void)
+static void process_forked(void)
 {
 	adv_check_forked_report();
 	adv_check_forked();
@@ -508,7 +508,7 @@ static void check_unread(void)
 }
 
 /* A program that exits with another status than 0 has stopped in the middle of its work. */
-static void exiting(int status, void *unused)
+static void process_exiting(int status, void *unused)
 {
 	adv_check_lock();
 	if (status == 0) {
@@ -522,6 +522,6 @@ __attribute__((constructor)) static void begin_to_observe(void)
 {
 	adv_check_stack_prepare();
 	adv_check_stack_hide(&adverb_check_observer, ADV_CHECK_FILE_OBSERVER);
-	pthread_atfork(forking, adv_check_unlock, forked);
-	on_exit(exiting, NULL);
+	pthread_atfork(process_forking, adv_check_unlock, process_forked);
+	on_exit(process_exiting, NULL);
 }

@@ -4,9 +4,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static void keep(struct adv_check_call *call, enum adv_check_rule rule,
-		 const struct adv_check_object *o, const char *title,
-		 const struct adv_check_stack *stack, const char *fmt, va_list args)
+static void keep_finding(struct adv_check_call *call, enum adv_check_rule rule,
+			 const struct adv_check_object *o, const char *title,
+			 const struct adv_check_stack *stack, const char *fmt, va_list args)
 {
 	char text[ADV_CHECK_TEXT];
 	const struct adv_check_finding f = {
@@ -28,7 +28,7 @@ void adv_check_fault(struct adv_check_call *call, enum adv_check_rule rule,
 	va_list args;
 
 	va_start(args, fmt);
-	keep(call, rule, o, "the object was created here", &o->created, fmt, args);
+	keep_finding(call, rule, o, "the object was created here", &o->created, fmt, args);
 	va_end(args);
 }
 
@@ -39,6 +39,6 @@ void adv_check_fault_with(struct adv_check_call *call, enum adv_check_rule rule,
 	va_list args;
 
 	va_start(args, fmt);
-	keep(call, rule, o, title, stack, fmt, args);
+	keep_finding(call, rule, o, title, stack, fmt, args);
 	va_end(args);
 }

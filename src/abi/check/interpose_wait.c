@@ -79,7 +79,8 @@ static bool in_epoll_set(int fd, const void *epfd)
 	return strstr(text, wanted) != NULL;
 }
 
-static void report(const char *name, bool (*contains)(int fd, const void *set), const void *set)
+static void report_wait(const char *name, bool (*contains)(int fd, const void *set),
+			const void *set)
 {
 	int before = errno;
 	struct adv_check_call call;
@@ -95,7 +96,7 @@ static void report_poll(const char *name, struct pollfd *fds, nfds_t count)
 	const struct poll_set set = {fds, count};
 
 	if (adv_sys_poll(fds, (unsigned)count, 0) == 0)
-		report(name, in_poll_set, &set);
+		report_wait(name, in_poll_set, &set);
 }
 
 static void report_select(const char *name, int count, const fd_set *reads, const fd_set *writes)
@@ -111,7 +112,7 @@ static void report_select(const char *name, int count, const fd_set *reads, cons
 	/* Not all architectures have select(2). */
 	if (count <= FD_SETSIZE && syscall(SYS_pselect6, count, reads ? &r : NULL,
 					   writes ? &w : NULL, NULL, &now, NULL) == 0)
-		report(name, in_select_set, &set);
+		report_wait(name, in_select_set, &set);
 }
 
 /* Asks whether the set is ready by poll(2), because epoll_wait(2) would take an edge. */
@@ -120,7 +121,7 @@ static void report_epoll(int epfd)
 	struct pollfd fd = {.fd = epfd, .events = POLLIN};
 
 	if (adv_sys_poll(&fd, 1, 0) == 0)
-		report("epoll_wait", in_epoll_set, &epfd);
+		report_wait("epoll_wait", in_epoll_set, &epfd);
 }
 
 /* ---- the calls ---- */

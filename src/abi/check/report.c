@@ -86,7 +86,7 @@ static uint32_t module_number(struct adv_check_message *m, const char *path)
 	return i;
 }
 
-static bool contains(const struct dl_phdr_info *info, uint64_t address)
+static bool object_contains(const struct dl_phdr_info *info, uint64_t address)
 {
 	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
@@ -107,7 +107,7 @@ static int relate_to_file(struct dl_phdr_info *info, size_t size, void *message)
 		for (unsigned i = 0; i < m->stack[s].frames; i++) {
 			struct adv_check_frame *f = &m->stack[s].frame[i];
 
-			if (f->module != ADV_CHECK_NO_MODULE || !contains(info, f->address))
+			if (f->module != ADV_CHECK_NO_MODULE || !object_contains(info, f->address))
 				continue;
 			f->module = module_number(m, info->dlpi_name);
 			if (f->module != ADV_CHECK_NO_MODULE)

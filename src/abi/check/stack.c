@@ -41,7 +41,7 @@ static struct walk_set {
 } sets[SETS];
 
 /* Called for each frame, innermost first. */
-static _Unwind_Reason_Code visit(struct _Unwind_Context *context, void *walk)
+static _Unwind_Reason_Code visit_frame(struct _Unwind_Context *context, void *walk)
 {
 	struct walk *w = walk;
 	uintptr_t frame = _Unwind_GetIP(context);
@@ -71,7 +71,7 @@ static void walk_stack(struct walk *w, uintptr_t start)
 {
 	w->start = start;
 	w->count = 0;
-	(void)_Unwind_Backtrace(visit, w);
+	(void)_Unwind_Backtrace(visit_frame, w);
 }
 
 void adv_check_stack_prepare(void)

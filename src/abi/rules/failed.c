@@ -75,7 +75,7 @@ static bool is_inside(const struct ibv_sge *sge, const struct failed *f)
 	return f->length && sge->length && sge->addr == f->addr && sge->length <= f->length;
 }
 
-static bool touches(const struct ibv_sge *sge, const struct failed *f)
+static bool sge_touches(const struct ibv_sge *sge, const struct failed *f)
 {
 	return f->length && sge->addr < f->addr + f->length && f->addr < sge->addr + sge->length;
 }
@@ -90,7 +90,7 @@ static void check_sge(struct adv_check_call *call, const struct adv_check_object
 		      const struct adv_check_work *w, const struct ibv_sge *sge, struct failed *f)
 {
 	if (fills_memory(w)) {
-		if (touches(sge, f))
+		if (sge_touches(sge, f))
 			f->length = 0;
 		return;
 	}

@@ -26,7 +26,7 @@ bool adv_check_may_be_registered(uintptr_t addr, size_t length)
 	       !adv_check_is_inside();
 }
 
-static bool overlaps(const struct adv_check_mr *mr, uintptr_t addr, size_t length)
+static bool mr_overlaps(const struct adv_check_mr *mr, uintptr_t addr, size_t length)
 {
 	return !(mr->access & IBV_ACCESS_ON_DEMAND) && mr->addr < addr + length &&
 	       addr < mr->addr + mr->length;
@@ -112,7 +112,7 @@ void adv_check_freed(const char *name, uintptr_t addr, size_t length)
 	adv_list_for_each(struct adv_check_object, o, adv_check_objects(ADV_CHECK_MR), link) {
 		const struct adv_check_mr *mr = (struct adv_check_mr *)o;
 
-		if (name && overlaps(mr, addr, length)) {
+		if (name && mr_overlaps(mr, addr, length)) {
 			find_freed(&call, mr, addr, length);
 			break;
 		}

@@ -55,7 +55,7 @@ static unsigned needs_of(const struct adv_check_object *o, struct need need[MOST
 
 /* True if `user` cannot exist without `used`. An object that is being destroyed may be freed
  * already. */
-static bool uses(const struct adv_check_object *user, const struct adv_check_object *used)
+static bool object_uses(const struct adv_check_object *user, const struct adv_check_object *used)
 {
 	struct need need[MOST_NEEDS];
 	unsigned count = user->destroying ? 0 : needs_of(user, need);
@@ -71,7 +71,7 @@ static const struct adv_check_object *find_user(const struct adv_check_object *u
 {
 	for (unsigned kind = 0; kind < ADV_CHECK_KINDS; kind++)
 		adv_list_for_each(struct adv_check_object, o, adv_check_objects(kind), link)
-			if (uses(o, used))
+			if (object_uses(o, used))
 				return o;
 	return NULL;
 }

@@ -25,8 +25,8 @@ static const struct {
 
 /* Writes the cards that have less than `wanted`, with their limits. False: none has, or only one
  * that has no RC, on which few programs run anyway. */
-static bool lacking(const struct adv_check_qp *qp, enum limit limit, unsigned wanted,
-		    char names[NAMES_LENGTH])
+static bool cards_lacking(const struct adv_check_qp *qp, enum limit limit, unsigned wanted,
+			  char names[NAMES_LENGTH])
 {
 	bool is_common = false;
 	size_t used = 0;
@@ -62,7 +62,7 @@ void adv_check_cap_limits(struct adv_check_call *call, const struct adv_check_qp
 	char names[NAMES_LENGTH];
 
 	for (size_t i = 0; i < ADV_ARRAY_SIZE(caps); i++)
-		if (lacking(qp, caps[i].limit, caps[i].wanted, names))
+		if (cards_lacking(qp, caps[i].limit, caps[i].wanted, names))
 			adv_check_fault(call, caps[i].rule, &qp->base,
 					"%s %u is more than some cards have: %s", caps[i].name,
 					caps[i].wanted, names);
@@ -73,12 +73,13 @@ void adv_check_rd_atomic_limit(struct adv_check_call *call, const struct adv_che
 {
 	char names[NAMES_LENGTH];
 
-	if (mask & IBV_QP_MAX_QP_RD_ATOMIC && lacking(qp, RD_ATOMIC, attr->max_rd_atomic, names))
+	if (mask & IBV_QP_MAX_QP_RD_ATOMIC &&
+	    cards_lacking(qp, RD_ATOMIC, attr->max_rd_atomic, names))
 		adv_check_fault(call, ADV_RULE_RD_ATOMIC_LIMIT, &qp->base,
 				"max_rd_atomic %u is more than some cards have: %s",
 				attr->max_rd_atomic, names);
 	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC &&
-	    lacking(qp, RD_ATOMIC, attr->max_dest_rd_atomic, names))
+	    cards_lacking(qp, RD_ATOMIC, attr->max_dest_rd_atomic, names))
 		adv_check_fault(call, ADV_RULE_RD_ATOMIC_LIMIT, &qp->base,
 				"max_dest_rd_atomic %u is more than some cards have: %s",
 				attr->max_dest_rd_atomic, names);

@@ -163,7 +163,7 @@ static void check_qkey(struct adv_check_call *call, const struct adv_check_qp *q
 
 /* ---- the record ---- */
 
-static void remember(struct adv_check_qp *qp, const struct adv_check_change *c)
+static void remember_change(struct adv_check_qp *qp, const struct adv_check_change *c)
 {
 	const struct ibv_qp_attr *attr = c->attr;
 	struct ibv_qp_attr *known = &qp->attr;
@@ -205,7 +205,7 @@ void adv_check_modified(struct adv_check_call *call, struct adv_check_qp *qp,
 			check_refused(call, qp, c);
 		return;
 	}
-	remember(qp, c);
+	remember_change(qp, c);
 	if (by_library)
 		return;
 	check_values(call, qp, c->attr, c->mask);

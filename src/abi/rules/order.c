@@ -10,12 +10,12 @@
 
 /* ---- fences ---- */
 
-static bool writes(enum ibv_wr_opcode opcode)
+static bool opcode_writes(enum ibv_wr_opcode opcode)
 {
 	return opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 }
 
-static bool overlap(uint64_t a, uint64_t a_length, uint64_t b, uint64_t b_length)
+static bool ranges_overlap(uint64_t a, uint64_t a_length, uint64_t b, uint64_t b_length)
 {
 	if (!a_length || !b_length)
 		return false;
@@ -26,8 +26,8 @@ static bool local_memory_overlaps(const struct adv_check_work *a, const struct a
 {
 	for (int i = 0; i < a->num_sge; i++)
 		for (int j = 0; j < b->num_sge; j++)
-			if (overlap(a->sge[i].addr, a->sge[i].length, b->sge[j].addr,
-				    b->sge[j].length))
+			if (ranges_overlap(a->sge[i].addr, a->sge[i].length, b->sge[j].addr,
+					   b->sge[j].length))
 				return true;
 	return false;
 }
@@ -40,8 +40,8 @@ static bool needs_fence(struct adv_check_call *call, const struct adv_check_qp *
 
 	if (!adv_check_opcode_reads(w->opcode) && !w->is_inline && local_memory_overlaps(w, before))
 		fault = "it sends memory that the earlier request fills";
-	else if (writes(w->opcode) && w->rkey == before->rkey &&
-		 overlap(w->remote_addr, w->length, before->remote_addr, before->length))
+	else if (opcode_writes(w->opcode) && w->rkey == before->rkey &&
+		 ranges_overlap(w->remote_addr, w->length, before->remote_addr, before->length))
 		fault = "it changes memory that the earlier request reads";
 	if (!fault)
 		return false;

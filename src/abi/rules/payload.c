@@ -63,7 +63,7 @@ static bool sends_payload(const struct adv_check_work *w)
 
 /* ---- receive buffers ---- */
 
-static bool overlap(const struct ibv_sge *a, const struct ibv_sge *b)
+static bool sges_overlap(const struct ibv_sge *a, const struct ibv_sge *b)
 {
 	return a->addr < b->addr + b->length && b->addr < a->addr + a->length;
 }
@@ -74,7 +74,7 @@ static bool is_alone(const struct adv_check_queue *queue, const struct adv_check
 {
 	adv_list_for_each(struct adv_check_work, other, &queue->works, link) {
 		for (int i = 0; other != w && i < other->num_sge; i++) {
-			if (!overlap(&w->sge[0], &other->sge[i]))
+			if (!sges_overlap(&w->sge[0], &other->sge[i]))
 				continue;
 			other->has_mark = false;
 			return false;
@@ -170,7 +170,8 @@ bool adv_check_buffer_reused(struct adv_check_call *call, const struct adv_check
 		return false;
 	adv_list_for_each(const struct adv_check_work, recv, &recvs->works, link) {
 		for (int i = 0; recv != w && i < w->num_sge * recv->num_sge; i++) {
-			if (!overlap(&w->sge[i / recv->num_sge], &recv->sge[i % recv->num_sge]))
+			if (!sges_overlap(&w->sge[i / recv->num_sge],
+					  &recv->sge[i % recv->num_sge]))
 				continue;
 			find_reused(call, w->owner, w, recv);
 			return true;

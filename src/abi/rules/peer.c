@@ -52,8 +52,8 @@ static void compare_direction(struct adv_check_call *call, const struct adv_chec
 				     to->attr.max_dest_rd_atomic, to->name);
 }
 
-static void compare(struct adv_check_call *call, const struct adv_check_qp *qp,
-		    const struct side *peer, int changed)
+static void compare_sides(struct adv_check_call *call, const struct adv_check_qp *qp,
+			  const struct side *peer, int changed)
 {
 	struct side own = {.known = qp->known, .attr = qp->attr};
 
@@ -78,7 +78,7 @@ static void compare_here(struct adv_check_call *call, const struct adv_check_qp 
 
 	memcpy(side.name, peer->base.name, sizeof(peer->base.name));
 	if (peer->attr.dest_qp_num == qp->qp->qp_num)
-		compare(call, qp, &side, mask);
+		compare_sides(call, qp, &side, mask);
 	else if (mask & IBV_QP_DEST_QPN)
 		adv_check_fault_with(call, ADV_RULE_PEER_MISMATCH, &qp->base, PEER,
 				     &peer->base.created,
@@ -136,7 +136,7 @@ static void compare_far(struct adv_check_call *call, struct adv_check_qp *qp, in
 	if (!adv_check_ends_meet(path, &own, &other) || other.at < qp->reset_at)
 		return;
 	side = side_of(&other);
-	compare(call, qp, &side, mask);
+	compare_sides(call, qp, &side, mask);
 }
 
 void adv_check_peer(struct adv_check_call *call, struct adv_check_qp *qp, int mask)

@@ -26,8 +26,8 @@ static bool gives_no_completion(const struct adv_check_qp *qp)
 	return true;
 }
 
-static struct adv_check_finding unsignaled(struct adv_check_call *call,
-					   const struct adv_check_qp *qp)
+static struct adv_check_finding unsignaled_finding(struct adv_check_call *call,
+						   const struct adv_check_qp *qp)
 {
 	const struct adv_check_work *oldest =
 		adv_container_of(qp->sends.works.next, struct adv_check_work, link);
@@ -46,7 +46,7 @@ void adv_check_send_queue_full(struct adv_check_call *call, const struct adv_che
 
 	if (!gives_no_completion(qp))
 		return;
-	f = unsignaled(call, qp);
+	f = unsignaled_finding(call, qp);
 	adv_check_find(
 		&f,
 		"%s(%s): the send queue is full, and none of its %u requests is signaled: no "
@@ -89,7 +89,7 @@ static void find_wait(struct adv_check_call *call, const struct adv_check_cq *cq
 
 	if (!qp)
 		return;
-	f = unsignaled(call, qp);
+	f = unsignaled_finding(call, qp);
 	adv_check_find(
 		&f,
 		"%s: the program waits for a completion in %s, and none can come: %s has %u send "

@@ -25,7 +25,7 @@ static uint64_t remote_length(const struct adv_check_work *w)
 
 /* True if the result depends on which of the two requests is executed first. Two atomics are
  * ordered by the device. */
-static bool conflict(const struct adv_check_work *a, const struct adv_check_work *b)
+static bool works_conflict(const struct adv_check_work *a, const struct adv_check_work *b)
 {
 	return a->rkey == b->rkey && a->owner != b->owner && !(is_atomic(a) && is_atomic(b)) &&
 	       a->remote_addr < b->remote_addr + remote_length(b) &&
@@ -65,7 +65,7 @@ void adv_check_remote_posted(struct adv_check_call *call, const struct adv_check
 	if (!bucket->next)
 		adv_list_init(bucket);
 	adv_list_for_each(const struct adv_check_work, other, bucket, by_rkey) {
-		if (conflict(w, other)) {
+		if (works_conflict(w, other)) {
 			find_conflict(call, qp, w, other);
 			break;
 		}

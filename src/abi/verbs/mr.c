@@ -223,7 +223,7 @@ ADV_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, v
 	return 0;
 }
 
-static int deregister(struct ibv_mr *ibmr)
+static int deregister_mr(struct ibv_mr *ibmr)
 {
 	struct adv_ibv_mr *mr = (struct adv_ibv_mr *)ibmr;
 	int err = 0;
@@ -245,7 +245,7 @@ static int deregister(struct ibv_mr *ibmr)
 ADV_EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
 {
 	void *watch = adv_ibv_watch_destroying(ADV_CHECK_MR, mr);
-	int err = deregister(mr);
+	int err = deregister_mr(mr);
 
 	adv_ibv_watch_destroyed(watch, err);
 	return err;

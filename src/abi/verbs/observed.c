@@ -19,7 +19,7 @@ static uint32_t rnr_naks(struct ibv_qp *qp)
 	return adv_qp_rnr_naks(adv_ibv_qp_of(qp)->qp);
 }
 
-static uint32_t completions(struct ibv_cq *cq)
+static uint32_t count_completions(struct ibv_cq *cq)
 {
 	struct adv_ibv_cq_part part[ADV_ENGINES_SHARING];
 	uint32_t count = 0;
@@ -87,7 +87,7 @@ static bool is_own_gid(struct ibv_context *context, const union ibv_gid *gid)
 const struct adv_check_library adv_ibv_watch_library = {
 	.qp_state = qp_state,
 	.rnr_naks = rnr_naks,
-	.completions = completions,
+	.completions = count_completions,
 	.recvs_taken = recvs_taken,
 	.sends_ended = sends_ended,
 	.was_written = was_written,

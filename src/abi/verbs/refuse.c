@@ -7,7 +7,7 @@
 
 #include "base/reason.h"
 
-static int refuse(int err, const char *call, va_list args)
+static int refuse_call(int err, const char *call, va_list args)
 {
 	assert(err >= 0);
 	if (err) {
@@ -22,7 +22,7 @@ int adv_ibv_refuse(int err, const char *call, ...)
 	va_list args;
 
 	va_start(args, call);
-	refuse(err, call, args);
+	refuse_call(err, call, args);
 	va_end(args);
 	return err;
 }
@@ -32,7 +32,7 @@ int adv_ibv_refuse_negative(int err, const char *call, ...)
 	va_list args;
 
 	va_start(args, call);
-	refuse(err, call, args);
+	refuse_call(err, call, args);
 	va_end(args);
 	return -err;
 }
@@ -42,7 +42,7 @@ int adv_ibv_refuse_minus_one(int err, const char *call, ...)
 	va_list args;
 
 	va_start(args, call);
-	refuse(err, call, args);
+	refuse_call(err, call, args);
 	va_end(args);
 	return err ? -1 : 0;
 }
@@ -53,7 +53,7 @@ void *adv_ibv_refuse_object(int err, const char *call, ...)
 
 	assert(err > 0);
 	va_start(args, call);
-	refuse(err, call, args);
+	refuse_call(err, call, args);
 	va_end(args);
 	return NULL;
 }
@@ -63,9 +63,9 @@ void *adv_ibv_refuse_import(const char *call, ...)
 	va_list args;
 
 	va_start(args, call);
-	refuse(adv_reason(EOPNOTSUPP,
-			  "a device in user space cannot share objects with another process"),
-	       call, args);
+	refuse_call(adv_reason(EOPNOTSUPP,
+			       "a device in user space cannot share objects with another process"),
+		    call, args);
 	va_end(args);
 	return NULL;
 }

@@ -13,7 +13,7 @@ struct adv_bpf_program {
 	struct bpf_program program;
 };
 
-static struct adv_bpf_program *compile(const char *text, char *why, size_t why_len)
+static struct adv_bpf_program *compile_filter(const char *text, char *why, size_t why_len)
 {
 	struct adv_bpf_program *p = calloc(1, sizeof(*p));
 	pcap_t *dead = pcap_open_dead(DLT_EN10MB, LONGEST_FRAME);
@@ -33,18 +33,19 @@ static struct adv_bpf_program *compile(const char *text, char *why, size_t why_l
 	return NULL;
 }
 
-static void destroy(struct adv_bpf_program *p)
+static void destroy_program(struct adv_bpf_program *p)
 {
 	pcap_freecode(&p->program);
 	free(p);
 }
 
-static bool accepts(const struct adv_bpf_program *p, const uint8_t *frame, size_t len,
-		    size_t captured)
+static bool accepts_frame(const struct adv_bpf_program *p, const uint8_t *frame, size_t len,
+			  size_t captured)
 {
 	const struct pcap_pkthdr head = {.caplen = (bpf_u_int32)captured, .len = (bpf_u_int32)len};
 
 	return pcap_offline_filter(&p->program, &head, frame) != 0;
 }
 
-__attribute__((visibility("default"))) const struct adv_bpf adv_bpf = {compile, destroy, accepts};
+__attribute__((visibility("default")))
+const struct adv_bpf adv_bpf = {compile_filter, destroy_program, accepts_frame};

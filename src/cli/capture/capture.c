@@ -330,7 +330,7 @@ static bool is_over(const struct run *r)
 }
 
 /* Captures until the end. */
-static void capture(struct run *r)
+static void capture_until_end(struct run *r)
 {
 	uint64_t start = adv_clock_ns(), pause = PAUSE_MIN_NS;
 	uint64_t duration = r->options->duration_ns;
@@ -358,7 +358,7 @@ static void capture(struct run *r)
 }
 
 /* Reads what is left in the rings, and prints the sums. */
-static void finish(struct run *r)
+static void finish_capture(struct run *r)
 {
 	const struct adv_source *source;
 	uint64_t dropped = 0;
@@ -412,8 +412,8 @@ static int run_capture(struct run *r)
 	if (!r->output)
 		goto end;
 	catch_signals();
-	capture(r);
-	finish(r);
+	capture_until_end(r);
+	finish_capture(r);
 	if (adv_output_close(r->output) && !r->failed)
 		status = 0;
 end:

@@ -28,8 +28,8 @@ struct expansion {
 	bool full;
 };
 
-__attribute__((format(printf, 2, 3))) static void append(struct expansion *e, const char *format,
-							 ...)
+__attribute__((format(printf, 2, 3))) static void append_text(struct expansion *e,
+							      const char *format, ...)
 {
 	size_t room = ADV_FILTER_TEXT - e->used;
 	va_list args;
@@ -81,13 +81,13 @@ static bool expand_opcode(struct expansion *e, const char *word)
 
 		if (is_number ? i != number : !name || !is_name_of(word, name))
 			continue;
-		append(e, "%sudp[%d] = %u or ip6[%d] = %u", before, 8 + OPCODE_AT, i,
-		       48 + OPCODE_AT, i);
+		append_text(e, "%sudp[%d] = %u or ip6[%d] = %u", before, 8 + OPCODE_AT, i,
+			    48 + OPCODE_AT, i);
 		before = " or ";
 	}
 	if (*before == '(')
 		return false;
-	append(e, ")");
+	append_text(e, ")");
 	return true;
 }
 
@@ -97,8 +97,8 @@ static bool expand_field(struct expansion *e, const char *word, int at)
 
 	if (!read_number(word, ADV_QPN_MASK, &value))
 		return false;
-	append(e, "(udp[%d:4] & 0xffffff = %u or ip6[%d:4] & 0xffffff = %u)", 8 + at, value,
-	       48 + at, value);
+	append_text(e, "(udp[%d:4] & 0xffffff = %u or ip6[%d:4] & 0xffffff = %u)", 8 + at, value,
+		    48 + at, value);
 	return true;
 }
 
@@ -119,7 +119,7 @@ static bool take_word(const char **text, char word[WORD_MOST])
 static bool next_word(struct expansion *e, const char **text, char word[WORD_MOST])
 {
 	while (**text && !isalnum((unsigned char)**text) && **text != '_')
-		append(e, "%c", *(*text)++);
+		append_text(e, "%c", *(*text)++);
 	return take_word(text, word);
 }
 
@@ -132,7 +132,7 @@ static bool expand_word(struct expansion *e, const char *word, const char **text
 	bool good;
 
 	if (!opcode && !qp && strcmp(word, "psn") != 0) {
-		append(e, "%s", word);
+		append_text(e, "%s", word);
 		return true;
 	}
 	*text += strspn(*text, " \t\n");

@@ -142,7 +142,7 @@ static uint64_t add_words(uint64_t sum, const uint8_t *p, size_t len)
 	return len ? sum + ((uint64_t)*p << 8) : sum;
 }
 
-static uint16_t fold(uint64_t sum)
+static uint16_t fold_checksum(uint64_t sum)
 {
 	while (sum >> 16)
 		sum = (sum & 0xffff) + (sum >> 16);
@@ -160,7 +160,7 @@ static void write_udp_checksum(const struct adv_frame *f, uint8_t *ip, size_t le
 
 	if (all)
 		sum = add_words(sum, udp, udp_len);
-	value = fold(sum);
+	value = fold_checksum(sum);
 	if (all)
 		value = (uint16_t)~value;
 	adv_put_be16(udp + 6, value ? value : 0xffff);
@@ -182,7 +182,7 @@ static void write_lengths(const struct adv_frame *f, uint8_t *ip, size_t len)
 	}
 	adv_put_be16(ip + 2, (uint16_t)len);
 	adv_put_be16(ip + 10, 0);
-	adv_put_be16(ip + 10, (uint16_t)~fold(add_words(0, ip, IPV4_LEN)));
+	adv_put_be16(ip + 10, (uint16_t)~fold_checksum(add_words(0, ip, IPV4_LEN)));
 	adv_put_be16(ip + IPV4_LEN + 4, (uint16_t)(len - IPV4_LEN));
 }
 

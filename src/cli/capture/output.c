@@ -45,7 +45,7 @@ struct adv_output {
 	struct adv_frame_text text;
 };
 
-static bool fail(const struct adv_output *o, const char *what)
+static bool fail_file(const struct adv_output *o, const char *what)
 {
 	fprintf(stderr, "adverb capture: cannot %s %s: %s\n", what,
 		o->file == stdout ? "standard output" : o->name, strerror(errno));
@@ -100,7 +100,7 @@ static bool open_file(struct adv_output *o)
 	else
 		o->file = fopen(o->name, "we");
 	if (!o->file)
-		return fail(o, "open");
+		return fail_file(o, "open");
 	if (o->buffer)
 		setvbuf(o->file, o->buffer, _IOFBF, FILE_BUFFER);
 	keep_newest(o);
@@ -112,7 +112,7 @@ static bool open_file(struct adv_output *o)
 	o->file_start = adv_clock_ns();
 	o->section_start = adv_clock_day_ns();
 	o->file_bytes = adv_pcapng_section(o->file, "adverb capture");
-	return fflush(o->file) == 0 || fail(o, "write");
+	return fflush(o->file) == 0 || fail_file(o, "write");
 }
 
 /* Writes the statistics of the interfaces and closes the file. */
@@ -131,9 +131,9 @@ static bool close_file(struct adv_output *o)
 	}
 	good = fflush(o->file) == 0 && !ferror(o->file);
 	if (!good)
-		fail(o, "write");
+		fail_file(o, "write");
 	if (o->file != stdout && fclose(o->file) != 0)
-		good = good && fail(o, "close");
+		good = good && fail_file(o, "close");
 	o->file = NULL;
 	return good;
 }
@@ -239,8 +239,8 @@ void adv_output_dropped(struct adv_output *o, const struct adv_source *source, u
 }
 
 /* Describes the interface in the present section. */
-static void describe(struct adv_output *o, struct interface *p, const struct adv_source *source,
-		     bool memory)
+static void describe_interface(struct adv_output *o, struct interface *p,
+			       const struct adv_source *source, bool memory)
 {
 	const char *way = memory ? "memory" : "udp";
 	char name[TEXT_MOST], text[TEXT_MOST];
@@ -284,7 +284,7 @@ static bool write_pcapng(struct adv_output *o, struct interface *p, const struct
 	};
 
 	if (p->number == UNSEEN)
-		describe(o, p, source, record->flags & ADV_TAP_MEMORY);
+		describe_interface(o, p, source, record->flags & ADV_TAP_MEMORY);
 	packet.interface = p->number;
 	packet.lost = p->lost;
 	if (record->flags & ADV_TAP_UNREAD)
@@ -292,7 +292,7 @@ static bool write_pcapng(struct adv_output *o, struct interface *p, const struct
 	o->file_bytes += adv_pcapng_packet(o->file, &packet);
 	p->sums.delivered++;
 	if (ferror(o->file))
-		return fail(o, "write");
+		return fail_file(o, "write");
 	return !o->config.file_bytes || o->file_bytes < o->config.file_bytes || next_file(o);
 }
 
@@ -313,7 +313,7 @@ static bool write_text(struct adv_output *o, const struct adv_source *source,
 		adv_frame_text_print_packet(&o->text, record->icrc_flip == 0, stdout);
 	else
 		printf("%zu bytes\n", frame->len);
-	return !ferror(stdout) || fail(o, "write");
+	return !ferror(stdout) || fail_file(o, "write");
 }
 
 bool adv_output_packet(struct adv_output *o, const struct adv_source *source,
@@ -338,5 +338,5 @@ bool adv_output_flush(struct adv_output *o)
 {
 	if (o->config.file && is_file_over(o, adv_clock_ns()))
 		return next_file(o);
-	return fflush(o->file) == 0 || fail(o, "write");
+	return fflush(o->file) == 0 || fail_file(o, "write");
 }

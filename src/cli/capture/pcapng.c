@@ -41,7 +41,7 @@ struct block {
 	uint8_t bytes[HEAD_MOST];
 };
 
-static void add(struct block *b, const void *p, size_t len)
+static void add_bytes(struct block *b, const void *p, size_t len)
 {
 	memcpy(b->bytes + b->len, p, len);
 	memset(b->bytes + b->len + len, 0, -len & 3);
@@ -50,15 +50,15 @@ static void add(struct block *b, const void *p, size_t len)
 
 static void add_u32(struct block *b, uint32_t v)
 {
-	add(b, &v, sizeof(v));
+	add_bytes(b, &v, sizeof(v));
 }
 
 static void add_option(struct block *b, uint16_t code, const void *p, size_t len)
 {
 	const uint16_t head[2] = {code, (uint16_t)len};
 
-	add(b, head, sizeof(head));
-	add(b, p, len);
+	add_bytes(b, head, sizeof(head));
+	add_bytes(b, p, len);
 }
 
 static void add_text(struct block *b, uint16_t code, const char *text)
@@ -79,7 +79,7 @@ static void add_time(struct block *b, uint16_t code, uint64_t time)
 	add_option(b, code, halves, sizeof(halves));
 }
 
-static void begin(struct block *b, uint32_t type)
+static void begin_block(struct block *b, uint32_t type)
 {
 	b->type = type;
 	b->len = 0;
@@ -111,10 +111,10 @@ size_t adv_pcapng_section(FILE *f, const char *application)
 	const int64_t length = -1; /* not known */
 	struct block b;
 
-	begin(&b, SECTION);
+	begin_block(&b, SECTION);
 	add_u32(&b, BYTE_ORDER_MAGIC);
-	add(&b, version, sizeof(version));
-	add(&b, &length, sizeof(length));
+	add_bytes(&b, version, sizeof(version));
+	add_bytes(&b, &length, sizeof(length));
 	add_text(&b, SHB_USERAPPL, application);
 	add_u32(&b, END);
 	return write_block(f, &b, b.len, b.bytes, 0);
@@ -126,8 +126,8 @@ size_t adv_pcapng_interface(FILE *f, const char *name, const char *description, 
 	const uint8_t resolution = NANOSECONDS;
 	struct block b;
 
-	begin(&b, INTERFACE);
-	add(&b, link, sizeof(link));
+	begin_block(&b, INTERFACE);
+	add_bytes(&b, link, sizeof(link));
 	add_u32(&b, snaplen);
 	add_text(&b, IF_NAME, name);
 	add_text(&b, IF_DESCRIPTION, description);
@@ -142,7 +142,7 @@ size_t adv_pcapng_packet(FILE *f, const struct adv_pcapng_packet *p)
 	struct block b;
 	size_t before;
 
-	begin(&b, PACKET);
+	begin_block(&b, PACKET);
 	add_u32(&b, p->interface);
 	add_u32(&b, (uint32_t)(p->time >> 32));
 	add_u32(&b, (uint32_t)p->time);
@@ -163,7 +163,7 @@ size_t adv_pcapng_statistics(FILE *f, uint32_t interface, uint64_t now,
 {
 	struct block b;
 
-	begin(&b, STATISTICS);
+	begin_block(&b, STATISTICS);
 	add_u32(&b, interface);
 	add_u32(&b, (uint32_t)(now >> 32));
 	add_u32(&b, (uint32_t)now);

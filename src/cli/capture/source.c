@@ -36,7 +36,7 @@ struct adv_sources {
 /* ---- the connection ---- */
 
 /* Learns what the connection permits. False: the connection is lost. */
-static bool greet(struct adv_sources *s)
+static bool greet_daemon(struct adv_sources *s)
 {
 	struct adv_control_status status;
 	uint32_t uid = geteuid();
@@ -87,7 +87,7 @@ static bool connect_again(struct adv_sources *s, uint64_t now)
 		return s->control != NULL;
 	s->connect_at = now + CONNECT_NS;
 	s->control = adv_control_connect(false, why, sizeof(why));
-	if (s->control && !greet(s)) {
+	if (s->control && !greet_daemon(s)) {
 		adv_control_close(s->control);
 		s->control = NULL;
 	}
@@ -106,7 +106,7 @@ struct adv_sources *adv_sources_create(const struct adv_sources_config *config)
 	}
 	s->config = *config;
 	s->control = adv_cli_connect(true);
-	if (s->control && greet(s)) {
+	if (s->control && greet_daemon(s)) {
 		ask_for_new(s);
 		return s;
 	}
@@ -134,7 +134,7 @@ struct adv_control *adv_sources_control(const struct adv_sources *s)
 
 /* ---- finding processes ---- */
 
-static void report(const struct adv_source *source, const char *what)
+static void report_source(const struct adv_source *source, const char *what)
 {
 	if (source->slot)
 		fprintf(stderr, "adverb capture: process %u (%s), slot %u: %s\n", source->pid,
@@ -153,7 +153,7 @@ static bool is_refusal(int error)
 static void fail_source(struct adv_source *source, int error, const char *why)
 {
 	if (error != source->told)
-		report(source, why);
+		report_source(source, why);
 	source->told = error;
 	adv_capture_end(&source->ring);
 	source->state = is_refusal(error) ? ADV_SOURCE_REFUSED : ADV_SOURCE_FAILED;
@@ -202,7 +202,7 @@ static struct adv_source *add_source(struct adv_sources *s, uint32_t slot, uint3
 }
 
 /* Requests the capture of a process. False: the connection to adverbd is lost. */
-static bool ask(struct adv_sources *s, struct adv_source *source)
+static bool ask_process(struct adv_sources *s, struct adv_source *source)
 {
 	const struct adv_capture_message m = request_for(s, source->slot);
 	char why[ADV_CONTROL_TEXT_LEN];
@@ -220,7 +220,8 @@ static bool ask(struct adv_sources *s, struct adv_source *source)
 }
 
 /* Requests the capture of a process that is not captured. False: the connection is lost. */
-static bool meet(struct adv_sources *s, uint32_t slot, uint32_t pid, const char *comm, uint64_t now)
+static bool meet_process(struct adv_sources *s, uint32_t slot, uint32_t pid, const char *comm,
+			 uint64_t now)
 {
 	struct adv_source *source = find_source(s, slot, pid);
 
@@ -228,7 +229,7 @@ static bool meet(struct adv_sources *s, uint32_t slot, uint32_t pid, const char 
 		source = add_source(s, slot, pid, comm);
 	if (!source || source->state != ADV_SOURCE_FAILED || source->until > now)
 		return true;
-	return ask(s, source);
+	return ask_process(s, source);
 }
 
 static bool is_chosen(const struct adv_sources *s, const struct adv_control_entry *e, uint32_t uid)
@@ -261,11 +262,12 @@ static bool list_processes(struct adv_sources *s, uint64_t now)
 	uint32_t from = 0;
 	int error;
 
-	if (takes_daemon(s) && !meet(s, ADV_SLOT_DAEMON, 0, "adverbd", now))
+	if (takes_daemon(s) && !meet_process(s, ADV_SLOT_DAEMON, 0, "adverbd", now))
 		return false;
 	while ((error = adv_control_list(s->control, from, &e)) == 0) {
 		from = e.slot + 1;
-		if (e.connected && is_chosen(s, &e, uid) && !meet(s, e.slot, e.pid, e.comm, now))
+		if (e.connected && is_chosen(s, &e, uid) &&
+		    !meet_process(s, e.slot, e.pid, e.comm, now))
 			return false;
 	}
 	return error == ENOENT;
@@ -378,7 +380,7 @@ static void receive_answer(struct adv_sources *s, struct adv_source *source, uin
 	source->end = source->earlier = 0;
 	s->had_any = true;
 	if (!s->config.quiet)
-		report(source, "capturing");
+		report_source(source, "capturing");
 }
 
 static void end_source(struct adv_source *source)
@@ -397,7 +399,7 @@ static void look_at(struct adv_sources *s, struct adv_source *source, uint64_t n
 		bool ended = adv_capture_has_ended(&source->ring);
 
 		if (source->reader.broken) {
-			report(source, "its ring has been damaged; its capture ends");
+			report_source(source, "its ring has been damaged; its capture ends");
 			end_source(source);
 		} else if (ended && !source->has_next &&
 			   !adv_tap_peek(&source->reader, &source->next) &&

@@ -31,7 +31,7 @@ static const Dwfl_Callbacks callbacks = {
 	.debuginfo_path = &debuginfo_path,
 };
 
-static void *allocate(size_t size)
+static void *allocate_zeroed(size_t size)
 {
 	void *p = calloc(1, size);
 
@@ -44,7 +44,7 @@ static void *allocate(size_t size)
 
 struct adv_symbols *adv_symbols_new(void)
 {
-	return allocate(sizeof(struct adv_symbols));
+	return allocate_zeroed(sizeof(struct adv_symbols));
 }
 
 void adv_symbols_free(struct adv_symbols *s)
@@ -63,9 +63,9 @@ void adv_symbols_free(struct adv_symbols *s)
 /* Reads a file so that addresses of its program headers are addresses of the Dwfl. */
 static struct file *open_file(struct adv_symbols *s, const char *path)
 {
-	struct file *f = allocate(sizeof(*f));
+	struct file *f = allocate_zeroed(sizeof(*f));
 
-	f->path = allocate(strlen(path) + 1);
+	f->path = allocate_zeroed(strlen(path) + 1);
 	strcpy(f->path, path);
 	f->dwfl = dwfl_begin(&callbacks);
 	if (f->dwfl) {

@@ -44,7 +44,7 @@ struct rdmacm {
 };
 
 /* Stores the address of a function. POSIX lets dlsym() return functions as void pointers. */
-static bool find(void *library, const char *name, void *function)
+static bool find_function(void *library, const char *name, void *function)
 {
 	void *address = dlsym(library, name);
 
@@ -53,7 +53,7 @@ static bool find(void *library, const char *name, void *function)
 }
 
 /* Loads Adverb's libraries. False with the reason from the dynamic linker in why[]. */
-static bool load(struct rdmacm *r, char *why, size_t size)
+static bool load_libraries(struct rdmacm *r, char *why, size_t size)
 {
 	char folder[PATH_MAX], path[2 * PATH_MAX];
 	void *library = NULL;
@@ -65,15 +65,16 @@ static bool load(struct rdmacm *r, char *why, size_t size)
 		snprintf(path, sizeof(path), "%s/librdmacm.so.1", folder);
 		library = dlopen(path, RTLD_NOW);
 	}
-	if (library && find(library, "rdma_create_event_channel", &r->create_event_channel) &&
-	    find(library, "rdma_destroy_event_channel", &r->destroy_event_channel) &&
-	    find(library, "rdma_create_id", &r->create_id) &&
-	    find(library, "rdma_destroy_id", &r->destroy_id) &&
-	    find(library, "rdma_resolve_addr", &r->resolve_addr) &&
-	    find(library, "rdma_resolve_route", &r->resolve_route) &&
-	    find(library, "rdma_connect", &r->connect) &&
-	    find(library, "rdma_get_cm_event", &r->get_cm_event) &&
-	    find(library, "rdma_ack_cm_event", &r->ack_cm_event))
+	if (library &&
+	    find_function(library, "rdma_create_event_channel", &r->create_event_channel) &&
+	    find_function(library, "rdma_destroy_event_channel", &r->destroy_event_channel) &&
+	    find_function(library, "rdma_create_id", &r->create_id) &&
+	    find_function(library, "rdma_destroy_id", &r->destroy_id) &&
+	    find_function(library, "rdma_resolve_addr", &r->resolve_addr) &&
+	    find_function(library, "rdma_resolve_route", &r->resolve_route) &&
+	    find_function(library, "rdma_connect", &r->connect) &&
+	    find_function(library, "rdma_get_cm_event", &r->get_cm_event) &&
+	    find_function(library, "rdma_ack_cm_event", &r->ack_cm_event))
 		return true;
 	snprintf(why, size, "%s", dlerror());
 	return false;
@@ -97,8 +98,9 @@ static int next_event(const struct rdmacm *r, struct rdma_event_channel *channel
 
 /* Requests a connection. ANSWERED: the peer's connection manager has rejected it. Otherwise the
  * reason is in why[]. */
-static enum result request(const struct rdmacm *r, struct rdma_event_channel *channel,
-			   struct rdma_cm_id *id, struct sockaddr *to, char *why, size_t size)
+static enum result request_connection(const struct rdmacm *r, struct rdma_event_channel *channel,
+				      struct rdma_cm_id *id, struct sockaddr *to, char *why,
+				      size_t size)
 {
 	/* No packet of this queue pair is ever sent: the request is rejected. */
 	struct rdma_conn_param param = {.qp_num = 2};
@@ -154,8 +156,8 @@ static bool is_port_closed(struct sockaddr *to, socklen_t len)
 }
 
 /* Sends a request to an address and reports the result as `check`. False: no answer. */
-static bool exchange(struct adv_doctor *d, const struct rdmacm *r, const char *check,
-		     const char *name, struct sockaddr *to, socklen_t len)
+static bool exchange_requests(struct adv_doctor *d, const struct rdmacm *r, const char *check,
+			      const char *name, struct sockaddr *to, socklen_t len)
 {
 	struct rdma_event_channel *channel = r->create_event_channel();
 	uint64_t start = adv_clock_ns();
@@ -165,7 +167,7 @@ static bool exchange(struct adv_doctor *d, const struct rdmacm *r, const char *c
 
 	set_port(to, UNUSED_PORT);
 	if (channel && r->create_id(channel, &id, NULL, RDMA_PS_TCP) == 0)
-		result = request(r, channel, id, to, why, sizeof(why));
+		result = request_connection(r, channel, id, to, why, sizeof(why));
 	if (id)
 		r->destroy_id(id);
 	if (channel)
@@ -203,7 +205,7 @@ static void exchange_with_peer(struct adv_doctor *d, const struct rdmacm *r, con
 	if (error)
 		adv_doctor_report(d, ADV_BAD, "peer", "use an IP address, or a name in the DNS",
 				  "%s: %s", peer, gai_strerror(error));
-	else if (exchange(d, r, "peer", peer, found->ai_addr, found->ai_addrlen))
+	else if (exchange_requests(d, r, "peer", peer, found->ai_addr, found->ai_addrlen))
 		adv_doctor_check_path(d, found->ai_addr, found->ai_addrlen);
 	if (found)
 		freeaddrinfo(found);
@@ -216,11 +218,12 @@ void adv_doctor_check_exchange(struct adv_doctor *d, const char *peer)
 
 	if (!d->own_len)
 		return;
-	if (!load(&r, why, sizeof(why))) {
+	if (!load_libraries(&r, why, sizeof(why))) {
 		adv_doctor_report(d, ADV_BAD, "exchange", NULL, "%s", why);
 		return;
 	}
-	(void)exchange(d, &r, "itself", "this machine", (struct sockaddr *)&d->own, d->own_len);
+	(void)exchange_requests(d, &r, "itself", "this machine", (struct sockaddr *)&d->own,
+				d->own_len);
 	if (peer)
 		exchange_with_peer(d, &r, peer);
 }

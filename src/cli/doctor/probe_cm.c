@@ -32,7 +32,7 @@ struct probe {
 };
 
 /* Sends p->m and receives the answer in it. *fd: the answer's descriptor, -1: none. 0 or errno. */
-static int request(struct probe *p, enum adv_ucma_command command, int *fd)
+static int request_cm(struct probe *p, enum adv_ucma_command command, int *fd)
 {
 	union adv_rights_room room = {{0}};
 	struct iovec iov = {&p->m, sizeof(p->m)};
@@ -72,7 +72,7 @@ static int next_event(struct probe *p)
 			return -1;
 		memset(&p->m, 0, sizeof(p->m));
 		p->m.channel = p->channel;
-		if (request(p, ADV_UCMA_CMD_GET_EVENT, NULL) == 0)
+		if (request_cm(p, ADV_UCMA_CMD_GET_EVENT, NULL) == 0)
 			return (int)p->m.body.event.type;
 		now = adv_clock_ms();
 	}
@@ -99,13 +99,13 @@ static int open_channel(struct probe *p, struct adv_control *c)
 	int error = adv_control_open_cm(c, &p->fd, why, sizeof(why));
 
 	if (!error)
-		error = request(p, ADV_UCMA_CMD_CREATE_CHANNEL, &p->events);
+		error = request_cm(p, ADV_UCMA_CMD_CREATE_CHANNEL, &p->events);
 	p->channel = p->m.channel;
 	return error || p->events < 0 ? ECONNRESET : 0;
 }
 
 /* Creates an id and resolves address and route. Returns its number; 0: that failed. */
-static uint32_t resolve(struct probe *p, const struct adv_gid *from, const struct adv_gid *to)
+static uint32_t resolve_peer(struct probe *p, const struct adv_gid *from, const struct adv_gid *to)
 {
 	uint32_t id;
 
@@ -113,7 +113,7 @@ static uint32_t resolve(struct probe *p, const struct adv_gid *from, const struc
 	p->m.channel = p->channel;
 	p->m.body.create.port_space = RDMA_PS_TCP;
 	p->m.body.create.qp_type = IBV_QPT_RC;
-	if (request(p, ADV_UCMA_CMD_CREATE_ID, NULL))
+	if (request_cm(p, ADV_UCMA_CMD_CREATE_ID, NULL))
 		return 0;
 	id = p->m.id;
 	memset(&p->m, 0, sizeof(p->m));
@@ -121,13 +121,13 @@ static uint32_t resolve(struct probe *p, const struct adv_gid *from, const struc
 	to_sockaddr(from, 0, &p->m.body.addr.local);
 	to_sockaddr(to, PROBE_PORT, &p->m.body.addr.remote);
 	p->m.body.addr.timeout_ms = RESOLVE_MS;
-	if (request(p, ADV_UCMA_CMD_RESOLVE_ADDR, NULL) ||
+	if (request_cm(p, ADV_UCMA_CMD_RESOLVE_ADDR, NULL) ||
 	    next_event(p) != RDMA_CM_EVENT_ADDR_RESOLVED)
 		return 0;
 	memset(&p->m, 0, sizeof(p->m));
 	p->m.id = id;
 	p->m.body.addr.timeout_ms = RESOLVE_MS;
-	if (request(p, ADV_UCMA_CMD_RESOLVE_ROUTE, NULL) ||
+	if (request_cm(p, ADV_UCMA_CMD_RESOLVE_ROUTE, NULL) ||
 	    next_event(p) != RDMA_CM_EVENT_ROUTE_RESOLVED)
 		return 0;
 	return id;
@@ -140,7 +140,7 @@ static enum adv_probe_result try_connection(struct probe *p, const struct adv_gi
 	uint32_t id;
 
 	p->deadline_ms = adv_clock_ms() + ATTEMPT_MS;
-	id = resolve(p, from, to);
+	id = resolve_peer(p, from, to);
 	if (!id)
 		return ADV_PROBE_SILENT; /* no neighbour answers at the address */
 	memset(&p->m, 0, sizeof(p->m));
@@ -148,7 +148,7 @@ static enum adv_probe_result try_connection(struct probe *p, const struct adv_gi
 	conn->qp_num = PROBE_QPN + number;
 	conn->qp_type = IBV_QPT_RC;
 	conn->retry_count = conn->rnr_retry_count = RETRY_COUNTS;
-	if (request(p, ADV_UCMA_CMD_CONNECT, NULL))
+	if (request_cm(p, ADV_UCMA_CMD_CONNECT, NULL))
 		return ADV_PROBE_NOT_TRIED;
 	switch (next_event(p)) {
 	case RDMA_CM_EVENT_REJECTED:

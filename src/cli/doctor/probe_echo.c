@@ -83,7 +83,7 @@ static bool open_echo(struct echo *e, const struct adv_gid *from, const struct a
 }
 
 /* Computes the Internet checksum (RFC 1071). */
-static uint16_t checksum(const uint8_t *p, size_t len)
+static uint16_t internet_checksum(const uint8_t *p, size_t len)
 {
 	uint32_t sum = 0;
 
@@ -96,7 +96,7 @@ static uint16_t checksum(const uint8_t *p, size_t len)
 	return (uint16_t)~sum;
 }
 
-static void fill(struct echo *e)
+static void fill_request(struct echo *e)
 {
 	uint16_t sum;
 
@@ -107,7 +107,7 @@ static void fill(struct echo *e)
 	e->bytes[6] = (uint8_t)(e->sequence >> 8);
 	e->bytes[7] = (uint8_t)e->sequence;
 	/* The kernel fills in the checksum of ICMPv6 and of echo sockets. */
-	sum = checksum(e->bytes, e->length);
+	sum = internet_checksum(e->bytes, e->length);
 	e->bytes[2] = (uint8_t)(sum >> 8);
 	e->bytes[3] = (uint8_t)sum;
 }
@@ -140,7 +140,7 @@ static enum adv_probe_result try_echo(struct echo *e)
 	uint8_t got[128];
 
 	e->sequence++;
-	fill(e);
+	fill_request(e);
 	if (send(e->fd, e->bytes, e->length, MSG_NOSIGNAL) < 0)
 		return result_of(errno);
 	for (; now < deadline; now = adv_clock_ms()) {

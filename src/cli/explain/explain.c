@@ -506,7 +506,7 @@ static void print_markdown(void)
 		       strerrorname_np(adv_call_error(i)->error), adv_call_error(i)->text);
 }
 
-static int explain(char *what)
+static int explain_qps(char *what)
 {
 	char *slash = strchr(what, '/');
 
@@ -523,7 +523,7 @@ static int explain_as_json(char *what)
 
 	json = adv_json_object();
 	if (what)
-		status = explain(what);
+		status = explain_qps(what);
 	else
 		add_errors();
 	if (json_object_object_length(json) > 0)
@@ -545,7 +545,7 @@ int adv_explain_main(int argc, char **argv)
 	if (a.json)
 		return explain_as_json(a.what);
 	if (a.what)
-		return explain(a.what);
+		return explain_qps(a.what);
 	if (a.markdown)
 		print_markdown();
 	else

@@ -213,8 +213,8 @@ static void probe_peer(const struct readings *r, struct adv_triage_facts *f)
 }
 
 /* Collects what is known of a QP. probe: sends probes if the peer does not answer. */
-static void collect(const struct readings *r, const struct adv_object *now, bool probe,
-		    struct adv_triage_facts *f, struct adv_control_entry *owner)
+static void collect_facts(const struct readings *r, const struct adv_object *now, bool probe,
+			  struct adv_triage_facts *f, struct adv_control_entry *owner)
 {
 	const struct adv_object *before = find_object(&r->qps[0], now->number);
 
@@ -239,7 +239,7 @@ static bool has_trouble(const struct readings *r, const struct adv_object *qp)
 	struct adv_control_entry owner;
 	struct adv_triage_facts f;
 
-	collect(r, qp, false, &f, &owner);
+	collect_facts(r, qp, false, &f, &owner);
 	adv_triage(&f, findings);
 	return findings[0].branch != ADV_BRANCH_NONE;
 }
@@ -251,7 +251,7 @@ static void explain_qp(const struct readings *r, const struct adv_object *qp)
 	struct adv_triage_facts f;
 	unsigned n;
 
-	collect(r, qp, true, &f, &owner);
+	collect_facts(r, qp, true, &f, &owner);
 	n = adv_triage(&f, findings);
 	if (r->json) {
 		adv_explain_json_qp(r->json, &f, &owner, r->now, findings, n);
@@ -335,7 +335,7 @@ static bool read_port_again(struct readings *r)
 	return adv_port_read(r->control, &r->port[1]) == 0;
 }
 
-static int report(struct readings *r, uint32_t qpn)
+static int report_qps(struct readings *r, uint32_t qpn)
 {
 	const struct adv_object *qp = qpn ? find_object(&r->qps[1], qpn) : NULL;
 
@@ -369,7 +369,7 @@ int adv_explain_process(uint32_t pid, uint32_t qpn, bool json)
 		adv_json_add_number(r.json, "pid", pid);
 	}
 	if (read_twice(&r))
-		status = report(&r, qpn);
+		status = report_qps(&r, qpn);
 	if (json && status == 0)
 		adv_json_print(stdout, r.json);
 	else if (json)

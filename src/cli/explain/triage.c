@@ -33,8 +33,8 @@ uint32_t adv_triage_recent(const struct adv_triage_facts *f, size_t offset)
 	       f->before->qp.share[offset / sizeof(uint64_t)];
 }
 
-static uint32_t sum(const struct adv_triage_facts *f, const size_t *offsets, size_t count,
-		    uint32_t (*of)(const struct adv_triage_facts *f, size_t offset))
+static uint32_t sum_facts(const struct adv_triage_facts *f, const size_t *offsets, size_t count,
+			  uint32_t (*of)(const struct adv_triage_facts *f, size_t offset))
 {
 	uint32_t n = 0;
 
@@ -303,7 +303,7 @@ static void add_losses(struct adv_findings *f, const struct adv_triage_facts *t)
 {
 	const bool local = adv_triage_is_local(t);
 
-	if (!sum(t, losses, LOSSES, adv_triage_recent))
+	if (!sum_facts(t, losses, LOSSES, adv_triage_recent))
 		return;
 	if (local && !t->faults && !t->peer_faults)
 		adv_triage_add(f, ADV_BRANCH_SET_UP,
@@ -400,7 +400,7 @@ static void add_past(struct adv_findings *f, const struct adv_triage_facts *t)
 		adv_triage_add(f, ADV_BRANCH_LOCAL,
 			       "earlier, this program had no receive request posted at times",
 			       "post more receives");
-	if (sum(t, losses, LOSSES, adv_triage_total))
+	if (sum_facts(t, losses, LOSSES, adv_triage_total))
 		adv_triage_add(f, ADV_BRANCH_FABRIC, "earlier, packets were lost or late",
 			       adv_triage_is_local(t)
 				       ? local_losses

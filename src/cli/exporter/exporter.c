@@ -153,7 +153,7 @@ static int read_connected(struct exporter *x)
 }
 
 /* Brings x->text up to date. False: x->text is NULL. */
-static bool refresh(struct exporter *x)
+static bool refresh_text(struct exporter *x)
 {
 	long own;
 	int error;
@@ -201,7 +201,7 @@ static struct adv_http_page answer_request(void *user, const char *path)
 			       "<p><a href=\"/metrics\">Metrics</a></p>\n");
 	if (strcmp(path, "/metrics") != 0)
 		return page_of(404, "text/plain", "not found; the metrics are at /metrics\n");
-	if (!refresh(x))
+	if (!refresh_text(x))
 		return page_of(503, "text/plain", "adverbd does not answer\n");
 	return (struct adv_http_page){200, TEXT_TYPE, x->text, x->len};
 }
@@ -210,7 +210,7 @@ static struct adv_http_page answer_request(void *user, const char *path)
  * there, and refuses to get them twice. */
 static bool write_files(struct exporter *x)
 {
-	bool good = refresh(x);
+	bool good = refresh_text(x);
 	size_t from = x->tree >= 0 ? x->own : 0;
 
 	if (good && x->wanted.textfile)
@@ -236,7 +236,7 @@ static int time_left(const struct exporter *x, uint64_t next_ms)
 }
 
 /* Serves until a signal of `signals` arrives. A failure to write files is printed each time. */
-static void serve(struct exporter *x, int signals)
+static void serve_until_signal(struct exporter *x, int signals)
 {
 	bool files = x->wanted.textfile || x->tree >= 0;
 	struct pollfd p[2] = {{.fd = signals, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
@@ -299,10 +299,11 @@ static bool run_once(struct exporter *x)
 {
 	if (x->wanted.textfile || x->tree >= 0)
 		return write_files(x);
-	return refresh(x) && fwrite(x->text, 1, x->len, stdout) == x->len && fflush(stdout) == 0;
+	return refresh_text(x) && fwrite(x->text, 1, x->len, stdout) == x->len &&
+	       fflush(stdout) == 0;
 }
 
-static bool run(struct exporter *x)
+static bool run_exporter(struct exporter *x)
 {
 	int signals;
 
@@ -316,9 +317,9 @@ static bool run(struct exporter *x)
 	if (!x->wanted.listen && !x->wanted.textfile && !x->wanted.sysfs)
 		x->wanted.listen = LISTEN;
 	signals = take_signals();
-	if (signals < 0 || (x->wanted.listen && !start_server(x)) || !refresh(x))
+	if (signals < 0 || (x->wanted.listen && !start_server(x)) || !refresh_text(x))
 		return false;
-	serve(x, signals);
+	serve_until_signal(x, signals);
 	close(signals);
 	return true;
 }
@@ -330,7 +331,7 @@ int adv_exporter_main(int argc, char **argv)
 
 	if (adv_command_parse(&argp, argc, argv, 0, &x.wanted) != 0)
 		return ADV_EXIT_USAGE;
-	good = run(&x);
+	good = run_exporter(&x);
 	if (x.server)
 		x.http->stop(x.server);
 	if (x.tree >= 0)

@@ -91,7 +91,7 @@ static void note_answer(void *user, struct MHD_Connection *c, void **state,
 		adv_http_client_answered(&s->clients, context->socket_context);
 }
 
-static struct adv_http_server *start(int listener, adv_http_answer *answer, void *user)
+static struct adv_http_server *start_server(int listener, adv_http_answer *answer, void *user)
 {
 	struct adv_http_server *s = malloc(sizeof(*s));
 
@@ -114,20 +114,20 @@ static struct adv_http_server *start(int listener, adv_http_answer *answer, void
 	return NULL;
 }
 
-static void stop(struct adv_http_server *s)
+static void stop_server(struct adv_http_server *s)
 {
 	MHD_stop_daemon(s->daemon);
 	free(s);
 }
 
-static int descriptor(const struct adv_http_server *s)
+static int server_descriptor(const struct adv_http_server *s)
 {
 	const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
 
 	return info ? info->epoll_fd : -1;
 }
 
-static int timeout(struct adv_http_server *s)
+static int server_timeout(struct adv_http_server *s)
 {
 	int ours = adv_http_clients_timeout(&s->clients);
 	MHD_UNSIGNED_LONG_LONG ms;
@@ -137,11 +137,11 @@ static int timeout(struct adv_http_server *s)
 	return ms < INT_MAX ? (int)ms : INT_MAX;
 }
 
-static void run(struct adv_http_server *s)
+static void run_server(struct adv_http_server *s)
 {
 	adv_http_clients_expire(&s->clients);
 	(void)MHD_run(s->daemon);
 }
 
-__attribute__((visibility("default")))
-const struct adv_http adv_http = {start, stop, descriptor, timeout, run};
+__attribute__((visibility("default"))) const struct adv_http adv_http = {
+	start_server, stop_server, server_descriptor, server_timeout, run_server};

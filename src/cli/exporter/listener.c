@@ -22,7 +22,7 @@ union address {
 };
 
 /* Splits the text into the host, without brackets, and the port. */
-static bool split(const char *text, char host[INET6_ADDRSTRLEN], uint16_t *port)
+static bool split_address(const char *text, char host[INET6_ADDRSTRLEN], uint16_t *port)
 {
 	const char *colon = strrchr(text, ':'), *begin = text, *end = colon;
 	const char *digits = colon ? colon + 1 : text;
@@ -51,7 +51,7 @@ static bool parse_address(const char *text, union address *a)
 	uint16_t port;
 
 	memset(a, 0, sizeof(*a));
-	if (!split(text, host, &port))
+	if (!split_address(text, host, &port))
 		return false;
 	if (inet_pton(AF_INET, host, &a->four.sin_addr) == 1) {
 		a->four.sin_family = AF_INET;

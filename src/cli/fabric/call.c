@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static void explain(const char *who, int error, const char *text)
+static void explain_error(const char *who, int error, const char *text)
 {
 	if (error == ECONNREFUSED)
 		fprintf(stderr, "%s: no fabric runs here; start one with adverb fabric up FILE\n",
@@ -39,7 +39,7 @@ int adv_call_begin(const char *who, struct adv_port_message *m, int send_fd, int
 		return sock;
 	if (sock >= 0)
 		close(sock);
-	explain(who, error, m->text);
+	explain_error(who, error, m->text);
 	return -1;
 }
 

@@ -117,7 +117,7 @@ static bool make_frame(struct capture *c, const struct adv_tap_record *r)
 
 /* Writes the records in the ring: one full ring at most, because a busy port refills it. False
  * after an error message. */
-static bool drain(struct capture *c)
+static bool drain_ring(struct capture *c)
 {
 	uint64_t end = c->reader.tail + c->size;
 	struct adv_tap_record r;
@@ -168,7 +168,7 @@ static bool map_ring(struct capture *c, int fd, uint32_t size)
 }
 
 /* Begins the capture. False after an error message. */
-static bool begin(struct capture *c)
+static bool begin_capture(struct capture *c)
 {
 	struct adv_port_message m = {.type = ADV_PORT_CAPTURE, .first = c->options->snaplen};
 	int fd[ADV_CALL_FDS];
@@ -186,7 +186,7 @@ static bool begin(struct capture *c)
 }
 
 /* Captures until the end. False after an error message. */
-static bool run(struct capture *c)
+static bool run_capture(struct capture *c)
 {
 	struct pollfd p = {.fd = c->sock, .events = POLLIN};
 	bool over = false;
@@ -194,7 +194,7 @@ static bool run(struct capture *c)
 	while (!over) {
 		/* The connection is readable when the emulator has ended. */
 		over = stopped || poll(&p, 1, PAUSE_MS) > 0;
-		if (!drain(c))
+		if (!drain_ring(c))
 			return false;
 		if (c->options->count && c->sums.delivered >= c->options->count)
 			return true;
@@ -210,7 +210,7 @@ static bool capture_to_file(struct capture *c)
 	adv_pcapng_interface(c->file, c->options->port, "emulated fabric, virtual time",
 			     c->options->snaplen);
 	c->sums.start = adv_clock_day_ns();
-	good = run(c);
+	good = run_capture(c);
 	if (good)
 		adv_pcapng_statistics(c->file, 0, adv_clock_day_ns(), &c->sums);
 	fprintf(stderr,
@@ -220,14 +220,14 @@ static bool capture_to_file(struct capture *c)
 	return good;
 }
 
-static int capture(struct capture *c)
+static int capture_until_end(struct capture *c)
 {
 	struct sigaction action = {.sa_handler = handle_signal, .sa_flags = SA_RESTART};
 	bool good = false;
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	if (begin(c)) {
+	if (begin_capture(c)) {
 		c->file =
 			strcmp(c->options->file, "-") == 0 ? stdout : fopen(c->options->file, "we");
 		if (!c->file)
@@ -257,7 +257,7 @@ int adv_fabric_capture_main(int argc, char **argv)
 		return ADV_EXIT_FAILED;
 	c->options = &o;
 	c->sock = -1;
-	status = capture(c);
+	status = capture_until_end(c);
 	free(c);
 	return status;
 }

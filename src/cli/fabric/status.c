@@ -14,14 +14,14 @@ static const char about[] = "Show the emulated fabric: hosts with programs, swit
 			    "whether virtual time follows the clock. Exit status 1: no fabric "
 			    "runs here.";
 
-static uint64_t number(struct json_object *o, const char *key)
+static uint64_t get_u64(struct json_object *o, const char *key)
 {
 	struct json_object *v;
 
 	return json_object_object_get_ex(o, key, &v) ? (uint64_t)json_object_get_int64(v) : 0;
 }
 
-static struct json_object *member(struct json_object *o, const char *key)
+static struct json_object *get_member(struct json_object *o, const char *key)
 {
 	struct json_object *v = NULL;
 
@@ -30,25 +30,25 @@ static struct json_object *member(struct json_object *o, const char *key)
 
 static void print_time(struct json_object *o)
 {
-	struct json_object *t = member(o, "time");
+	struct json_object *t = get_member(o, "time");
 
 	printf("%s: process %" PRIu64 ", virtual time %.6f s, %" PRIu64 "/%" PRIu64
 	       " of the clock\n",
-	       json_object_get_string(member(o, "scenario")), number(o, "pid"),
-	       (double)number(t, "virtual_ps") * 1e-12, number(t, "numerator"),
-	       number(t, "denominator"));
-	if (number(t, "slips"))
+	       json_object_get_string(get_member(o, "scenario")), get_u64(o, "pid"),
+	       (double)get_u64(t, "virtual_ps") * 1e-12, get_u64(t, "numerator"),
+	       get_u64(t, "denominator"));
+	if (get_u64(t, "slips"))
 		printf("the emulator was too slow %" PRIu64 " times: it gave up %.3f ms, at most "
 		       "%.3f ms at once\n",
-		       number(t, "slips"), (double)number(t, "slipped_ns") * 1e-6,
-		       (double)number(t, "worst_lag_ns") * 1e-6);
-	if (number(o, "deadlock"))
-		printf("DEADLOCK of %" PRIu64 " queues\n", number(o, "deadlock"));
+		       get_u64(t, "slips"), (double)get_u64(t, "slipped_ns") * 1e-6,
+		       (double)get_u64(t, "worst_lag_ns") * 1e-6);
+	if (get_u64(o, "deadlock"))
+		printf("DEADLOCK of %" PRIu64 " queues\n", get_u64(o, "deadlock"));
 }
 
 static void print_hosts(struct json_object *o)
 {
-	struct json_object *hosts = member(o, "hosts");
+	struct json_object *hosts = get_member(o, "hosts");
 
 	printf("%-6s %8s %14s %14s %10s %6s %8s %8s\n", "host", "programs", "tx bytes", "rx bytes",
 	       "pauses", "paused", "refused", "lost");
@@ -57,16 +57,16 @@ static void print_hosts(struct json_object *o)
 
 		printf("h%-5zu %8zu %14" PRIu64 " %14" PRIu64 " %10" PRIu64 " %6s %8" PRIu64
 		       " %8" PRIu64 "\n",
-		       i, json_object_array_length(member(h, "programs")), number(h, "tx_bytes"),
-		       number(h, "rx_bytes"), number(h, "rx_pause"),
-		       number(h, "paused") ? "yes" : "-", number(h, "tx_refused"),
-		       number(h, "rx_overrun") + number(h, "rx_unclaimed"));
+		       i, json_object_array_length(get_member(h, "programs")),
+		       get_u64(h, "tx_bytes"), get_u64(h, "rx_bytes"), get_u64(h, "rx_pause"),
+		       get_u64(h, "paused") ? "yes" : "-", get_u64(h, "tx_refused"),
+		       get_u64(h, "rx_overrun") + get_u64(h, "rx_unclaimed"));
 	}
 }
 
 static uint64_t sum_of_queues(struct json_object *port)
 {
-	struct json_object *queues = member(port, "queues");
+	struct json_object *queues = get_member(port, "queues");
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < json_object_array_length(queues); i++)
@@ -76,13 +76,13 @@ static uint64_t sum_of_queues(struct json_object *port)
 
 static void print_switches(struct json_object *o)
 {
-	struct json_object *switches = member(o, "switches");
+	struct json_object *switches = get_member(o, "switches");
 
 	printf("%-8s %12s %10s %10s %10s %8s %12s\n", "switch", "buffer", "marked", "dropped",
 	       "tx pause", "storms", "longest port");
 	for (size_t i = 0; i < json_object_array_length(switches); i++) {
 		struct json_object *s = json_object_array_get_idx(switches, i);
-		struct json_object *ports = member(s, "ports");
+		struct json_object *ports = get_member(s, "ports");
 		uint64_t longest = 0;
 
 		for (size_t k = 0; k < json_object_array_length(ports); k++) {
@@ -92,15 +92,15 @@ static void print_switches(struct json_object *o)
 		}
 		printf("s%-7zu %12" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %8" PRIu64
 		       " %12" PRIu64 "\n",
-		       i, number(s, "used"), number(s, "marked"), number(s, "dropped"),
-		       number(s, "tx_pause"), number(s, "storms"), longest);
+		       i, get_u64(s, "used"), get_u64(s, "marked"), get_u64(s, "dropped"),
+		       get_u64(s, "tx_pause"), get_u64(s, "storms"), longest);
 	}
 }
 
 /* Prints what disturbs cables, if anything does. */
 static void print_cables(struct json_object *o)
 {
-	struct json_object *cables = member(o, "cables");
+	struct json_object *cables = get_member(o, "cables");
 
 	for (size_t i = 0; i < json_object_array_length(cables); i++) {
 		struct json_object *c = json_object_array_get_idx(cables, i);
@@ -108,12 +108,12 @@ static void print_cables(struct json_object *o)
 
 		printf("cable %s to %s: drops %.4g %%, damages %.4g %%, delays by %s; %" PRIu64
 		       " FCS errors\n",
-		       json_object_get_string(member(c, "cable")),
-		       json_object_get_string(member(c, "to")),
-		       (double)number(c, "drop_per_million") * 1e-4,
-		       (double)number(c, "corrupt_per_million") * 1e-4,
-		       adv_units_print(ADV_UNIT_TIME, number(c, "delay_ps"), delay),
-		       number(c, "fcs_errors"));
+		       json_object_get_string(get_member(c, "cable")),
+		       json_object_get_string(get_member(c, "to")),
+		       (double)get_u64(c, "drop_per_million") * 1e-4,
+		       (double)get_u64(c, "corrupt_per_million") * 1e-4,
+		       adv_units_print(ADV_UNIT_TIME, get_u64(c, "delay_ps"), delay),
+		       get_u64(c, "fcs_errors"));
 	}
 }
 
@@ -207,8 +207,8 @@ static const struct argp top_argp = {top_options,
 static double load_of(struct json_object *before, struct json_object *now, uint64_t bytes,
 		      uint64_t ps_per_byte)
 {
-	uint64_t from = number(member(before, "time"), "virtual_ps");
-	uint64_t to = number(member(now, "time"), "virtual_ps");
+	uint64_t from = get_u64(get_member(before, "time"), "virtual_ps");
+	uint64_t to = get_u64(get_member(now, "time"), "virtual_ps");
 
 	return to > from ? 100.0 * (double)bytes * (double)ps_per_byte / (double)(to - from) : 0;
 }
@@ -216,27 +216,28 @@ static double load_of(struct json_object *before, struct json_object *now, uint6
 static void show_port(struct json_object *before, struct json_object *now, size_t sw, size_t port,
 		      struct json_object *old, struct json_object *p)
 {
-	uint64_t sent = number(p, "tx_bytes") - number(old, "tx_bytes");
-	uint64_t pauses = number(p, "pauses") - number(old, "pauses"), queued = sum_of_queues(p);
+	uint64_t sent = get_u64(p, "tx_bytes") - get_u64(old, "tx_bytes");
+	uint64_t pauses = get_u64(p, "pauses") - get_u64(old, "pauses"), queued = sum_of_queues(p);
 
-	if (!sent && !queued && !number(p, "paused"))
+	if (!sent && !queued && !get_u64(p, "paused"))
 		return;
 	printf("s%zu:%-5zu %7.1f %% %12" PRIu64 " %8" PRIu64 " %s\n", sw, port,
-	       load_of(before, now, sent, number(p, "ps_per_byte")), queued, pauses,
-	       number(p, "paused") ? "paused" : "");
+	       load_of(before, now, sent, get_u64(p, "ps_per_byte")), queued, pauses,
+	       get_u64(p, "paused") ? "paused" : "");
 }
 
 static void show_screen(struct json_object *before, struct json_object *now)
 {
-	struct json_object *olds = member(before, "switches"), *news = member(now, "switches");
+	struct json_object *olds = get_member(before, "switches"),
+			   *news = get_member(now, "switches");
 
 	if (isatty(STDOUT_FILENO))
 		printf("\033[H\033[J");
 	print_time(now);
 	printf("%-8s %9s %12s %8s\n", "port", "load", "queue", "pauses");
 	for (size_t i = 0; i < json_object_array_length(news); i++) {
-		struct json_object *ports = member(json_object_array_get_idx(news, i), "ports");
-		struct json_object *old = member(json_object_array_get_idx(olds, i), "ports");
+		struct json_object *ports = get_member(json_object_array_get_idx(news, i), "ports");
+		struct json_object *old = get_member(json_object_array_get_idx(olds, i), "ports");
 
 		for (size_t k = 0; k < json_object_array_length(ports); k++)
 			show_port(before, now, i, k, json_object_array_get_idx(old, k),

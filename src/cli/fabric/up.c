@@ -125,7 +125,7 @@ static const struct argp argp = {
 
 /* ---- the emulator ---- */
 
-static bool prepare(struct adv_sim *sim, const struct options *o)
+static bool prepare_fabric(struct adv_sim *sim, const struct options *o)
 {
 	char why[ADV_SCENARIO_WHY];
 	size_t len = 0;
@@ -239,7 +239,7 @@ static bool make_dcbx(const struct adv_sim *sim, struct adv_dcbx *dcbx)
 }
 
 /* In the emulator's process. Returns its exit status. */
-static int emulate(struct adv_sim *sim, const struct options *o, int ready)
+static int emulate_fabric(struct adv_sim *sim, const struct options *o, int ready)
 {
 	struct adv_emulator_config config = {.fabric = sim->fabric,
 					     .topology = &sim->topology,
@@ -297,7 +297,7 @@ static int hear_emulator(int fd, const struct adv_sim *sim, const struct options
 	return 0;
 }
 
-static int start(struct adv_sim *sim, const struct options *o)
+static int start_emulator(struct adv_sim *sim, const struct options *o)
 {
 	int ready[2];
 	pid_t pid;
@@ -315,7 +315,7 @@ static int start(struct adv_sim *sim, const struct options *o)
 	/* In the foreground, the parent is the emulator and the child tells the user. */
 	if ((pid == 0) != o->foreground) {
 		close(ready[0]);
-		return emulate(sim, o, ready[1]);
+		return emulate_fabric(sim, o, ready[1]);
 	}
 	close(ready[1]);
 	return hear_emulator(ready[0], sim, o);
@@ -333,8 +333,8 @@ int adv_fabric_up_main(int argc, char **argv)
 	if (adv_command_parse(&argp, argc, argv, 0, &o) != 0)
 		return ADV_EXIT_USAGE;
 	sim.file = o.file;
-	if (prepare(&sim, &o))
-		status = start(&sim, &o);
+	if (prepare_fabric(&sim, &o))
+		status = start_emulator(&sim, &o);
 	adv_report_discard(sim.report);
 	adv_fabric_destroy(sim.fabric);
 	adv_topology_free(&sim.topology);

@@ -27,7 +27,7 @@
 #define BLOCK_SIMPLE	3
 #define BLOCK_PACKET	6
 
-static uint32_t get32(const struct adv_pcap *p, size_t at)
+static uint32_t get_u32(const struct adv_pcap *p, size_t at)
 {
 	uint32_t v;
 
@@ -65,7 +65,7 @@ static bool not_known(uint32_t link, char why[ADV_PCAP_WHY])
 	return false;
 }
 
-static bool damaged(const struct adv_pcap *p, char why[ADV_PCAP_WHY])
+static bool refuse_damaged(const struct adv_pcap *p, char why[ADV_PCAP_WHY])
 {
 	snprintf(why, ADV_PCAP_WHY, "the file is cut off, or damaged, at byte %zu", p->at);
 	return false;
@@ -132,7 +132,7 @@ bool adv_pcap_open(struct adv_pcap *p, uint8_t *data, size_t len, char why[ADV_P
 		snprintf(why, ADV_PCAP_WHY, "no capture file: expected pcap or pcapng");
 		return false;
 	}
-	p->link_now = get32(p, 20) & 0x0fffffff; /* the upper 4 bits are the FCS length */
+	p->link_now = get_u32(p, 20) & 0x0fffffff; /* the upper 4 bits are the FCS length */
 	return is_known(p->link_now) || not_known(p->link_now, why);
 }
 
@@ -140,13 +140,13 @@ static bool next_classic(struct adv_pcap *p, uint8_t **frame, size_t *len, bool 
 			 char why[ADV_PCAP_WHY])
 {
 	size_t left = p->len - p->at;
-	uint32_t captured = left >= RECORD_LEN ? get32(p, p->at + 8) : 0;
+	uint32_t captured = left >= RECORD_LEN ? get_u32(p, p->at + 8) : 0;
 
 	if (left < RECORD_LEN || captured > ADV_PCAP_FRAME_MAX || captured > left - RECORD_LEN)
-		return damaged(p, why);
+		return refuse_damaged(p, why);
 	*frame = p->data + p->at + RECORD_LEN;
 	*len = captured;
-	*whole = get32(p, p->at + 12) == captured;
+	*whole = get_u32(p, p->at + 12) == captured;
 	p->at += RECORD_LEN + captured;
 	return true;
 }
@@ -161,23 +161,23 @@ static uint32_t block_length(struct adv_pcap *p, char why[ADV_PCAP_WHY])
 	uint32_t length;
 
 	if (left < BLOCK_MIN) {
-		damaged(p, why);
+		refuse_damaged(p, why);
 		return 0;
 	}
 	/* Each section has its own byte order. */
-	if (get32(p, p->at) == MAGIC_PCAPNG) {
+	if (get_u32(p, p->at) == MAGIC_PCAPNG) {
 		p->swapped = false;
-		p->swapped = get32(p, p->at + BLOCK_HEAD) == __builtin_bswap32(MAGIC_SECTION);
+		p->swapped = get_u32(p, p->at + BLOCK_HEAD) == __builtin_bswap32(MAGIC_SECTION);
 		p->interfaces = 0;
-		if (get32(p, p->at + BLOCK_HEAD) != MAGIC_SECTION) {
-			damaged(p, why);
+		if (get_u32(p, p->at + BLOCK_HEAD) != MAGIC_SECTION) {
+			refuse_damaged(p, why);
 			return 0;
 		}
 	}
-	length = get32(p, p->at + 4);
+	length = get_u32(p, p->at + 4);
 	if (length < BLOCK_MIN || length % 4 || length > left ||
-	    get32(p, p->at + length - 4) != length) {
-		damaged(p, why);
+	    get_u32(p, p->at + length - 4) != length) {
+		refuse_damaged(p, why);
 		return 0;
 	}
 	return length;
@@ -188,10 +188,10 @@ static bool add_interface(struct adv_pcap *p, uint32_t body, char why[ADV_PCAP_W
 	uint16_t link;
 
 	if (body < 8 || p->interfaces == ADV_PCAP_INTERFACES)
-		return damaged(p, why);
+		return refuse_damaged(p, why);
 	memcpy(&link, p->data + p->at + BLOCK_HEAD, sizeof(link));
 	p->link[p->interfaces] = p->swapped ? __builtin_bswap16(link) : link;
-	p->longest[p->interfaces++] = get32(p, p->at + BLOCK_HEAD + 4);
+	p->longest[p->interfaces++] = get_u32(p, p->at + BLOCK_HEAD + 4);
 	return true;
 }
 
@@ -203,19 +203,19 @@ static bool read_packet(struct adv_pcap *p, bool simple, uint32_t body, uint8_t 
 	size_t at = p->at + BLOCK_HEAD;
 
 	if (body < head)
-		return damaged(p, why);
-	interface = simple ? 0 : get32(p, at);
+		return refuse_damaged(p, why);
+	interface = simple ? 0 : get_u32(p, at);
 	if (interface >= p->interfaces)
-		return damaged(p, why);
+		return refuse_damaged(p, why);
 	if (!is_known(p->link[interface]))
 		return not_known(p->link[interface], why);
 	p->link_now = p->link[interface];
-	original = get32(p, at + head - 4);
-	captured = simple ? original : get32(p, at + 12);
+	original = get_u32(p, at + head - 4);
+	captured = simple ? original : get_u32(p, at + 12);
 	if (simple && p->longest[0] && captured > p->longest[0])
 		captured = p->longest[0];
 	if (captured > ADV_PCAP_FRAME_MAX || captured > body - head)
-		return damaged(p, why);
+		return refuse_damaged(p, why);
 	*frame = p->data + at + head;
 	*len = captured;
 	*whole = original == captured;
@@ -231,7 +231,7 @@ static bool next_pcapng(struct adv_pcap *p, uint8_t **frame, size_t *len, bool *
 
 		if (!good)
 			return false;
-		type = get32(p, p->at);
+		type = get_u32(p, p->at);
 		if (type == BLOCK_INTERFACE)
 			good = add_interface(p, length - BLOCK_MIN, why);
 		packet = type == BLOCK_PACKET || type == BLOCK_SIMPLE;

@@ -19,8 +19,8 @@ static void print_hex(FILE *f, const uint8_t *p, size_t len)
 		fprintf(f, "%02x", p[i]);
 }
 
-static const char *address(const struct adv_frame_text *t, const uint8_t *addr,
-			   char text[INET6_ADDRSTRLEN])
+static const char *address_text(const struct adv_frame_text *t, const uint8_t *addr,
+				char text[INET6_ADDRSTRLEN])
 {
 	int family = t->frame.kind == ADV_FRAME_V2_IPV4 ? AF_INET : AF_INET6;
 
@@ -68,8 +68,8 @@ static void print_addresses(const struct adv_frame_text *t, FILE *f, enum adv_fr
 		fprintf(f, " dmac=%s smac=%s", adv_mac_print(t->frame.dmac, dmac),
 			adv_mac_print(t->frame.smac, smac));
 	} else if (layer == ADV_LAYER_NETWORK) {
-		fprintf(f, " src=%s dst=%s", address(t, t->frame.saddr, src),
-			address(t, t->frame.daddr, dst));
+		fprintf(f, " src=%s dst=%s", address_text(t, t->frame.saddr, src),
+			address_text(t, t->frame.daddr, dst));
 	} else if (layer == ADV_LAYER_BTH && !t->has_transport) {
 		fprintf(f, " op=%s", format_opcode(t->headers.bth.opcode, opcode));
 	}
@@ -122,7 +122,8 @@ void adv_frame_text_print_packet(const struct adv_frame_text *t, bool good_icrc,
 {
 	char src[INET6_ADDRSTRLEN], dst[INET6_ADDRSTRLEN], opcode[OPCODE_TEXT];
 
-	fprintf(f, "%s > %s", address(t, t->frame.saddr, src), address(t, t->frame.daddr, dst));
+	fprintf(f, "%s > %s", address_text(t, t->frame.saddr, src),
+		address_text(t, t->frame.daddr, dst));
 	if (t->has_transport) {
 		fprintf(f, " transport=%zu", t->len);
 	} else {
@@ -216,8 +217,8 @@ static void add_addresses(const struct adv_frame_text *t, struct json_object *to
 
 	adv_json_add_text(to, "dmac", adv_mac_print(t->frame.dmac, mac));
 	adv_json_add_text(to, "smac", adv_mac_print(t->frame.smac, mac));
-	adv_json_add_text(to, "src", address(t, t->frame.saddr, ip));
-	adv_json_add_text(to, "dst", address(t, t->frame.daddr, ip));
+	adv_json_add_text(to, "src", address_text(t, t->frame.saddr, ip));
+	adv_json_add_text(to, "dst", address_text(t, t->frame.daddr, ip));
 }
 
 void adv_frame_text_add_json(const struct adv_frame_text *t, bool good_icrc, struct json_object *to)

@@ -31,7 +31,8 @@ struct word {
 	size_t len;
 };
 
-__attribute__((format(printf, 2, 3))) static bool fail(struct parser *p, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static bool fail_text(struct parser *p, const char *format,
+							    ...)
 {
 	va_list args;
 
@@ -43,11 +44,11 @@ __attribute__((format(printf, 2, 3))) static bool fail(struct parser *p, const c
 
 static bool bad_value(struct parser *p, const struct word *w, const char *expected)
 {
-	return fail(p, "%s: '%s': expected %s", adv_show(w->name, w->name_len, SHOWN).text,
-		    adv_show(w->value, w->len, SHOWN).text, expected);
+	return fail_text(p, "%s: '%s': expected %s", adv_show(w->name, w->name_len, SHOWN).text,
+			 adv_show(w->value, w->len, SHOWN).text, expected);
 }
 
-static bool is(const struct word *w, const char *name)
+static bool word_is(const struct word *w, const char *name)
 {
 	return strlen(name) == w->name_len && memcmp(w->name, name, w->name_len) == 0;
 }
@@ -67,8 +68,8 @@ static bool read_hex(struct parser *p, const struct word *w, uint8_t *out, size_
 		if (byte < 0)
 			return bad_value(p, w, "two hexadecimal digits a byte");
 		if (*n == room)
-			return fail(p, "%s: more than %zu bytes",
-				    adv_show(w->name, w->name_len, SHOWN).text, room);
+			return fail_text(p, "%s: more than %zu bytes",
+					 adv_show(w->name, w->name_len, SHOWN).text, room);
 		out[(*n)++] = (uint8_t)byte;
 	}
 	return true;
@@ -134,7 +135,7 @@ static bool set_number(struct parser *p, const struct word *w, unsigned i)
 	uint64_t value;
 
 	if (p->t->given & UINT64_C(1) << i)
-		return fail(p, "%s: given twice", f->name);
+		return fail_text(p, "%s: given twice", f->name);
 	snprintf(expected, sizeof(expected), "a number from 0 to %llu", (unsigned long long)f->max);
 	if (!adv_number_read(w->value, w->len, f->max, &value))
 		return bad_value(p, w, expected);
@@ -195,8 +196,8 @@ static bool set_bytes(struct parser *p, const struct word *w)
 	struct adv_frame_text *t = p->t;
 
 	if (t->len || t->has_transport)
-		return fail(p, "payload or transport: given twice");
-	t->has_transport = is(w, "transport");
+		return fail_text(p, "payload or transport: given twice");
+	t->has_transport = word_is(w, "transport");
 	return read_hex(p, w, t->bytes, sizeof(t->bytes), &t->len);
 }
 
@@ -206,22 +207,22 @@ static bool set_word(struct parser *p, const struct word *w)
 					     "dst",  "op",   "icrc", "trailer"};
 
 	if (!w->value)
-		return fail(p, "'%s': expected NAME=VALUE",
-			    adv_show(w->name, w->name_len, SHOWN).text);
+		return fail_text(p, "'%s': expected NAME=VALUE",
+				 adv_show(w->name, w->name_len, SHOWN).text);
 	for (unsigned i = 0; i < 8; i++) {
-		if (!is(w, others[i]))
+		if (!word_is(w, others[i]))
 			continue;
 		if (p->seen[i])
-			return fail(p, "%s: given twice", others[i]);
+			return fail_text(p, "%s: given twice", others[i]);
 		p->seen[i] = true;
 		return set_other(p, w, i);
 	}
-	if (is(w, "payload") || is(w, "transport"))
+	if (word_is(w, "payload") || word_is(w, "transport"))
 		return set_bytes(p, w);
 	for (unsigned i = 0; i < adv_frame_field_count; i++)
-		if (is(w, adv_frame_fields[i].name))
+		if (word_is(w, adv_frame_fields[i].name))
 			return set_number(p, w, i);
-	return fail(p, "'%s': no such field", adv_show(w->name, w->name_len, SHOWN).text);
+	return fail_text(p, "'%s': no such field", adv_show(w->name, w->name_len, SHOWN).text);
 }
 
 static bool is_blank(char c)
@@ -259,12 +260,14 @@ static bool set_kind(struct parser *p)
 	struct adv_frame *f = &p->t->frame;
 
 	if (!p->has_src || !p->has_dst)
-		return fail(p, "%s is needed: an IPv4 or IPv6 address", p->has_src ? "dst" : "src");
+		return fail_text(p, "%s is needed: an IPv4 or IPv6 address",
+				 p->has_src ? "dst" : "src");
 	if (p->src_ipv4 != p->dst_ipv4)
-		return fail(p, "src and dst: one is an IPv4 address, the other an IPv6 address");
+		return fail_text(p,
+				 "src and dst: one is an IPv4 address, the other an IPv6 address");
 	if (p->v1 && p->src_ipv4)
-		return fail(p,
-			    "src and dst: RoCE v1 has GIDs: IPv6 addresses, or ::ffff:192.0.2.1");
+		return fail_text(
+			p, "src and dst: RoCE v1 has GIDs: IPv6 addresses, or ::ffff:192.0.2.1");
 	f->kind = p->v1 ? ADV_FRAME_V1 : p->src_ipv4 ? ADV_FRAME_V2_IPV4 : ADV_FRAME_V2_IPV6;
 	return true;
 }
@@ -274,15 +277,16 @@ static bool check_fields(struct parser *p)
 	struct adv_frame_text *t = p->t;
 
 	if (t->has_transport ? t->has_opcode : !t->has_opcode)
-		return fail(p, t->has_transport ? "transport: replaces op and everything after it"
-						: "op is needed, such as op=RC_SEND_ONLY");
+		return fail_text(p, t->has_transport
+					    ? "transport: replaces op and everything after it"
+					    : "op is needed, such as op=RC_SEND_ONLY");
 	if (t->has_transport && t->len < ADV_BTH_LEN)
-		return fail(p, "transport: expected %d bytes at least, a BTH", ADV_BTH_LEN);
+		return fail_text(p, "transport: expected %d bytes at least, a BTH", ADV_BTH_LEN);
 	for (unsigned i = 0; i < adv_frame_field_count; i++) {
 		const struct adv_frame_field *f = &adv_frame_fields[i];
 
 		if ((t->given & UINT64_C(1) << i) && !adv_frame_field_is_in(t, f))
-			return fail(p, "%s: this frame has no %s", f->name, f->header);
+			return fail_text(p, "%s: this frame has no %s", f->name, f->header);
 	}
 	return true;
 }

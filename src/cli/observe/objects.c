@@ -16,7 +16,7 @@
 
 /* ---- reading ---- */
 
-static bool grow(void **list, size_t count, size_t *room, size_t size)
+static bool grow_list(void **list, size_t count, size_t *room, size_t size)
 {
 	size_t more = *room ? 2 * *room : 64;
 	void *bigger;
@@ -36,7 +36,7 @@ static bool keep_object(void *user, const struct adv_object *object)
 	struct adv_objects *o = user;
 	void *list = o->list;
 
-	if (!grow(&list, o->count, &o->room, sizeof(*o->list)))
+	if (!grow_list(&list, o->count, &o->room, sizeof(*o->list)))
 		return false;
 	o->list = list;
 	o->list[o->count++] = *object;

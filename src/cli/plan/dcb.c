@@ -112,7 +112,8 @@ static void begin_group(struct plan *p, const char *key, const char *title)
 	p->steps = p->out.json ? adv_json_add_array(p->out.json, key) : NULL;
 }
 
-__attribute__((format(printf, 2, 3))) static void step(struct plan *p, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void print_step(struct plan *p, const char *format,
+							     ...)
 {
 	char *text = NULL;
 	va_list ap;
@@ -301,7 +302,7 @@ static void add_dscps(struct plan *p, unsigned priority)
 			len += (size_t)snprintf(list + len, sizeof(list) - len, " %u:%u", d,
 						priority);
 	if (len)
-		step(p, "dcb app add dev %s dscp-prio%s", p->o->device, list);
+		print_step(p, "dcb app add dev %s dscp-prio%s", p->o->device, list);
 }
 
 static void print_dcb(struct plan *p)
@@ -312,13 +313,14 @@ static void print_dcb(struct plan *p)
 
 	begin_group(p, "linux",
 		    "Each NIC, and each port of a Linux switch (iproute2's dcb, lldpad off):");
-	step(p, "ip link set dev %s mtu %" PRIu64, dev, p->s->host.mtu + IP_OVERHEAD);
-	step(p, "dcb pfc set dev %s prio-pfc %s", dev, pfc);
-	step(p,
-	     "dcb ets set dev %s willing off prio-tc 0:0 1:1 2:2 3:3 4:4 5:5 6:6 7:7 tc-tsa %s "
-	     "tc-bw %s",
-	     dev, tsa, bandwidth);
-	step(p, "dcb app flush dev %s dscp-prio", dev);
+	print_step(p, "ip link set dev %s mtu %" PRIu64, dev, p->s->host.mtu + IP_OVERHEAD);
+	print_step(p, "dcb pfc set dev %s prio-pfc %s", dev, pfc);
+	print_step(
+		p,
+		"dcb ets set dev %s willing off prio-tc 0:0 1:1 2:2 3:3 4:4 5:5 6:6 7:7 tc-tsa %s "
+		"tc-bw %s",
+		dev, tsa, bandwidth);
+	print_step(p, "dcb app flush dev %s dscp-prio", dev);
 	for (unsigned i = 0; i < ADV_PRIORITIES; i++)
 		add_dscps(p, i);
 	free(pfc);
@@ -334,18 +336,20 @@ static void print_mlnx(struct plan *p)
 	char flags[2 * ADV_PRIORITIES];
 
 	begin_group(p, "nvidia", "Or each NVIDIA NIC (mlnx_qos, and mlx5's files):");
-	step(p, "mlnx_qos -i %s --trust=dscp --pfc=%s", dev, flags_of(p->dcb.lossless, flags));
-	step(p, "mlnx_qos -i %s --prio_tc=0,1,2,3,4,5,6,7 --tsa=%s --tcbw=%s", dev, tsa, bandwidth);
+	print_step(p, "mlnx_qos -i %s --trust=dscp --pfc=%s", dev,
+		   flags_of(p->dcb.lossless, flags));
+	print_step(p, "mlnx_qos -i %s --prio_tc=0,1,2,3,4,5,6,7 --tsa=%s --tcbw=%s", dev, tsa,
+		   bandwidth);
 	for (unsigned d = 0; d < 64; d++)
 		if (p->dcb.priority_of_dscp[d] != d / 8) /* the NIC's own map */
-			step(p, "mlnx_qos -i %s --dscp2prio=set,%u,%u", dev, d,
-			     p->dcb.priority_of_dscp[d]);
+			print_step(p, "mlnx_qos -i %s --dscp2prio=set,%u,%u", dev, d,
+				   p->dcb.priority_of_dscp[d]);
 	for (unsigned i = 0; i < ADV_PRIORITIES; i++) {
 		if (!(p->dcb.used & p->dcb.marked & (1u << i)) ||
 		    p->s->host.control != ADV_CC_DCQCN)
 			continue;
-		step(p, "echo 1 > /sys/class/net/%s/ecn/roce_np/enable/%u", dev, i);
-		step(p, "echo 1 > /sys/class/net/%s/ecn/roce_rp/enable/%u", dev, i);
+		print_step(p, "echo 1 > /sys/class/net/%s/ecn/roce_np/enable/%u", dev, i);
+		print_step(p, "echo 1 > /sys/class/net/%s/ecn/roce_rp/enable/%u", dev, i);
 	}
 	free(tsa);
 	free(bandwidth);
@@ -359,11 +363,11 @@ static void print_programs(struct plan *p)
 			continue;
 		for (unsigned d = 0; d < 64; d++)
 			if (p->dcb.priority_of_dscp[d] == i) {
-				step(p,
-				     "ib_write_bw --tclass=%u, NCCL_IB_TC=%u, "
-				     "UCX_IB_TRAFFIC_CLASS=%u, cma_roce_tos -t %u (DSCP %u, "
-				     "priority %u)",
-				     d << 2, d << 2, d << 2, d << 2, d, i);
+				print_step(p,
+					   "ib_write_bw --tclass=%u, NCCL_IB_TC=%u, "
+					   "UCX_IB_TRAFFIC_CLASS=%u, cma_roce_tos -t %u (DSCP %u, "
+					   "priority %u)",
+					   d << 2, d << 2, d << 2, d << 2, d, i);
 				break;
 			}
 	}
@@ -412,7 +416,7 @@ static int print_plan(struct plan *p)
 	print_dcb(p);
 	print_mlnx(p);
 	begin_group(p, "sonic_steps", "Each SONiC switch:");
-	step(p, "adverb plan dcb --sonic SCENARIO > qos.json, then config load qos.json");
+	print_step(p, "adverb plan dcb --sonic SCENARIO > qos.json, then config load qos.json");
 	print_programs(p);
 	print_notes(p);
 	if (p->out.json)

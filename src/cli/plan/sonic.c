@@ -10,7 +10,7 @@
 #define PS_PER_MS 1000000000u
 
 /* Adds a member whose value is a number as text: config_db.json has no other values. */
-static void add(struct json_object *to, const char *key, uint64_t value)
+static void add_number(struct json_object *to, const char *key, uint64_t value)
 {
 	char text[24];
 
@@ -34,13 +34,13 @@ static void add_maps(struct json_object *db, const struct adv_plan_dcb *d)
 
 	for (unsigned i = 0; i < 64; i++) {
 		snprintf(key, sizeof(key), "%u", i);
-		add(map, key, d->priority_of_dscp[i]);
+		add_number(map, key, d->priority_of_dscp[i]);
 	}
 	for (unsigned t = 0; t < 3; t++) {
 		map = add_map(db, tables[t]);
 		for (unsigned i = 0; i < ADV_PRIORITIES; i++) {
 			snprintf(key, sizeof(key), "%u", i);
-			add(map, key, i);
+			add_number(map, key, i);
 		}
 	}
 }
@@ -86,17 +86,17 @@ static void add_queues(struct json_object *db, const struct adv_scenario *s,
 		adv_json_add_text(q, "scheduler", scheduler);
 		adv_json_add_text(to, "type", d->strict & (1u << i) ? "STRICT" : "DWRR");
 		if (!(d->strict & (1u << i)))
-			add(to, "weight", d->percent[i]);
+			add_number(to, "weight", d->percent[i]);
 		if (!(d->marked & (1u << i)))
 			continue;
 		adv_json_add_text(q, "wred_profile", wred);
 		to = adv_json_add_object(wreds, wred);
 		adv_json_add_text(to, "ecn", "ecn_green");
 		adv_json_add_text(to, "wred_green_enable", "true");
-		add(to, "green_min_threshold", c->ecn_min);
-		add(to, "green_max_threshold", c->ecn_max);
-		add(to, "green_drop_probability",
-		    (100 * c->ecn_probability + ADV_RATIO_ONE - 1) / ADV_RATIO_ONE);
+		add_number(to, "green_min_threshold", c->ecn_min);
+		add_number(to, "green_max_threshold", c->ecn_max);
+		add_number(to, "green_drop_probability",
+			   (100 * c->ecn_probability + ADV_RATIO_ONE - 1) / ADV_RATIO_ONE);
 	}
 }
 
@@ -119,12 +119,12 @@ static void add_buffers(struct json_object *db, const struct adv_scenario *s,
 				 (unsigned)(port->cable.delay / ADV_FIBRE_PS_PER_MM / 1000));
 			o = adv_json_add_object(profiles, name);
 			adv_json_add_text(o, "pool", "ingress_lossless_pool");
-			add(o, "size", c->reserved + port->headroom);
-			add(o, "xoff", port->headroom);
-			add(o, "xon", 0);
-			add(o, "xon_offset", c->xon_offset);
+			add_number(o, "size", c->reserved + port->headroom);
+			add_number(o, "xoff", port->headroom);
+			add_number(o, "xon", 0);
+			add_number(o, "xon_offset", c->xon_offset);
 			if (c->xoff) {
-				add(o, "static_th", c->xoff);
+				add_number(o, "static_th", c->xoff);
 				continue;
 			}
 			snprintf(threshold, sizeof(threshold), "%d", d->alpha_log2[p]);
@@ -141,8 +141,8 @@ static void add_watchdog(struct json_object *db, const struct adv_scenario *s)
 		return;
 	to = adv_json_add_object(adv_json_add_object(db, "PFC_WD"), PORT);
 	adv_json_add_text(to, "action", s->sw.watchdog_forward ? "forward" : "drop");
-	add(to, "detection_time", (s->sw.watchdog_detect + PS_PER_MS - 1) / PS_PER_MS);
-	add(to, "restoration_time", (s->sw.watchdog_restore + PS_PER_MS - 1) / PS_PER_MS);
+	add_number(to, "detection_time", (s->sw.watchdog_detect + PS_PER_MS - 1) / PS_PER_MS);
+	add_number(to, "restoration_time", (s->sw.watchdog_restore + PS_PER_MS - 1) / PS_PER_MS);
 }
 
 struct json_object *adv_plan_sonic(const struct adv_scenario *s, const struct adv_plan_dcb *d)

@@ -34,7 +34,7 @@ static void explain_missing(const struct adv_companion *c, const char *who, cons
 		fprintf(stderr, "%s: no file %s: install it beside adverbd\n", who, path);
 }
 
-static int execute(const struct adv_companion *c, int argc, char **argv)
+static int execute_companion(const struct adv_companion *c, int argc, char **argv)
 {
 	char **run = calloc((size_t)argc + 5, sizeof(char *));
 	char path[PATH_MAX] = "";
@@ -66,7 +66,7 @@ int adv_companion_run(const struct adv_companion *c, const struct argp *argp, in
 	/* argp changes the order of the arguments. */
 	memcpy(copy, argv, (size_t)argc * sizeof(char *));
 	if (adv_command_parse(argp, argc, copy, 0, input) == 0)
-		status = execute(c, argc, argv);
+		status = execute_companion(c, argc, argv);
 	free(copy);
 	return status;
 }

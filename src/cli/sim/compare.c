@@ -24,7 +24,7 @@ static const char *case_name(const struct adv_sweep *s, uint32_t run, char name[
 }
 
 /* Writes a value: whole numbers without a point; "-" for none. */
-static const char *number(double v, char text[32])
+static const char *number_text(double v, char text[32])
 {
 	if (isnan(v))
 		return "-";
@@ -48,8 +48,8 @@ bool adv_sweep_print_text(const struct adv_sweep *s)
 			if (!adv_sweep_summarize(s, run, m, &sum))
 				return false;
 			printf("  %-44s %16s [%s, %s]\n", case_name(s, run, name),
-			       number(sum.median, median), number(sum.low, low),
-			       number(sum.high, high));
+			       number_text(sum.median, median), number_text(sum.low, low),
+			       number_text(sum.high, high));
 		}
 	}
 	return true;
@@ -102,7 +102,7 @@ bool adv_sweep_print_json(const struct adv_sweep *s, const char *file)
 
 /* ---- files ---- */
 
-static FILE *create(const char *path)
+static FILE *create_file(const char *path)
 {
 	FILE *f = fopen(path, "w");
 
@@ -140,7 +140,7 @@ static void write_number(FILE *f, double v, char end)
 {
 	char text[32];
 
-	fprintf(f, "%s%c", isnan(v) ? "" : number(v, text), end);
+	fprintf(f, "%s%c", isnan(v) ? "" : number_text(v, text), end);
 }
 
 static void write_runs(const struct adv_sweep *s, FILE *f)
@@ -191,7 +191,7 @@ bool adv_sweep_write_csv(const struct adv_sweep *s, const char *folder)
 		if ((size_t)snprintf(path, sizeof(path), "%s/%s.csv", folder, names[i]) >=
 		    sizeof(path))
 			path[sizeof(path) - 1] = '\0';
-		f = create(path);
+		f = create_file(path);
 		if (!f)
 			return false;
 		if (i == 0)
@@ -272,7 +272,8 @@ static bool write_metric(const struct adv_sweep *s, unsigned m, FILE *f)
 		fputs("<tr><td>", f);
 		write_html(f, case_name(s, run, name));
 		fprintf(f, "</td><td class=\"n\">%s</td><td class=\"n\">%s to %s</td><td>",
-			number(sum.median, median), number(sum.low, low), number(sum.high, high));
+			number_text(sum.median, median), number_text(sum.low, low),
+			number_text(sum.high, high));
 		write_bar(f, &sum, most);
 		fputs("</td></tr>\n", f);
 	}
@@ -282,7 +283,7 @@ static bool write_metric(const struct adv_sweep *s, unsigned m, FILE *f)
 
 bool adv_sweep_write_page(const struct adv_sweep *s, const char *file, const char *page)
 {
-	FILE *f = create(page);
+	FILE *f = create_file(page);
 	bool good = true;
 
 	if (!f)

@@ -12,7 +12,7 @@
 static int rank, count;
 static MPI_Request *requests;
 
-static void fail(void *user, const char *why)
+static void fail_rank(void *user, const char *why)
 {
 	fprintf(stderr, "adverb sim: rank %d: %s\n", rank, why);
 	fflush(stderr);
@@ -21,7 +21,7 @@ static void fail(void *user, const char *why)
 }
 
 /* Receives the next mail of a rank. */
-static void receive(int from, struct adv_mail *mail)
+static void receive_mail(int from, struct adv_mail *mail)
 {
 	MPI_Message message;
 	MPI_Status status;
@@ -30,12 +30,12 @@ static void receive(int from, struct adv_mail *mail)
 	MPI_Mprobe(from, TAG, MPI_COMM_WORLD, &message, &status);
 	MPI_Get_count(&status, MPI_BYTE, &bytes);
 	if (bytes < 0 || !adv_mail_reserve(mail, (size_t)bytes))
-		fail(NULL, "no memory");
+		fail_rank(NULL, "no memory");
 	MPI_Mrecv(mail->data, bytes, MPI_BYTE, &message, &status);
 	mail->len = (size_t)bytes;
 }
 
-static void exchange(void *user, const struct adv_mail *out, struct adv_mail *in)
+static void exchange_mail(void *user, const struct adv_mail *out, struct adv_mail *in)
 {
 	int sent = 0;
 
@@ -43,13 +43,13 @@ static void exchange(void *user, const struct adv_mail *out, struct adv_mail *in
 		if (r == rank)
 			continue;
 		if (out[r].len > INT_MAX)
-			fail(NULL, "more than 2 GiB for another rank at once: use more ranks");
+			fail_rank(NULL, "more than 2 GiB for another rank at once: use more ranks");
 		MPI_Isend(out[r].data, (int)out[r].len, MPI_BYTE, r, TAG, MPI_COMM_WORLD,
 			  &requests[sent++]);
 	}
 	for (int r = 0; r < count; r++)
 		if (r != rank)
-			receive(r, &in[r]);
+			receive_mail(r, &in[r]);
 	MPI_Waitall(sent, requests, MPI_STATUSES_IGNORE);
 }
 
@@ -63,11 +63,11 @@ static void open_mpi(struct adv_ranks *ranks)
 	MPI_Comm_size(MPI_COMM_WORLD, &count);
 	requests = calloc((size_t)count, sizeof(*requests));
 	if (!requests)
-		fail(NULL, "no memory");
+		fail_rank(NULL, "no memory");
 	*ranks = (struct adv_ranks){.rank = (uint32_t)rank,
 				    .count = (uint32_t)count,
-				    .exchange = exchange,
-				    .fail = fail};
+				    .exchange = exchange_mail,
+				    .fail = fail_rank};
 }
 
 static void close_mpi(void)

@@ -27,7 +27,7 @@ static char *name_of(const struct adv_result_key *key, const char *ending)
 }
 
 /* Returns what a run depends on: a hash of all input, and the values of the sweep. */
-static struct json_object *describe(const struct adv_result_key *key)
+static struct json_object *describe_key(const struct adv_result_key *key)
 {
 	struct json_object *o = adv_json_object(), *set;
 	char input[24];
@@ -42,7 +42,7 @@ static struct json_object *describe(const struct adv_result_key *key)
 
 static bool is_of_run(const struct adv_result_key *key, struct json_object *file)
 {
-	struct json_object *expected = describe(key);
+	struct json_object *expected = describe_key(key);
 	bool same = json_object_equal(expected, json_object_object_get(file, "run"));
 
 	json_object_put(expected);
@@ -101,7 +101,7 @@ bool adv_result_store(const struct adv_result_key *key, struct json_object *resu
 	/* Two processes that do the same run write different files until they rename them. */
 	snprintf(ending, sizeof(ending), ".%d", (int)getpid());
 	part = name_of(key, ending);
-	adv_json_add(o, "run", describe(key));
+	adv_json_add(o, "run", describe_key(key));
 	adv_json_add(o, "result", json_object_get(result));
 	good = path && part && (mkdir(key->folder, 0777) == 0 || errno == EEXIST);
 	if (good) {

@@ -82,7 +82,7 @@ static bool read_other(struct adv_sim *sim, struct adv_sim_ranks *ranks, const c
 }
 
 /* Divides the network among ranks and threads. */
-static bool divide(struct adv_sim *sim, const struct options *o)
+static bool divide_network(struct adv_sim *sim, const struct options *o)
 {
 	unsigned threads = o->threads ? o->threads : 1, ranks = o->mpi ? o->ranks.of.count : 1;
 	int64_t parts = 1;
@@ -126,7 +126,7 @@ static bool prepare_run(struct adv_sim *sim, struct options *o)
 		snprintf(why, sizeof(why), "--series needs [run] sample");
 		good = false;
 	}
-	return adv_sim_ranks_agree(&o->ranks, good, why) && divide(sim, o);
+	return adv_sim_ranks_agree(&o->ranks, good, why) && divide_network(sim, o);
 }
 
 /* ---- the run ---- */
@@ -245,7 +245,7 @@ static int run_and_report(struct adv_sim *sim, const struct options *o)
 
 /* Simulates with the other ranks, of which rank 0 reports. That one also heeds signals, which
  * mpirun(1) sends to all. */
-static int follow(struct adv_sim *sim)
+static int follow_ranks(struct adv_sim *sim)
 {
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
@@ -513,7 +513,7 @@ static int run_once(struct options *o)
 	int status = ADV_EXIT_USAGE;
 
 	if (prepare_run(&sim, o))
-		status = sim.quiet ? follow(&sim) : run_and_report(&sim, o);
+		status = sim.quiet ? follow_ranks(&sim) : run_and_report(&sim, o);
 	adv_report_discard(sim.report);
 	adv_sim_series_discard(&sim);
 	adv_fabric_destroy(sim.fabric);

@@ -61,7 +61,7 @@ static bool add_range(struct adv_sweep_axis *a, const char *text, bool *is_range
 	return true;
 }
 
-static char *trim(char *text)
+static char *trim_blanks(char *text)
 {
 	size_t len;
 
@@ -108,7 +108,7 @@ static bool parse_axis(struct adv_sweep *s, char *text)
 	if (s->axes == ADV_SWEEP_AXES)
 		return fail_parsing(text, "more than 8 keys");
 	*equal = '\0';
-	a->key = strdup(trim(text));
+	a->key = strdup(trim_blanks(text));
 	s->axes++;
 	if (!a->key)
 		return fail_parsing(text, "no memory");
@@ -117,7 +117,7 @@ static bool parse_axis(struct adv_sweep *s, char *text)
 		if (strcmp(s->axis[i].key, a->key) == 0)
 			return fail_parsing(a->key, "the key is given twice");
 	for (value = strtok_r(equal + 1, ",", &save); value; value = strtok_r(NULL, ",", &save)) {
-		value = trim(value);
+		value = trim_blanks(value);
 		if (!add_range(a, value, &is_range) ||
 		    (!is_range && !add_value(a, value, strlen(value))))
 			return false;
@@ -134,7 +134,7 @@ bool adv_sweep_parse(struct adv_sweep *s, const char *text)
 	*s = (struct adv_sweep){.seeds = 1, .parts = 1};
 	for (part = good ? strtok_r(copy, ";", &save) : NULL; good && part;
 	     part = strtok_r(NULL, ";", &save))
-		good = *trim(part) == '\0' || parse_axis(s, part);
+		good = *trim_blanks(part) == '\0' || parse_axis(s, part);
 	free(copy);
 	if (good && s->axes == 0)
 		good = fail_parsing(text, "expected section.key=value,value");

@@ -120,7 +120,8 @@ static void draw_row(struct adv_screen *s, unsigned row, const struct adv_top_ro
 }
 
 /* Moves the list of `count` rows so that the selected one is visible. Returns the lines for it. */
-static unsigned scroll(const struct adv_screen *s, struct adv_top_view *v, size_t count, bool batch)
+static unsigned scroll_rows(const struct adv_screen *s, struct adv_top_view *v, size_t count,
+			    bool batch)
 {
 	unsigned used = HEAD + (batch ? 1 : 2); /* rows of head, titles and keys */
 	unsigned room = s->rows > used ? s->rows - used : 0;
@@ -139,7 +140,7 @@ static void draw_table(struct adv_screen *s, struct adv_top_view *v, const struc
 {
 	const struct adv_top_column *columns[ADV_TOP_COLUMNS];
 	unsigned count = adv_top_columns(v->page == ADV_TOP_QUEUE_PAIRS, s->columns, columns);
-	unsigned room = scroll(s, v, d->rows.count, batch), at = 0;
+	unsigned room = scroll_rows(s, v, d->rows.count, batch), at = 0;
 
 	for (unsigned i = 0; i < count; i++) {
 		draw_cell(s, HEAD, at, columns[i], columns[i]->title, ADV_PLAIN);
@@ -280,7 +281,7 @@ void adv_top_draw(struct adv_screen *s, struct adv_top_view *v, const struct adv
 		else if (v->page == ADV_TOP_DETAILS)
 			draw_details(s, v, d);
 		else if (v->page == ADV_TOP_STORAGE)
-			adv_top_storage_draw(s, HEAD, scroll(s, v, d->storage.count, batch),
+			adv_top_storage_draw(s, HEAD, scroll_rows(s, v, d->storage.count, batch),
 					     &d->storage, v->first);
 		else
 			draw_table(s, v, d, batch);

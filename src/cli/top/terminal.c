@@ -39,7 +39,7 @@ static void close_terminal(void)
 	delscreen(curses);
 }
 
-static void size(unsigned *rows, unsigned *columns)
+static void terminal_size(unsigned *rows, unsigned *columns)
 {
 	*rows = (unsigned)LINES;
 	*columns = (unsigned)COLS;
@@ -59,7 +59,7 @@ static attr_t attribute_of(uint8_t a)
 	}
 }
 
-static void show(const struct adv_screen *s)
+static void show_screen(const struct adv_screen *s)
 {
 	erase();
 	for (unsigned row = 0; row < s->rows; row++)
@@ -70,7 +70,7 @@ static void show(const struct adv_screen *s)
 	refresh();
 }
 
-static int translate(int key)
+static int translate_key(int key)
 {
 	switch (key) {
 	case KEY_UP:
@@ -104,7 +104,7 @@ static int translate(int key)
 	}
 }
 
-static int key(int ms)
+static int read_key(int ms)
 {
 	struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
 	int c;
@@ -112,10 +112,10 @@ static int key(int ms)
 	timeout(ms);
 	c = getch();
 	if (c != ERR)
-		return translate(c);
+		return translate_key(c);
 	return poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLERR)) ? ADV_KEY_LOST
 								       : ADV_KEY_NONE;
 }
 
-__attribute__((visibility("default")))
-const struct adv_terminal adv_terminal = {open_terminal, close_terminal, size, show, key};
+__attribute__((visibility("default"))) const struct adv_terminal adv_terminal = {
+	open_terminal, close_terminal, terminal_size, show_screen, read_key};

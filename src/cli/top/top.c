@@ -247,7 +247,7 @@ static int read_page(struct top *t)
 }
 
 /* Selects and sorts the rows of the last reading. */
-static void arrange(struct top *t)
+static void arrange_rows(struct top *t)
 {
 	const struct adv_top_rows *from =
 		t->view.page == ADV_TOP_PROGRAMS ? &t->programs : &t->queue_pairs;
@@ -264,7 +264,7 @@ static void arrange(struct top *t)
 }
 
 /* Brings the data up to date. */
-static void update(struct top *t)
+static void update_data(struct top *t)
 {
 	char why[256];
 	int error;
@@ -278,7 +278,7 @@ static void update(struct top *t)
 	}
 	t->data.connected = !error;
 	t->data.hindered = error == ECONNREFUSED && adv_cli_port_conflict(why, sizeof(why));
-	arrange(t);
+	arrange_rows(t);
 }
 
 /* ---- a batch ---- */
@@ -304,10 +304,10 @@ static void run_batch(struct top *t)
 {
 	const struct timespec pause = adv_clock_timespec((uint64_t)(t->interval * SECOND_NS));
 
-	update(t);
+	update_data(t);
 	for (uint32_t i = 0; !t->count || i < t->count; i++) {
 		nanosleep(&pause, NULL);
-		update(t);
+		update_data(t);
 		t->screen.columns = batch_columns();
 		t->screen.rows = adv_top_batch_rows(&t->view, &t->data);
 		adv_top_draw(&t->screen, &t->view, &t->data, true);
@@ -323,12 +323,12 @@ static void run_batch(struct top *t)
 
 static volatile sig_atomic_t ended;
 
-static void end(int signal_number)
+static void end_loop(int signal_number)
 {
 	ended = 1;
 }
 
-static void draw(struct top *t, const struct adv_terminal *terminal)
+static void draw_screen(struct top *t, const struct adv_terminal *terminal)
 {
 	terminal->size(&t->screen.rows, &t->screen.columns);
 	adv_top_draw(&t->screen, &t->view, &t->data, false);
@@ -336,7 +336,7 @@ static void draw(struct top *t, const struct adv_terminal *terminal)
 }
 
 /* Handles a key. A new page is read at once; the others wait for the next update. */
-static void press(struct top *t, int key)
+static void press_key(struct top *t, int key)
 {
 	enum adv_top_page page = t->view.page;
 	uint32_t pid = t->view.pid;
@@ -345,9 +345,9 @@ static void press(struct top *t, int key)
 		return;
 	if (page != t->view.page || pid != t->view.pid) {
 		adv_top_free(&t->queue_pairs);
-		update(t);
+		update_data(t);
 	} else {
-		arrange(t);
+		arrange_rows(t);
 	}
 }
 
@@ -357,17 +357,17 @@ static void run_terminal(struct top *t, const struct adv_terminal *terminal)
 	uint64_t next = adv_clock_ms() + interval;
 	uint32_t updates = 0;
 
-	update(t);
+	update_data(t);
 	while (!t->view.quit && !ended) {
 		uint64_t now = adv_clock_ms();
 
-		draw(t, terminal);
-		press(t, terminal->key(now < next ? (int)(next - now) : 0));
+		draw_screen(t, terminal);
+		press_key(t, terminal->key(now < next ? (int)(next - now) : 0));
 		if (adv_clock_ms() < next)
 			continue;
 		next = adv_clock_ms() + interval;
 		if (!t->view.frozen)
-			update(t);
+			update_data(t);
 		if (t->count && ++updates >= t->count)
 			break;
 	}
@@ -384,9 +384,9 @@ static bool run_live(struct top *t)
 				"text\n");
 		return false;
 	}
-	(void)signal(SIGTERM, end);
-	(void)signal(SIGINT, end);
-	(void)signal(SIGHUP, end);
+	(void)signal(SIGTERM, end_loop);
+	(void)signal(SIGINT, end_loop);
+	(void)signal(SIGHUP, end_loop);
 	run_terminal(t, terminal);
 	terminal->close();
 	return true;

@@ -7,7 +7,7 @@
 #define PAGE 10 /* rows of Page Up and Page Down */
 
 /* Opens another page. */
-static bool go(struct adv_top_view *v, enum adv_top_page page, uint32_t pid, uint32_t qpn)
+static bool go_to_page(struct adv_top_view *v, enum adv_top_page page, uint32_t pid, uint32_t qpn)
 {
 	v->page = page;
 	v->pid = pid;
@@ -26,8 +26,8 @@ static bool go_down(struct adv_top_view *v, const struct adv_top_data *d)
 	r = &d->rows.row[v->selected];
 	v->filter[0] = 0;
 	if (v->page == ADV_TOP_PROGRAMS)
-		return go(v, ADV_TOP_QUEUE_PAIRS, r->pid, 0);
-	return go(v, ADV_TOP_DETAILS, r->pid, r->qpn);
+		return go_to_page(v, ADV_TOP_QUEUE_PAIRS, r->pid, 0);
+	return go_to_page(v, ADV_TOP_DETAILS, r->pid, r->qpn);
 }
 
 static bool go_back(struct adv_top_view *v)
@@ -41,8 +41,8 @@ static bool go_back(struct adv_top_view *v)
 		return true;
 	}
 	if (v->page == ADV_TOP_DETAILS)
-		return go(v, ADV_TOP_QUEUE_PAIRS, v->pid, 0);
-	return v->page != ADV_TOP_PROGRAMS && go(v, ADV_TOP_PROGRAMS, 0, 0);
+		return go_to_page(v, ADV_TOP_QUEUE_PAIRS, v->pid, 0);
+	return v->page != ADV_TOP_PROGRAMS && go_to_page(v, ADV_TOP_PROGRAMS, 0, 0);
 }
 
 static bool type_filter(struct adv_top_view *v, int key)
@@ -122,10 +122,10 @@ bool adv_top_press(struct adv_top_view *v, const struct adv_top_data *d, int key
 		v->typing = v->page != ADV_TOP_DETAILS && v->page != ADV_TOP_STORAGE;
 		return false;
 	case 'a':
-		return go(v, ADV_TOP_QUEUE_PAIRS, 0, 0);
+		return go_to_page(v, ADV_TOP_QUEUE_PAIRS, 0, 0);
 	case 'n':
 		v->filter[0] = 0;
-		return go(v, ADV_TOP_STORAGE, 0, 0);
+		return go_to_page(v, ADV_TOP_STORAGE, 0, 0);
 	case ADV_KEY_ENTER:
 		return go_down(v, d);
 	case ADV_KEY_BACK:

@@ -175,7 +175,7 @@ static uint64_t next_run(const struct adv_emulator *e)
 }
 
 /* Waits for the next event or frame. Returns at once if that is near. */
-static void rest(struct adv_emulator *e, uint64_t now)
+static void rest_until_due(struct adv_emulator *e, uint64_t now)
 {
 	uint64_t next = next_run(e);
 
@@ -240,7 +240,7 @@ int adv_emulator_run(struct adv_emulator *e)
 		if (now >= e->lldp.at)
 			adv_lldp_send(&e->lldp, now);
 		if (reached)
-			rest(e, now);
+			rest_until_due(e, now);
 	}
 	if (e->down)
 		adv_emulator_answer_down(e, write_report(e));

@@ -27,7 +27,8 @@ void adv_interfaces_close(struct adv_interfaces *n)
 	n->socket = NULL;
 }
 
-static struct nlmsghdr *begin(struct adv_interfaces *n, char *buffer, uint16_t type, uint16_t flags)
+static struct nlmsghdr *begin_request(struct adv_interfaces *n, char *buffer, uint16_t type,
+				      uint16_t flags)
 {
 	struct nlmsghdr *m = mnl_nlmsg_put_header(buffer);
 
@@ -38,7 +39,7 @@ static struct nlmsghdr *begin(struct adv_interfaces *n, char *buffer, uint16_t t
 }
 
 /* Sends the request and waits for the kernel's answer. */
-static int request(struct adv_interfaces *n, struct nlmsghdr *m)
+static int request_kernel(struct adv_interfaces *n, struct nlmsghdr *m)
 {
 	char answer[BUFFER * 4];
 	ssize_t len;
@@ -64,7 +65,7 @@ static int index_of(const char *name, int *index)
 int adv_interface_make_bridge(struct adv_interfaces *n, const char *name)
 {
 	char buffer[BUFFER];
-	struct nlmsghdr *m = begin(n, buffer, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
+	struct nlmsghdr *m = begin_request(n, buffer, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
 	struct nlattr *info;
 
 	mnl_nlmsg_put_extra_header(m, sizeof(struct ifinfomsg));
@@ -72,14 +73,14 @@ int adv_interface_make_bridge(struct adv_interfaces *n, const char *name)
 	info = mnl_attr_nest_start(m, IFLA_LINKINFO);
 	mnl_attr_put_strz(m, IFLA_INFO_KIND, "bridge");
 	mnl_attr_nest_end(m, info);
-	return request(n, m);
+	return request_kernel(n, m);
 }
 
 int adv_interface_make_pair(struct adv_interfaces *n, const struct adv_interface_pair *pair,
 			    const char *bridge)
 {
 	char buffer[BUFFER];
-	struct nlmsghdr *m = begin(n, buffer, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
+	struct nlmsghdr *m = begin_request(n, buffer, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
 	struct ifinfomsg *interface = mnl_nlmsg_put_extra_header(m, sizeof(*interface));
 	struct nlattr *info, *data, *peer;
 	int index, error = index_of(bridge, &index);
@@ -102,25 +103,25 @@ int adv_interface_make_pair(struct adv_interfaces *n, const struct adv_interface
 	mnl_attr_nest_end(m, peer);
 	mnl_attr_nest_end(m, data);
 	mnl_attr_nest_end(m, info);
-	return request(n, m);
+	return request_kernel(n, m);
 }
 
 int adv_interface_up(struct adv_interfaces *n, const char *name)
 {
 	char buffer[BUFFER];
-	struct nlmsghdr *m = begin(n, buffer, RTM_NEWLINK, 0);
+	struct nlmsghdr *m = begin_request(n, buffer, RTM_NEWLINK, 0);
 	struct ifinfomsg *interface = mnl_nlmsg_put_extra_header(m, sizeof(*interface));
 	int error = index_of(name, &interface->ifi_index);
 
 	interface->ifi_flags = interface->ifi_change = IFF_UP;
-	return error ? error : request(n, m);
+	return error ? error : request_kernel(n, m);
 }
 
 int adv_interface_address(struct adv_interfaces *n, const char *name, uint32_t address,
 			  unsigned prefix)
 {
 	char buffer[BUFFER];
-	struct nlmsghdr *m = begin(n, buffer, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL);
+	struct nlmsghdr *m = begin_request(n, buffer, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL);
 	struct ifaddrmsg *a = mnl_nlmsg_put_extra_header(m, sizeof(*a));
 	int index, error = index_of(name, &index);
 
@@ -131,5 +132,5 @@ int adv_interface_address(struct adv_interfaces *n, const char *name, uint32_t a
 	a->ifa_index = (uint32_t)index;
 	mnl_attr_put_u32(m, IFA_LOCAL, htonl(address));
 	mnl_attr_put_u32(m, IFA_ADDRESS, htonl(address));
-	return request(n, m);
+	return request_kernel(n, m);
 }

@@ -17,7 +17,7 @@
 #define BRIDGE	    "fabric"
 #define NIC	    "eth0"
 
-static int fail(char why[ADV_NETWORK_WHY], const char *what, int error)
+static int fail_step(char why[ADV_NETWORK_WHY], const char *what, int error)
 {
 	snprintf(why, ADV_NETWORK_WHY, "%s: %s", what, strerror(error));
 	return error;
@@ -42,16 +42,17 @@ static int make_user(struct adv_network *n, char why[ADV_NETWORK_WHY])
 	char users[64], groups[64];
 
 	if (unshare(CLONE_NEWUSER) < 0)
-		return fail(why,
-			    "a user namespace is refused (see user_namespaces(7); root needs none)",
-			    errno);
+		return fail_step(
+			why,
+			"a user namespace is refused (see user_namespaces(7); root needs none)",
+			errno);
 	snprintf(users, sizeof(users), "%u %u 1", uid, uid);
 	snprintf(groups, sizeof(groups), "%u %u 1", gid, gid);
 	if (!write_file("/proc/self/setgroups", "deny") ||
 	    !write_file("/proc/self/uid_map", users) || !write_file("/proc/self/gid_map", groups))
-		return fail(why, "the map of the user namespace cannot be written", errno);
+		return fail_step(why, "the map of the user namespace cannot be written", errno);
 	n->user = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
-	return n->user < 0 ? fail(why, "/proc/self/ns/user", errno) : 0;
+	return n->user < 0 ? fail_step(why, "/proc/self/ns/user", errno) : 0;
 }
 
 /* ---- hosts ---- */
@@ -158,7 +159,7 @@ int adv_network_open(struct adv_network *n, const struct adv_port_place *place, 
 	n->mtu = mtu >= 4096 ? JUMBO_MTU : mtu + HEADERS_MTU;
 	n->host = calloc(n->hosts, sizeof(*n->host));
 	if (!n->host)
-		return fail(why, "no memory", ENOMEM);
+		return fail_step(why, "no memory", ENOMEM);
 	for (uint32_t i = 0; i < n->hosts; i++)
 		n->host[i].net = n->host[i].uts = -1;
 	error = make_bridge(n, &bridge);
@@ -169,7 +170,7 @@ int adv_network_open(struct adv_network *n, const struct adv_port_place *place, 
 		error = make_bridge(n, &bridge);
 	}
 	if (error)
-		fail(why, "a bridge between the hosts cannot be made", error);
+		fail_step(why, "a bridge between the hosts cannot be made", error);
 	if (!error)
 		error = make_hosts(n, place, &bridge, why);
 	adv_interfaces_close(&bridge);

@@ -40,8 +40,8 @@ static uint32_t host_named(const struct adv_emulator *e, const char *text)
 }
 
 /* True if a pattern matches the name of a host, or of a port. */
-static bool matches(const struct adv_topology *t, const char *pattern,
-		    const struct adv_link_end *end)
+static bool pattern_matches(const struct adv_topology *t, const char *pattern,
+			    const struct adv_link_end *end)
 {
 	char name[EMULATOR_END_NAME];
 
@@ -59,7 +59,7 @@ static void match_ports(const struct adv_topology *t, const char *pattern, bool 
 			const struct adv_link_end *port = &t->link[i].end[1 - k];
 
 			if (host->node < t->hosts && port->node >= t->hosts &&
-			    matches(t, pattern, port))
+			    pattern_matches(t, pattern, port))
 				matched[host->node] = true;
 		}
 }
@@ -73,7 +73,7 @@ static uint32_t least_placed(const struct adv_emulator *e, const char *pattern)
 
 	match_ports(t, pattern, matched);
 	for (uint32_t i = 0; i < e->place.hosts; i++) {
-		if (!matched[i] && !matches(t, pattern, &(struct adv_link_end){.node = i}))
+		if (!matched[i] && !pattern_matches(t, pattern, &(struct adv_link_end){.node = i}))
 			continue;
 		if (best == UINT32_MAX || e->host[i].placed < e->host[best].placed)
 			best = i;

@@ -28,7 +28,7 @@ enum {
 	SOURCE_MASK = 7
 };
 
-static int watch(struct adv_emulator *e, int fd, uint64_t data)
+static int watch_fd(struct adv_emulator *e, int fd, uint64_t data)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.u64 = data};
 
@@ -37,8 +37,8 @@ static int watch(struct adv_emulator *e, int fd, uint64_t data)
 
 /* ---- answers ---- */
 
-static void answer(struct emulator_program *p, struct adv_port_message *m, const int *fd,
-		   unsigned fds)
+static void answer_program(struct emulator_program *p, struct adv_port_message *m, const int *fd,
+			   unsigned fds)
 {
 	/* A connection that does not read its answers gets none. */
 	(void)adv_port_send(p->sock, m, fd, fds);
@@ -66,7 +66,7 @@ static void serve_attach(struct adv_emulator *e, struct emulator_program *p,
 				       true);
 	m->place = e->place;
 	m->place.host = p->host;
-	answer(p, m, fd, m->error ? 0 : ADV_PORT_FDS);
+	answer_program(p, m, fd, m->error ? 0 : ADV_PORT_FDS);
 	close_all(fd, ADV_PORT_TIME);
 	if (!m->error)
 		adv_info("process %d is attached to host h%u", (int)p->pid, p->host);
@@ -80,17 +80,17 @@ static void serve_enter(struct adv_emulator *e, struct emulator_program *p,
 	int fd[ANSWER_FDS];
 
 	m->error = (uint32_t)adv_emulator_place(e, p->pid, m, &placed);
-	if (placed && watch(e, placed->pidfd, (uint64_t)(uintptr_t)placed | SOURCE_PLACED))
+	if (placed && watch_fd(e, placed->pidfd, (uint64_t)(uintptr_t)placed | SOURCE_PLACED))
 		adv_emulator_unplace(e, placed);
 	if (m->error) {
-		answer(p, m, NULL, 0);
+		answer_program(p, m, NULL, 0);
 		return;
 	}
 	host = &e->network.host[m->place.host];
 	fd[0] = host->net;
 	fd[1] = host->uts;
 	fd[2] = e->network.user;
-	answer(p, m, fd, e->network.user >= 0 ? 3 : 2);
+	answer_program(p, m, fd, e->network.user >= 0 ? 3 : 2);
 }
 
 static void serve_status(struct adv_emulator *e, struct emulator_program *p,
@@ -99,7 +99,7 @@ static void serve_status(struct adv_emulator *e, struct emulator_program *p,
 	int fd = adv_emulator_state(e);
 
 	m->error = fd < 0 ? (uint32_t)errno : 0;
-	answer(p, m, &fd, fd < 0 ? 0 : 1);
+	answer_program(p, m, &fd, fd < 0 ? 0 : 1);
 	if (fd >= 0)
 		close(fd);
 }
@@ -121,7 +121,7 @@ void adv_emulator_answer_down(struct adv_emulator *e, int error)
 
 	if (e->down_sock < 0)
 		return;
-	answer(&p, &m, NULL, 0);
+	answer_program(&p, &m, NULL, 0);
 	close(e->down_sock);
 	e->down_sock = -1;
 }
@@ -132,7 +132,7 @@ static void serve_capture(struct adv_emulator *e, struct emulator_program *p,
 	int fd = -1;
 
 	m->error = (uint32_t)adv_emulator_capture(e, p, m, &fd);
-	answer(p, m, &fd, m->error ? 0 : 1);
+	answer_program(p, m, &fd, m->error ? 0 : 1);
 	if (fd >= 0)
 		close(fd);
 }
@@ -162,11 +162,11 @@ static void serve_request(struct adv_emulator *e, struct emulator_program *p,
 		return;
 	case ADV_PORT_CABLE:
 		m->error = (uint32_t)adv_emulator_change_cable(e, m);
-		answer(p, m, NULL, 0);
+		answer_program(p, m, NULL, 0);
 		return;
 	}
 	m->error = EOPNOTSUPP;
-	answer(p, m, NULL, 0);
+	answer_program(p, m, NULL, 0);
 }
 
 static void on_connection(struct adv_emulator *e, struct emulator_program *p)
@@ -198,7 +198,7 @@ static void accept_connection(struct adv_emulator *e, int listener, uint32_t hos
 		return;
 	if (!p || getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||
 	    (peer.uid != geteuid() && peer.uid != 0) || e->programs == PROGRAMS ||
-	    watch(e, sock, (uint64_t)(uintptr_t)p)) {
+	    watch_fd(e, sock, (uint64_t)(uintptr_t)p)) {
 		close(sock);
 		free(p);
 		return;
@@ -251,15 +251,15 @@ static int listen_on_host(void *user)
 	h->bell = adv_bell_open(&h->bell_name);
 	if (h->bell < 0)
 		return errno;
-	error = watch(e, h->listener, (uint64_t)call->host << 3 | SOURCE_HOST_LISTENER);
-	return error ? error : watch(e, h->bell, (uint64_t)call->host << 3 | SOURCE_BELL);
+	error = watch_fd(e, h->listener, (uint64_t)call->host << 3 | SOURCE_HOST_LISTENER);
+	return error ? error : watch_fd(e, h->bell, (uint64_t)call->host << 3 | SOURCE_BELL);
 }
 
 int adv_emulator_listen_here(struct adv_emulator *e, char why[ADV_EMULATOR_WHY])
 {
 	e->listener = open_listener();
 	if (e->listener >= 0)
-		return watch(e, e->listener, SOURCE_LISTENER);
+		return watch_fd(e, e->listener, SOURCE_LISTENER);
 	if (errno == EADDRINUSE)
 		snprintf(why, ADV_EMULATOR_WHY,
 			 "a fabric of this user runs already in this network namespace; end it "

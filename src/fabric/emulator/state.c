@@ -11,7 +11,7 @@
 #include "fabric/emulator/internal.h"
 #include "fabric/switch/egress.h"
 
-static void put(struct json_object *to, const char *key, uint64_t value)
+static void put_number(struct json_object *to, const char *key, uint64_t value)
 {
 	json_object_object_add(to, key, json_object_new_uint64(value));
 }
@@ -21,13 +21,13 @@ static struct json_object *show_time(const struct adv_emulator *e)
 	struct json_object *o = json_object_new_object();
 	const struct adv_pace *p = &e->time.pace;
 
-	put(o, "virtual_ps", adv_fabric_now(e->config.fabric));
-	put(o, "clock_ns", adv_clock_ns());
-	put(o, "numerator", p->numerator);
-	put(o, "denominator", p->denominator);
-	put(o, "slips", p->slips);
-	put(o, "slipped_ns", p->slipped);
-	put(o, "worst_lag_ns", p->worst);
+	put_number(o, "virtual_ps", adv_fabric_now(e->config.fabric));
+	put_number(o, "clock_ns", adv_clock_ns());
+	put_number(o, "numerator", p->numerator);
+	put_number(o, "denominator", p->denominator);
+	put_number(o, "slips", p->slips);
+	put_number(o, "slipped_ns", p->slipped);
+	put_number(o, "worst_lag_ns", p->worst);
 	return o;
 }
 
@@ -35,8 +35,8 @@ static struct json_object *show_program(const struct emulator_program *p)
 {
 	struct json_object *o = json_object_new_object();
 
-	put(o, "pid", (uint64_t)p->pid);
-	put(o, "frames", p->counters.rx_packets);
+	put_number(o, "pid", (uint64_t)p->pid);
+	put_number(o, "frames", p->counters.rx_packets);
 	return o;
 }
 
@@ -48,18 +48,18 @@ static struct json_object *show_host(const struct adv_emulator *e, uint32_t host
 	const struct emulator_host *h = &e->host[host];
 	struct json_object *o = json_object_new_object(), *programs = json_object_new_array();
 
-	put(o, "tx_frames", c->tx_frames);
-	put(o, "tx_bytes", c->tx_bytes);
-	put(o, "rx_frames", c->rx_frames);
-	put(o, "rx_bytes", c->rx_bytes);
-	put(o, "rx_pause", c->rx_pause);
-	put(o, "paused", adv_fabric_egress(f, host)->paused);
-	put(o, "placed", h->placed);
-	put(o, "program_tx_frames", x->tx_frames);
-	put(o, "program_rx_frames", x->rx_frames);
-	put(o, "tx_refused", x->tx_refused + h->tx_refused);
-	put(o, "rx_unclaimed", h->rx_unclaimed + x->rx_detached);
-	put(o, "rx_overrun", h->rx_overrun);
+	put_number(o, "tx_frames", c->tx_frames);
+	put_number(o, "tx_bytes", c->tx_bytes);
+	put_number(o, "rx_frames", c->rx_frames);
+	put_number(o, "rx_bytes", c->rx_bytes);
+	put_number(o, "rx_pause", c->rx_pause);
+	put_number(o, "paused", adv_fabric_egress(f, host)->paused);
+	put_number(o, "placed", h->placed);
+	put_number(o, "program_tx_frames", x->tx_frames);
+	put_number(o, "program_rx_frames", x->rx_frames);
+	put_number(o, "tx_refused", x->tx_refused + h->tx_refused);
+	put_number(o, "rx_unclaimed", h->rx_unclaimed + x->rx_detached);
+	put_number(o, "rx_overrun", h->rx_overrun);
 	adv_list_for_each(struct emulator_program, p, (struct adv_list *)(uintptr_t)&h->programs,
 			  node)
 		if (p->attached)
@@ -83,10 +83,10 @@ static struct json_object *show_port(const struct adv_switch *sw, unsigned port)
 	}
 	json_object_object_add(o, "queues", queues);
 	json_object_object_add(o, "sent", sent_of);
-	put(o, "paused", egress->paused);
-	put(o, "ps_per_byte", egress->ps_per_byte);
-	put(o, "tx_bytes", sent);
-	put(o, "pauses", pauses);
+	put_number(o, "paused", egress->paused);
+	put_number(o, "ps_per_byte", egress->ps_per_byte);
+	put_number(o, "tx_bytes", sent);
+	put_number(o, "pauses", pauses);
 	return o;
 }
 
@@ -97,13 +97,13 @@ static struct json_object *show_switch(const struct adv_emulator *e, uint32_t in
 	struct json_object *o = json_object_new_object(), *ports = json_object_new_array();
 	uint64_t drops = 0;
 
-	put(o, "used", adv_switch_used(sw));
-	put(o, "marked", c->ecn_marked);
+	put_number(o, "used", adv_switch_used(sw));
+	put_number(o, "marked", c->ecn_marked);
 	for (unsigned i = 0; i < ADV_DROP_REASONS; i++)
 		drops += c->drops[i];
-	put(o, "dropped", drops);
-	put(o, "tx_pause", c->tx_pause);
-	put(o, "storms", c->storms);
+	put_number(o, "dropped", drops);
+	put_number(o, "tx_pause", c->tx_pause);
+	put_number(o, "storms", c->storms);
 	for (unsigned i = 0; i < adv_switch_ports(sw); i++)
 		json_object_array_add(ports, show_port(sw, i));
 	json_object_object_add(o, "ports", ports);
@@ -130,10 +130,10 @@ static struct json_object *show_cables(const struct adv_emulator *e)
 		json_object_object_add(o, "cable", json_object_new_string(name));
 		adv_emulator_name_end(t, &t->link[i].end[1], name);
 		json_object_object_add(o, "to", json_object_new_string(name));
-		put(o, "drop_per_million", trouble.lose);
-		put(o, "corrupt_per_million", trouble.corrupt);
-		put(o, "delay_ps", trouble.delay);
-		put(o, "fcs_errors", errors);
+		put_number(o, "drop_per_million", trouble.lose);
+		put_number(o, "corrupt_per_million", trouble.corrupt);
+		put_number(o, "delay_ps", trouble.delay);
+		put_number(o, "fcs_errors", errors);
 		json_object_array_add(list, o);
 	}
 	return list;
@@ -146,9 +146,9 @@ static struct json_object *show_all(const struct adv_emulator *e)
 	struct json_object *hosts = json_object_new_array(), *switches = json_object_new_array();
 
 	json_object_object_add(o, "scenario", json_object_new_string(e->config.name));
-	put(o, "pid", (uint64_t)getpid());
-	put(o, "network", e->place.network);
-	put(o, "speed_mbps", e->place.speed_mbps);
+	put_number(o, "pid", (uint64_t)getpid());
+	put_number(o, "network", e->place.network);
+	put_number(o, "speed_mbps", e->place.speed_mbps);
 	json_object_object_add(o, "time", show_time(e));
 	for (uint32_t i = 0; i < t->hosts; i++)
 		json_object_array_add(hosts, show_host(e, i));
@@ -157,7 +157,7 @@ static struct json_object *show_all(const struct adv_emulator *e)
 	json_object_object_add(o, "hosts", hosts);
 	json_object_object_add(o, "switches", switches);
 	json_object_object_add(o, "cables", show_cables(e));
-	put(o, "deadlock", adv_fabric_deadlock(e->config.fabric, NULL, 0));
+	put_number(o, "deadlock", adv_fabric_deadlock(e->config.fabric, NULL, 0));
 	return o;
 }
 

@@ -143,7 +143,7 @@ static inline void sort_in(struct adv_calendar_event *e, uint32_t i)
 }
 
 /* Sorts n events. `spare` has room for half as many. */
-static void sort(struct adv_calendar_event *e, struct adv_calendar_event *spare, uint32_t n)
+static void sort_events(struct adv_calendar_event *e, struct adv_calendar_event *spare, uint32_t n)
 {
 	uint32_t half = n / 2, i = 0, k = 0, other = half;
 
@@ -152,8 +152,8 @@ static void sort(struct adv_calendar_event *e, struct adv_calendar_event *spare,
 			sort_in(e, i);
 		return;
 	}
-	sort(e, spare, half);
-	sort(e + half, spare, n - half);
+	sort_events(e, spare, half);
+	sort_events(e + half, spare, n - half);
 	if (comes_before(&e[half - 1], &e[half]))
 		return;
 	memcpy(spare, e, half * sizeof(*e));
@@ -241,7 +241,7 @@ static inline struct adv_calendar_event *copy_list(struct adv_calendar *c, uint3
 	c->free_node = list;
 	c->in_ring -= (uint64_t)(c->end - first);
 	if (!in_order)
-		sort(first, c->buffer, (uint32_t)(c->end - first));
+		sort_events(first, c->buffer, (uint32_t)(c->end - first));
 	return first;
 }
 
@@ -294,7 +294,7 @@ bool adv_calendar_add(struct adv_calendar *c, uint64_t at, uint32_t what)
 }
 
 /* Lets all further calls of adv_calendar_peek() call adv_calendar_load(), which returns false. */
-static bool fail(struct adv_calendar *c)
+static bool fail_calendar(struct adv_calendar *c)
 {
 	c->failed = true;
 	c->few = NULL;
@@ -308,7 +308,7 @@ static bool bring_first(struct adv_calendar *c, uint64_t until)
 	if (c->far_next == NO_BUCKET || c->far_next > bucket_of(c, until))
 		return false;
 	c->cursor = c->far_next - 1;
-	return bring_near(c) || fail(c);
+	return bring_near(c) || fail_calendar(c);
 }
 
 /* Moves the events of bucket c->next, which becomes the cursor's, to the near ones. These are
@@ -329,7 +329,7 @@ static inline bool load_bucket(struct adv_calendar *c, uint32_t left)
 	c->used[b / 64] = c->filled[b / 64] != 0;
 	c->cursor = c->next;
 	c->next = next_bucket(c);
-	return c->far_next - c->cursor >= BUCKETS || bring_near(c) || fail(c);
+	return c->far_next - c->cursor >= BUCKETS || bring_near(c) || fail_calendar(c);
 }
 
 /* Loads buckets until c->soon events are near. False: no memory. */

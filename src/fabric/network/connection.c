@@ -537,7 +537,7 @@ static void fail_connection(struct adv_fabric *f, uint32_t index, enum ibv_wc_st
 }
 
 /* Starts a computation, or ends it. */
-static void compute(struct adv_fabric *f, uint32_t job)
+static void compute_job(struct adv_fabric *f, uint32_t job)
 {
 	struct adv_fabric_job *j = &f->job[job];
 
@@ -557,7 +557,7 @@ struct adv_fabric_host *adv_fabric_start(struct adv_fabric *f, uint32_t job)
 	uint32_t index = f->job[job].state.connection;
 
 	if (index == ADV_FABRIC_COMPUTATION) {
-		compute(f, job);
+		compute_job(f, job);
 		return NULL;
 	}
 	f->job[job].started = true;

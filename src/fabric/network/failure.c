@@ -123,7 +123,7 @@ static void add_change(struct adv_fabric *f, uint64_t at, struct adv_fabric_chan
 }
 
 /* Makes room for the four changes of a failure. */
-static bool reserve(struct adv_fabric *f)
+static bool reserve_changes(struct adv_fabric *f)
 {
 	struct adv_fabric_failures *x = &f->failures;
 	struct adv_fabric_change *change;
@@ -146,7 +146,7 @@ int adv_fabric_fail(struct adv_fabric *f, uint32_t link, uint64_t from, uint64_t
 	    f->failures.changes > ADV_DUE_INDEX - 4 || after > ADV_CALENDAR_NEVER / 2 ||
 	    from > ADV_CALENDAR_NEVER / 4)
 		return EINVAL;
-	if (!reserve(f))
+	if (!reserve_changes(f))
 		return ENOMEM;
 	add_change(f, from, (struct adv_fabric_change){link, ADV_CABLE_FAILS});
 	add_change(f, from + after, (struct adv_fabric_change){link, ADV_CABLE_AVOIDED});

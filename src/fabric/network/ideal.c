@@ -21,7 +21,7 @@ struct way {
 };
 
 /* Follows the first of the routes. False: there is none. */
-static bool follow(const struct adv_fabric *f, uint32_t from, uint32_t to, struct way *way)
+static bool follow_route(const struct adv_fabric *f, uint32_t from, uint32_t to, struct way *way)
 {
 	const struct adv_topology *t = f->config.topology;
 	uint32_t wire = f->host[from].wire;
@@ -162,8 +162,8 @@ uint64_t adv_fabric_ideal(const struct adv_fabric *f, uint32_t connection, uint6
 	const struct adv_fabric_connection *c = &f->peer[connection].config;
 	struct way there, back;
 
-	if (bytes == UINT64_MAX || !follow(f, c->initiator, c->target, &there) ||
-	    !follow(f, c->target, c->initiator, &back))
+	if (bytes == UINT64_MAX || !follow_route(f, c->initiator, c->target, &there) ||
+	    !follow_route(f, c->target, c->initiator, &back))
 		return 0;
 	if (c->operation == ADV_FABRIC_READ)
 		return packet_time(&there, BASE_BYTES + RETH_BYTES) + data_time(f, c, &back, bytes);
@@ -187,7 +187,7 @@ uint32_t adv_fabric_bdp(const struct adv_fabric *f, uint32_t host)
 		uint64_t time;
 
 		if (to == host || (to && to - 1 != host && are_alike(f, to, to - 1)) ||
-		    !follow(f, host, to, &there) || !follow(f, to, host, &back))
+		    !follow_route(f, host, to, &there) || !follow_route(f, to, host, &back))
 			continue;
 		time = packet_time(&there, bytes + RETH_BYTES) +
 		       packet_time(&back, BASE_BYTES + AETH_BYTES);

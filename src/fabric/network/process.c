@@ -11,7 +11,7 @@
 
 /* ---- wires ---- */
 
-static void sent(struct adv_fabric *f, uint32_t wire)
+static void frame_sent(struct adv_fabric *f, uint32_t wire)
 {
 	const struct adv_wire *w = &f->wire[wire];
 	uint32_t hosts = f->hosts, node = w->from.node;
@@ -186,7 +186,7 @@ static __attribute__((noinline)) void process_due(struct adv_fabric *f, enum adv
 /* look_ahead: prefetches what the next events of the calendar need. In a turn these are of other
  * windows, so it is false. */
 static inline __attribute__((always_inline)) void
-process(struct adv_fabric *f, struct adv_calendar_event event, bool look_ahead)
+process_event(struct adv_fabric *f, struct adv_calendar_event event, bool look_ahead)
 {
 	uint32_t kind = event.what >> ADV_DUE_SHIFT;
 
@@ -197,14 +197,14 @@ process(struct adv_fabric *f, struct adv_calendar_event event, bool look_ahead)
 	if (kind == ADV_DUE_ARRIVE)
 		deliver_frame(f, event.what & ADV_DUE_INDEX);
 	else if (kind == ADV_DUE_SENT)
-		sent(f, event.what & ADV_DUE_INDEX);
+		frame_sent(f, event.what & ADV_DUE_INDEX);
 	else
 		process_due(f, kind, event.what & ADV_DUE_INDEX);
 }
 
 void adv_fabric_process(struct adv_fabric *f, struct adv_calendar_event event)
 {
-	process(f, event, f->look_ahead);
+	process_event(f, event, f->look_ahead);
 }
 
 bool adv_fabric_new_deadlock(struct adv_fabric *f)
@@ -231,7 +231,7 @@ static bool run_window(struct adv_fabric *f, uint64_t until, uint64_t *events)
 	do {
 		while (adv_turns_next(f))
 			while (f->turn.first != f->turn.last)
-				process(f, *f->turn.first++, false);
+				process_event(f, *f->turn.first++, false);
 		count = f->events - before;
 	} while (count + WINDOW_EVENTS <= *events && adv_turns_again(f, until));
 	adv_turns_end(f);

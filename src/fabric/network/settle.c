@@ -50,7 +50,7 @@ static void plan_settle(struct adv_fabric *f, struct adv_fabric_node *n)
 
 /* True if most ports that send all the time have several departures until an event processes them.
  * An event for each of them is faster otherwise. */
-static bool pays(const struct adv_fabric *f, const struct adv_fabric_node *n)
+static bool departures_pay(const struct adv_fabric *f, const struct adv_fabric_node *n)
 {
 	unsigned ports = adv_switch_ports(n->sw), good = 0;
 
@@ -72,7 +72,7 @@ void adv_fabric_set_slack(struct adv_fabric *f, struct adv_fabric_node *n)
 		if (w->delay < n->slack)
 			n->slack = w->delay;
 	}
-	n->late = pays(f, n);
+	n->late = departures_pay(f, n);
 	plan_settle(f, n);
 }
 
@@ -92,7 +92,7 @@ int adv_fabric_settle_open(struct adv_fabric *f, struct adv_fabric_node *n)
 
 /* ---- frames onto wires ---- */
 
-static inline uint64_t arrival(const struct adv_wire *w, uint64_t end)
+static inline uint64_t arrival_time(const struct adv_wire *w, uint64_t end)
 {
 	uint64_t at = end + w->delay;
 
@@ -101,8 +101,8 @@ static inline uint64_t arrival(const struct adv_wire *w, uint64_t end)
 
 /* Begins a transmission that is a departure. The frame is on its way at once, unless another part
  * receives it or the cable has failed. */
-static inline void depart(struct adv_fabric *f, struct adv_fabric_node *n, uint32_t wire,
-			  uint16_t port, struct adv_packet *p)
+static inline void depart_frame(struct adv_fabric *f, struct adv_fabric_node *n, uint32_t wire,
+				uint16_t port, struct adv_packet *p)
 {
 	struct adv_wire *w = &f->wire[wire];
 	uint64_t end = f->now + adv_wire_time(w->ps_per_byte, p->bytes);
@@ -115,7 +115,7 @@ static inline void depart(struct adv_fabric *f, struct adv_fabric_node *n, uint3
 	if (d->held) {
 		w->sending = p;
 	} else {
-		p->at = arrival(w, end);
+		p->at = arrival_time(w, end);
 		adv_fabric_fly(f, wire, p);
 	}
 	need_event(f, n, limit_of(n, end, w));
@@ -164,7 +164,7 @@ static inline void put_switched(struct adv_fabric *f, struct adv_fabric_node *n,
 	if (adv_fabric_in_time(f) || !n->late)
 		adv_fabric_put(f, wire, p);
 	else
-		depart(f, n, wire, port, p);
+		depart_frame(f, n, wire, port, p);
 }
 
 void adv_fabric_serve(struct adv_fabric *f, uint32_t s)
@@ -217,7 +217,7 @@ void adv_fabric_switch_rx(struct adv_fabric *f, struct adv_fabric_node *n, uint1
 /* ---- the ends of transmissions ---- */
 
 /* Loses the frame that has left a wire whose cable has failed. */
-static void cut(struct adv_fabric *f, uint32_t wire, struct adv_packet *p)
+static void cut_frame(struct adv_fabric *f, uint32_t wire, struct adv_packet *p)
 {
 	f->lost += p->kind == ADV_PACKET_DATA;
 	adv_packet_give_back(&f->pool, p);
@@ -231,10 +231,10 @@ void adv_fabric_finish_sending(struct adv_fabric *f, uint32_t wire)
 
 	w->sending = NULL;
 	if (w->cut) {
-		cut(f, wire, p);
+		cut_frame(f, wire, p);
 		return;
 	}
-	p->at = arrival(w, f->now);
+	p->at = arrival_time(w, f->now);
 	if (w->crosses)
 		adv_part_cross(f, wire, p);
 	else

@@ -185,7 +185,7 @@ static bool is_safe(struct adv_fabric *f)
 
 /* Takes the events before `end` from the calendar. Returns the end of the window: an event that is
  * not of a node may end it early. */
-static uint64_t collect(struct adv_fabric *f, uint64_t end)
+static uint64_t collect_events(struct adv_fabric *f, uint64_t end)
 {
 	struct adv_turn_window *w = &f->turns->window;
 	const struct adv_calendar_event *e;
@@ -215,7 +215,7 @@ static void open_window(struct adv_fabric *f, uint64_t from, uint64_t end)
 	adv_fabric_settle_all(f, from);
 	t->before = f->events;
 	t->taken = 0;
-	f->turn.end = collect(f, end);
+	f->turn.end = collect_events(f, end);
 	f->turn.next_end = f->turn.end == end ? end + t->width : 0;
 }
 

@@ -7,7 +7,7 @@
 #define ROOM_MIN 64
 
 /* Moves the events to a buffer with this room. */
-static bool move(struct adv_turn *t, size_t room)
+static bool move_events(struct adv_turn *t, size_t room)
 {
 	size_t count = (size_t)(t->last - t->first);
 	struct adv_calendar_event *buffer = malloc(room * sizeof(*buffer));
@@ -28,9 +28,9 @@ bool adv_turn_reserve(struct adv_turn *t)
 	size_t count = (size_t)(t->last - t->first), room = (size_t)(t->room_end - t->buffer);
 
 	if (!room)
-		return move(t, ROOM_MIN);
+		return move_events(t, ROOM_MIN);
 	if (count > room / 2)
-		return move(t, 2 * room);
+		return move_events(t, 2 * room);
 	memmove(t->buffer, t->first, count * sizeof(*t->first));
 	t->first = t->buffer;
 	t->last = t->buffer + count;

@@ -103,8 +103,8 @@ static bool share_parts(struct adv_parts *all, uint32_t threads, const struct ad
 	return good;
 }
 
-static int64_t divide(struct adv_fabric *f, uint32_t count, uint32_t threads,
-		      const struct adv_ranks *ranks)
+static int64_t divide_fabric(struct adv_fabric *f, uint32_t count, uint32_t threads,
+			     const struct adv_ranks *ranks)
 {
 	const struct adv_topology *t = f->config.topology;
 	struct adv_parts *all;
@@ -143,7 +143,7 @@ static int64_t divide(struct adv_fabric *f, uint32_t count, uint32_t threads,
 
 int64_t adv_fabric_divide(struct adv_fabric *f, uint32_t count, uint32_t threads)
 {
-	return divide(f, count, threads, NULL);
+	return divide_fabric(f, count, threads, NULL);
 }
 
 int64_t adv_fabric_divide_ranks(struct adv_fabric *f, uint32_t threads,
@@ -151,8 +151,8 @@ int64_t adv_fabric_divide_ranks(struct adv_fabric *f, uint32_t threads,
 {
 	uint64_t count = (uint64_t)threads * ranks->count;
 
-	return divide(f, count > ADV_PARTS_MAX ? 0 : (uint32_t)count, threads,
-		      ranks->count > 1 ? ranks : NULL);
+	return divide_fabric(f, count > ADV_PARTS_MAX ? 0 : (uint32_t)count, threads,
+			     ranks->count > 1 ? ranks : NULL);
 }
 
 /* ---- destroy ---- */

@@ -9,7 +9,7 @@
 #include "fabric/parts/part.h"
 
 /* Makes room for one more element. Returns the array; NULL: no memory. */
-static void *grow(void *array, uint32_t count, uint32_t *room, size_t size)
+static void *grow_array(void *array, uint32_t count, uint32_t *room, size_t size)
 {
 	uint32_t more = *room ? 2 * *room : 64;
 	void *larger;
@@ -25,7 +25,7 @@ static void *grow(void *array, uint32_t count, uint32_t *room, size_t size)
 static bool add_telemetry(struct adv_outbox *box, const struct adv_packet_telemetry *t)
 {
 	struct adv_packet_telemetry *all =
-		grow(box->telemetry, box->telemetries, &box->telemetry_room, sizeof(*all));
+		grow_array(box->telemetry, box->telemetries, &box->telemetry_room, sizeof(*all));
 
 	if (!all)
 		return false;
@@ -37,7 +37,8 @@ static bool add_telemetry(struct adv_outbox *box, const struct adv_packet_teleme
 static bool add_frame(const struct adv_fabric *f, struct adv_outbox *box, uint32_t wire,
 		      const struct adv_packet *p)
 {
-	struct adv_crossing *all = grow(box->frame, box->frames, &box->frame_room, sizeof(*all));
+	struct adv_crossing *all =
+		grow_array(box->frame, box->frames, &box->frame_room, sizeof(*all));
 	struct adv_crossing *c;
 
 	if (!all)
@@ -76,7 +77,7 @@ void adv_part_cross_failure(struct adv_fabric *f, uint32_t job)
 
 	if (to == part->index)
 		return;
-	all = grow(box->failure, box->failures, &box->failure_room, sizeof(*all));
+	all = grow_array(box->failure, box->failures, &box->failure_room, sizeof(*all));
 	if (!all) {
 		f->no_memory = true;
 		return;
@@ -89,8 +90,8 @@ void adv_part_cross_failure(struct adv_fabric *f, uint32_t job)
 }
 
 /* Puts a frame on the receiving end of its wire. */
-static void land(struct adv_fabric *f, const struct adv_crossing *c,
-		 const struct adv_packet_telemetry **telemetry)
+static void land_frame(struct adv_fabric *f, const struct adv_crossing *c,
+		       const struct adv_packet_telemetry **telemetry)
 {
 	struct adv_packet *p = adv_packet_take(&f->pool);
 	bool has;
@@ -112,7 +113,7 @@ static void receive_box(struct adv_fabric *f, const struct adv_outbox *box)
 	const struct adv_packet_telemetry *telemetry = box->telemetry;
 
 	for (uint32_t i = 0; i < box->frames; i++)
-		land(f, &box->frame[i], &telemetry);
+		land_frame(f, &box->frame[i], &telemetry);
 	for (uint32_t i = 0; i < box->failures; i++)
 		adv_fabric_at(f, box->failure[i].at, ADV_DUE_FAILED, box->failure[i].job);
 }

@@ -38,7 +38,7 @@ static uint32_t root_of(struct division *d, uint32_t i)
 	return i;
 }
 
-static void unite(struct division *d, uint32_t a, uint32_t b)
+static void unite_groups(struct division *d, uint32_t a, uint32_t b)
 {
 	d->parent[root_of(d, a)] = root_of(d, b);
 }
@@ -72,16 +72,16 @@ static void unite_nodes(struct division *d, uint64_t lookahead)
 		const struct adv_wire *w = &f->wire[i];
 
 		if (w->from.node < hosts || w->delay < lookahead)
-			unite(d, w->from.node, w->to.node);
+			unite_groups(d, w->from.node, w->to.node);
 	}
 	for (uint32_t j = 0; j < f->jobs; j++)
 		for (uint32_t e = f->job[j].waiters; e != ADV_NO_JOB; e = f->edge[e].next)
-			unite(d, place_of_waiters(d, j), place_of(d, f->edge[e].job));
+			unite_groups(d, place_of_waiters(d, j), place_of(d, f->edge[e].job));
 }
 
 /* ---- parts ---- */
 
-static void assign(struct division *d, uint32_t node, uint8_t part)
+static void assign_group(struct division *d, uint32_t node, uint8_t part)
 {
 	uint32_t root = root_of(d, node);
 
@@ -94,7 +94,7 @@ static uint8_t part_of(struct division *d, uint32_t node)
 	return d->part[root_of(d, node)];
 }
 
-static void weigh(struct division *d)
+static void weigh_groups(struct division *d)
 {
 	const struct adv_topology *t = d->f->config.topology;
 
@@ -139,7 +139,8 @@ static void assign_hosts(struct division *d)
 		if (d->part[root] != ADV_NO_PART)
 			continue;
 		/* The part in which the middle of the group comes to lie. */
-		assign(d, h, (uint8_t)((2 * laid + d->weight[root]) * d->parts / (2 * all + 1)));
+		assign_group(d, h,
+			     (uint8_t)((2 * laid + d->weight[root]) * d->parts / (2 * all + 1)));
 		laid += d->weight[root];
 	}
 }
@@ -192,7 +193,7 @@ static void assign_neighbour(struct division *d, uint32_t node, void *user)
 	(void)user;
 	if (part_of(d, node) != ADV_NO_PART)
 		return;
-	assign(d, node, nearest_part(d, node));
+	assign_group(d, node, nearest_part(d, node));
 	d->queue[d->queued++] = node;
 }
 
@@ -207,14 +208,14 @@ static void assign_others(struct division *d)
 	/* Switches without any host in reach. */
 	for (uint32_t n = 0; n < d->nodes; n++)
 		if (part_of(d, n) == ADV_NO_PART)
-			assign(d, n, 0);
+			assign_group(d, n, 0);
 }
 
 /* Divides with this lookahead. Returns true if all parts have about the same weight. */
-static bool divide(struct division *d, uint64_t lookahead)
+static bool divide_with(struct division *d, uint64_t lookahead)
 {
 	unite_nodes(d, lookahead);
-	weigh(d);
+	weigh_groups(d);
 	assign_hosts(d);
 	assign_others(d);
 	for (uint32_t p = 0; p < d->parts; p++)
@@ -276,7 +277,7 @@ uint32_t adv_part_divide(struct adv_fabric *f, uint32_t count, uint8_t *of_node,
 	d.queue = malloc(d.nodes * sizeof(*d.queue));
 	if (d.parent && d.weight && d.part && d.queue) {
 		/* The longest lookahead that permits equal parts, or the least. */
-		while (!divide(&d, try) && try > ADV_LOOKAHEAD_MIN)
+		while (!divide_with(&d, try) && try > ADV_LOOKAHEAD_MIN)
 			try = try / 4 > ADV_LOOKAHEAD_MIN ? try / 4 : ADV_LOOKAHEAD_MIN;
 		result = number_parts(&d, of_node);
 		set_jobs(&d, of_node);

@@ -5,7 +5,7 @@
 #include "fabric/parts/part.h"
 
 /* Makes room for `count` elements. Returns the array; NULL: no memory. */
-static void *reserve(void *array, uint32_t count, uint32_t *room, size_t size)
+static void *reserve_array(void *array, uint32_t count, uint32_t *room, size_t size)
 {
 	void *larger;
 
@@ -20,10 +20,11 @@ static void *reserve(void *array, uint32_t count, uint32_t *room, size_t size)
 bool adv_outbox_reserve(struct adv_outbox *box, uint32_t frames, uint32_t telemetries,
 			uint32_t failures)
 {
-	void *frame = reserve(box->frame, frames, &box->frame_room, sizeof(*box->frame));
-	void *telemetry =
-		reserve(box->telemetry, telemetries, &box->telemetry_room, sizeof(*box->telemetry));
-	void *failure = reserve(box->failure, failures, &box->failure_room, sizeof(*box->failure));
+	void *frame = reserve_array(box->frame, frames, &box->frame_room, sizeof(*box->frame));
+	void *telemetry = reserve_array(box->telemetry, telemetries, &box->telemetry_room,
+					sizeof(*box->telemetry));
+	void *failure =
+		reserve_array(box->failure, failures, &box->failure_room, sizeof(*box->failure));
 
 	box->frames = box->telemetries = box->failures = 0;
 	box->frame = frame ? frame : box->frame;

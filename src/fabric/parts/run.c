@@ -35,7 +35,7 @@ static void settle_part(struct adv_part *p, uint64_t to)
 }
 
 /* Waits for the other threads, and the other ranks, at the end of a step. */
-static void meet(struct adv_parts *all, uint32_t thread, unsigned parity)
+static void meet_others(struct adv_parts *all, uint32_t thread, unsigned parity)
 {
 	adv_barrier_meet(&all->barrier);
 	if (!all->ranks)
@@ -55,7 +55,7 @@ static struct adv_step_plan run_parts(struct adv_parts *all, uint32_t thread)
 	for (uint32_t i = first; i < all->end; i += each)
 		begin_run(all->part[i]);
 	while (plan.verdict == ADV_VERDICT_ON) {
-		meet(all, thread, parity);
+		meet_others(all, thread, parity);
 		plan = adv_part_plan(all, parity);
 		parity ^= 1;
 		for (uint32_t i = first; i < all->end; i += each) {
@@ -69,7 +69,7 @@ static struct adv_step_plan run_parts(struct adv_parts *all, uint32_t thread)
 			adv_part_publish(all->part[i], parity);
 		}
 	}
-	meet(all, thread, parity);
+	meet_others(all, thread, parity);
 	/* What the parts have sent in the last events arrives in a later run. */
 	for (uint32_t i = first; i < all->end; i += each)
 		adv_part_receive(all->part[i], parity);
@@ -177,7 +177,7 @@ static struct adv_step_plan run_all(struct adv_parts *all, uint64_t limit, uint6
 }
 
 /* Returns the time of the last event of all parts. */
-static uint64_t latest(const struct adv_parts *all)
+static uint64_t latest_time(const struct adv_parts *all)
 {
 	uint64_t at = 0;
 
@@ -262,7 +262,7 @@ enum adv_fabric_stop adv_parts_run(struct adv_fabric *f, uint64_t until, uint64_
 		plan = run_all(all, next < last ? next : last, events - done);
 		if (plan.verdict == ADV_VERDICT_FAILED)
 			return ADV_FABRIC_NO_MEMORY;
-		f->now = plan.at < ADV_CALENDAR_NEVER - 1 ? plan.at : latest(all);
+		f->now = plan.at < ADV_CALENDAR_NEVER - 1 ? plan.at : latest_time(all);
 		if (plan.verdict == ADV_VERDICT_END)
 			return ADV_FABRIC_DONE;
 		if (plan.verdict == ADV_VERDICT_EVENTS)

@@ -11,17 +11,9 @@
  */
 #include "fabric/parts/part.h"
 
+#include "base/number.h"
+
 /* ---- plan ---- */
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t most(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
 
 /* What the states of all parts say. */
 struct survey {
@@ -44,8 +36,8 @@ static uint64_t next_of(const struct adv_parts *all, unsigned parity, uint32_t p
 	uint64_t next = s->next;
 
 	for (uint32_t i = 0; i < all->count; i++)
-		next = least(next, all->part[i]->state[parity].first[part]);
-	return most(next, s->done_to);
+		next = adv_number_min(next, all->part[i]->state[parity].first[part]);
+	return adv_number_max(next, s->done_to);
 }
 
 static struct survey survey_parts(const struct adv_parts *all, unsigned parity)
@@ -56,15 +48,15 @@ static struct survey survey_parts(const struct adv_parts *all, unsigned parity)
 		const struct adv_part_state *s = &all->part[i]->state[parity];
 		uint64_t next = next_of(all, parity, i);
 
-		v.base = least(v.base, next);
-		v.done_to = most(v.done_to, s->done_to);
+		v.base = adv_number_min(v.base, next);
+		v.done_to = adv_number_max(v.done_to, s->done_to);
 		v.events += s->events;
 		v.reports += s->reports;
 		v.failed |= s->failed;
 		if (s->left || !all->ends) {
 			v.leaders++;
-			v.lead_base = least(v.lead_base, next);
-			v.lead_most = most(v.lead_most, next);
+			v.lead_base = adv_number_min(v.lead_base, next);
+			v.lead_most = adv_number_max(v.lead_most, next);
 		} else if (s->ended_at > v.ended_at) {
 			v.ended_at = s->ended_at;
 			v.ended_level = s->ended_level;
@@ -79,7 +71,8 @@ struct adv_step_plan adv_part_plan(const struct adv_parts *all, unsigned parity)
 {
 	struct survey v = survey_parts(all, parity);
 	bool pause = v.events >= all->events || v.reports >= ADV_PART_REPORTS;
-	uint64_t limit = pause && v.done_to ? least(all->limit, v.done_to - 1) : all->limit;
+	uint64_t limit =
+		pause && v.done_to ? adv_number_min(all->limit, v.done_to - 1) : all->limit;
 	struct adv_step_plan plan = {.verdict = ADV_VERDICT_ON, .at = limit};
 
 	if (v.failed) {
@@ -91,16 +84,16 @@ struct adv_step_plan adv_part_plan(const struct adv_parts *all, unsigned parity)
 	} else if (v.base > limit) {
 		plan.verdict = limit < all->limit ? ADV_VERDICT_EVENTS : ADV_VERDICT_LIMIT;
 	}
-	plan.lead_to = plan.follow_to = least(limit + 1, v.base + all->lookahead);
-	plan.follow_to = least(plan.follow_to, v.lead_most);
+	plan.lead_to = plan.follow_to = adv_number_min(limit + 1, v.base + all->lookahead);
+	plan.follow_to = adv_number_min(plan.follow_to, v.lead_most);
 	if (v.leaders < all->count)
-		plan.lead_to = least(plan.lead_to, v.lead_base + all->lookahead / 2);
+		plan.lead_to = adv_number_min(plan.lead_to, v.lead_base + all->lookahead / 2);
 	return plan;
 }
 
 /* ---- advance ---- */
 
-static void process(struct adv_part *p, const struct adv_calendar_event *e)
+static void process_event(struct adv_part *p, const struct adv_calendar_event *e)
 {
 	if (e->at != p->level_at || e->what > p->level) {
 		p->level_at = e->at;
@@ -124,7 +117,7 @@ void adv_part_advance(struct adv_part *p, const struct adv_step_plan *plan)
 	if (to <= p->done_to)
 		return;
 	while ((e = adv_calendar_take(f->calendar, to - 1))) {
-		process(p, e);
+		process_event(p, e);
 		if (has_failed(f))
 			return;
 		if (f->done) {
@@ -146,7 +139,7 @@ void adv_part_finish(struct adv_part *p, const struct adv_step_plan *plan)
 		return;
 	while ((e = adv_calendar_peek(f->calendar, plan->at)) &&
 	       (e->at < plan->at || e->what <= plan->level)) {
-		process(p, adv_calendar_take(f->calendar, plan->at));
+		process_event(p, adv_calendar_take(f->calendar, plan->at));
 		if (has_failed(f))
 			return;
 	}

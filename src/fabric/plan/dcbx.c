@@ -43,8 +43,8 @@ struct findings {
 	unsigned remedies; /* sentences that need one */
 };
 
-__attribute__((format(printf, 3, 4))) static void state(struct findings *f, bool needs_remedy,
-							const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void add_note(struct findings *f, bool needs_remedy,
+							   const char *format, ...)
 {
 	char text[400];
 	va_list ap;
@@ -67,34 +67,34 @@ static void compare_pfc(struct comparison *c)
 	unsigned lossless = (unsigned)__builtin_popcount(c->plan->lossless);
 
 	if (!c->port->pfc.present) {
-		state(&c->findings, true,
-		      "The port advertises no PFC. If it has none, its neighbour's pauses do "
-		      "not stop it, and frames are dropped.");
+		add_note(&c->findings, true,
+			 "The port advertises no PFC. If it has none, its neighbour's pauses do "
+			 "not stop it, and frames are dropped.");
 		return;
 	}
 	for (unsigned p = 0; p < ADV_PRIORITIES; p++) {
 		bool wanted = c->plan->lossless & (1u << p), has = c->port->pfc.enabled & (1u << p);
 
 		if (wanted && !has)
-			state(&c->findings, true,
-			      "Priority %u has no PFC: its frames are dropped when a buffer "
-			      "is full.",
-			      p);
+			add_note(&c->findings, true,
+				 "Priority %u has no PFC: its frames are dropped when a buffer "
+				 "is full.",
+				 p);
 		else if (has && !wanted)
-			state(&c->findings, true,
-			      "Priority %u has PFC, which the scenario does not have: it takes "
-			      "headroom, and its pauses can spread.",
-			      p);
+			add_note(&c->findings, true,
+				 "Priority %u has PFC, which the scenario does not have: it takes "
+				 "headroom, and its pauses can spread.",
+				 p);
 	}
 	if (c->port->pfc.classes && c->port->pfc.classes < lossless)
-		state(&c->findings, true,
-		      "The port can have PFC for %u traffic class%s only; the scenario has %u "
-		      "lossless priorities.",
-		      c->port->pfc.classes, c->port->pfc.classes == 1 ? "" : "es", lossless);
+		add_note(&c->findings, true,
+			 "The port can have PFC for %u traffic class%s only; the scenario has %u "
+			 "lossless priorities.",
+			 c->port->pfc.classes, c->port->pfc.classes == 1 ? "" : "es", lossless);
 	if (c->port->pfc.willing)
-		state(&c->findings, true,
-		      "The port is willing to change its PFC: it takes what its neighbour "
-		      "advertises. Set it to 'willing off', or trust the neighbour.");
+		add_note(&c->findings, true,
+			 "The port is willing to change its PFC: it takes what its neighbour "
+			 "advertises. Set it to 'willing off', or trust the neighbour.");
 }
 
 /* Two priorities of the scenario must not share a traffic class if one of them is lossless. */
@@ -105,10 +105,10 @@ static void compare_classes(struct comparison *c, const struct adv_dcbx_ets *e)
 			if (e->class_of[p] == e->class_of[q] && (c->plan->used & (1u << p)) &&
 			    (c->plan->used & (1u << q)) &&
 			    (c->plan->lossless >> p & 1) != (c->plan->lossless >> q & 1))
-				state(&c->findings, true,
-				      "Priorities %u and %u share traffic class %u, and one of "
-				      "them is lossless: a pause of it stops both.",
-				      p, q, e->class_of[p]);
+				add_note(&c->findings, true,
+					 "Priorities %u and %u share traffic class %u, and one of "
+					 "them is lossless: a pause of it stops both.",
+					 p, q, e->class_of[p]);
 }
 
 static void compare_shares(struct comparison *c, const struct adv_dcbx_ets *e)
@@ -120,21 +120,21 @@ static void compare_shares(struct comparison *c, const struct adv_dcbx_ets *e)
 		if (!used || class >= ADV_DCBX_CLASSES)
 			continue;
 		if (strict && e->algorithm[class] != ADV_DCBX_STRICT)
-			state(&c->findings, true,
-			      "Priority %u is served by shares, not strictly first as in the "
-			      "scenario.",
-			      p);
+			add_note(&c->findings, true,
+				 "Priority %u is served by shares, not strictly first as in the "
+				 "scenario.",
+				 p);
 		else if (!strict && e->algorithm[class] == ADV_DCBX_STRICT)
-			state(&c->findings, true,
-			      "Priority %u is strict: it can starve the others. The scenario "
-			      "gives it %u %%.",
-			      p, c->plan->percent[p]);
+			add_note(&c->findings, true,
+				 "Priority %u is strict: it can starve the others. The scenario "
+				 "gives it %u %%.",
+				 p, c->plan->percent[p]);
 		else if (!strict && e->algorithm[class] == ADV_DCBX_ETS &&
 			 e->percent[class] < c->plan->percent[p])
-			state(&c->findings, true,
-			      "Priority %u has %u %% of the link at least; the scenario gives "
-			      "it %u %%.",
-			      p, e->percent[class], c->plan->percent[p]);
+			add_note(&c->findings, true,
+				 "Priority %u has %u %% of the link at least; the scenario gives "
+				 "it %u %%.",
+				 p, e->percent[class], c->plan->percent[p]);
 	}
 }
 
@@ -143,15 +143,16 @@ static void compare_ets(struct comparison *c)
 	const struct adv_dcbx_ets *e = &c->port->configuration;
 
 	if (!e->present) {
-		state(&c->findings, true, "The port advertises no ETS: its shares are not known.");
+		add_note(&c->findings, true,
+			 "The port advertises no ETS: its shares are not known.");
 		return;
 	}
 	compare_classes(c, e);
 	compare_shares(c, e);
 	if (e->willing)
-		state(&c->findings, true,
-		      "The port is willing to change its ETS: it takes what its neighbour "
-		      "recommends.");
+		add_note(&c->findings, true,
+			 "The port is willing to change its ETS: it takes what its neighbour "
+			 "recommends.");
 }
 
 static void compare_apps(struct comparison *c)
@@ -161,15 +162,15 @@ static void compare_apps(struct comparison *c)
 
 		if (a->selector == ADV_DCBX_DSCP && a->protocol < 64 &&
 		    a->priority != c->plan->priority_of_dscp[a->protocol])
-			state(&c->findings, true,
-			      "DSCP %u has priority %u; the scenario gives it %u.", a->protocol,
-			      a->priority, c->plan->priority_of_dscp[a->protocol]);
+			add_note(&c->findings, true,
+				 "DSCP %u has priority %u; the scenario gives it %u.", a->protocol,
+				 a->priority, c->plan->priority_of_dscp[a->protocol]);
 		if (a->selector == ADV_DCBX_UDP && a->protocol == ADV_ROCE_UDP_PORT &&
 		    !(c->plan->lossless & (1u << a->priority)))
-			state(&c->findings, true,
-			      "RoCE v2 (UDP port %u) has priority %u, which is not lossless in "
-			      "the scenario.",
-			      ADV_ROCE_UDP_PORT, a->priority);
+			add_note(&c->findings, true,
+				 "RoCE v2 (UDP port %u) has priority %u, which is not lossless in "
+				 "the scenario.",
+				 ADV_ROCE_UDP_PORT, a->priority);
 	}
 }
 
@@ -180,11 +181,11 @@ unsigned adv_plan_dcbx_compare(const struct adv_plan_dcb *plan, const struct adv
 	bool some = port->pfc.present || port->configuration.present || port->apps;
 
 	if (!some && port->old) {
-		state(&c.findings, true,
-		      "The port speaks an older DCBX (CEE or Cisco's), which is not read: "
-		      "set it to IEEE.");
+		add_note(&c.findings, true,
+			 "The port speaks an older DCBX (CEE or Cisco's), which is not read: "
+			 "set it to IEEE.");
 	} else if (!some) {
-		state(&c.findings, true, "The port speaks LLDP without DCBX.");
+		add_note(&c.findings, true, "The port speaks LLDP without DCBX.");
 	} else {
 		compare_pfc(&c);
 		compare_ets(&c);
@@ -196,7 +197,7 @@ unsigned adv_plan_dcbx_compare(const struct adv_plan_dcb *plan, const struct adv
 /* ---- both ends of a cable ---- */
 
 /* Writes priorities such as "3, 4". */
-static const char *priorities(uint8_t mask, char text[32])
+static const char *priorities_text(uint8_t mask, char text[32])
 {
 	size_t n = 0;
 
@@ -218,19 +219,20 @@ static void state_pfc(struct findings *f, const struct adv_dcbx *one, const stru
 	if (!one->pfc.present || !other->pfc.present || !differing)
 		return;
 	if (one->pfc.willing && other->pfc.willing)
-		state(f, true,
-		      "Both ends are willing and their PFC differs (priorities %s): the MAC "
-		      "addresses decide which end takes the other's. Set one to 'willing off'.",
-		      priorities(differing, list));
+		add_note(f, true,
+			 "Both ends are willing and their PFC differs (priorities %s): the MAC "
+			 "addresses decide which end takes the other's. Set one to 'willing off'.",
+			 priorities_text(differing, list));
 	else if (one->pfc.willing || other->pfc.willing)
-		state(f, false,
-		      "Port %s is willing: it takes the PFC of the other end, priorities %s.",
-		      adv_mac_print(taker->mac, mac), priorities(giver->pfc.enabled, list));
+		add_note(f, false,
+			 "Port %s is willing: it takes the PFC of the other end, priorities %s.",
+			 adv_mac_print(taker->mac, mac), priorities_text(giver->pfc.enabled, list));
 	else
-		state(f, true,
-		      "Neither end is willing and their PFC differs: priorities %s have it at one "
-		      "end only. The other end does not stop, and their frames are dropped.",
-		      priorities(differing, list));
+		add_note(f, true,
+			 "Neither end is willing and their PFC differs: priorities %s have it at "
+			 "one "
+			 "end only. The other end does not stop, and their frames are dropped.",
+			 priorities_text(differing, list));
 }
 
 static bool same_shares(const struct adv_dcbx_ets *a, const struct adv_dcbx_ets *b)
@@ -250,15 +252,16 @@ static void state_ets(struct findings *f, const struct adv_dcbx *taker,
 	if (!own->present || !own->willing)
 		return;
 	if (!giver->recommendation.present)
-		state(f, false,
-		      "Port %s is willing to take ETS, but the other end recommends none: it keeps "
-		      "its own.",
-		      adv_mac_print(taker->mac, mac));
+		add_note(f, false,
+			 "Port %s is willing to take ETS, but the other end recommends none: "
+			 "it keeps "
+			 "its own.",
+			 adv_mac_print(taker->mac, mac));
 	else if (!same_shares(own, &giver->recommendation))
-		state(f, false,
-		      "Port %s is willing: it takes the shares and classes that the other end "
-		      "recommends.",
-		      adv_mac_print(taker->mac, mac));
+		add_note(f, false,
+			 "Port %s is willing: it takes the shares and classes that the other end "
+			 "recommends.",
+			 adv_mac_print(taker->mac, mac));
 }
 
 unsigned adv_plan_dcbx_cable(const struct adv_dcbx *one, const struct adv_dcbx *other,

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "base/number.h"
 #include "base/units.h"
 #include "fabric/plan/headroom.h"
 
@@ -36,11 +37,6 @@ static const char *check_classes(const struct adv_plan_class *c, uint64_t speed,
 	return NULL;
 }
 
-static uint64_t lesser(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 static uint64_t serve_strict(const struct adv_plan_class *c, uint64_t speed, uint64_t *got)
 {
 	uint64_t left = speed;
@@ -48,7 +44,7 @@ static uint64_t serve_strict(const struct adv_plan_class *c, uint64_t speed, uin
 	for (unsigned i = ADV_PLAN_CLASSES; i-- > 0;) {
 		if (!c[i].used || !c[i].strict)
 			continue;
-		got[i] = lesser(c[i].demand, left);
+		got[i] = adv_number_min(c[i].demand, left);
 		left -= got[i];
 	}
 	return left;
@@ -106,7 +102,7 @@ static void set_quanta(const struct adv_plan_class *c, uint64_t max_frame, uint6
 
 	for (unsigned i = 0; i < ADV_PLAN_CLASSES; i++)
 		if (is_ets(&c[i]))
-			smallest = lesser(smallest, c[i].share);
+			smallest = adv_number_min(smallest, c[i].share);
 	for (unsigned i = 0; i < ADV_PLAN_CLASSES; i++)
 		if (is_ets(&c[i]))
 			quantum[i] =

@@ -29,7 +29,8 @@ struct parser {
 	uint32_t table[TABLE_SIZE]; /* hash of names: node + 1; 0: empty */
 };
 
-__attribute__((format(printf, 2, 3))) static bool fail(struct parser *p, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static bool fail_line(struct parser *p, const char *format,
+							    ...)
 {
 	va_list args;
 
@@ -64,8 +65,8 @@ static bool check_name(struct parser *p, struct word w)
 
 	for (size_t i = 0; i < w.len && good; i++)
 		good = is_name_byte(w.p[i]);
-	return good || fail(p, "'%s' is not a name: 1 to %d letters, digits, or any of _-./",
-			    adv_show(w.p, w.len, SHOWN).text, ADV_PLAN_NAME_MAX);
+	return good || fail_line(p, "'%s' is not a name: 1 to %d letters, digits, or any of _-./",
+				 adv_show(w.p, w.len, SHOWN).text, ADV_PLAN_NAME_MAX);
 }
 
 /* Returns the slot of the name in the table, or the free slot for it. */
@@ -88,8 +89,8 @@ static bool find_node(struct parser *p, struct word w, uint32_t *node)
 	uint32_t found = *slot_of(p, w);
 
 	if (!found)
-		return fail(p, "'%s' is not a host or switch of an earlier line",
-			    adv_show(w.p, w.len, SHOWN).text);
+		return fail_line(p, "'%s' is not a host or switch of an earlier line",
+				 adv_show(w.p, w.len, SHOWN).text);
 	*node = found - 1;
 	return true;
 }
@@ -99,8 +100,8 @@ static bool find_host(struct parser *p, struct word w, uint32_t *node)
 	if (!find_node(p, w, node))
 		return false;
 	return !p->t->node[*node].is_switch ||
-	       fail(p, "'%s' is a switch: flows go from host to host",
-		    adv_show(w.p, w.len, SHOWN).text);
+	       fail_line(p, "'%s' is a switch: flows go from host to host",
+			 adv_show(w.p, w.len, SHOWN).text);
 }
 
 /* Makes room for one more element in an array. Doubles its size if it is full. */
@@ -110,12 +111,12 @@ static bool grow_array(struct parser *p, void *array, uint32_t used, uint32_t ma
 	void **a = array, *larger;
 
 	if (used >= max)
-		return fail(p, "more than %u %s", max, what);
+		return fail_line(p, "more than %u %s", max, what);
 	if (used & (used - 1) || (used < 16 && used))
 		return true;
 	larger = realloc(*a, (used ? 2 * (size_t)used : 16) * size);
 	if (!larger)
-		return fail(p, "out of memory");
+		return fail_line(p, "out of memory");
 	*a = larger;
 	return true;
 }
@@ -134,8 +135,8 @@ static bool read_number(struct parser *p, struct word w, const char *name, uint3
 	for (; i < w.len && v <= max; i++)
 		v = w.p[i] >= '0' && w.p[i] <= '9' ? v * 10 + (uint32_t)(w.p[i] - '0') : max + 1;
 	if (v > max)
-		return fail(p, "'%s': expected %s and a number from 0 to %u",
-			    adv_show(w.p, w.len, SHOWN).text, name, max);
+		return fail_line(p, "'%s': expected %s and a number from 0 to %u",
+				 adv_show(w.p, w.len, SHOWN).text, name, max);
 	*value = v;
 	return true;
 }
@@ -150,8 +151,8 @@ static bool add_node(struct parser *p, struct word w, bool is_switch)
 		return false;
 	slot = slot_of(p, w);
 	if (*slot)
-		return fail(p, "'%s' is already defined in line %u",
-			    adv_show(w.p, w.len, SHOWN).text, t->node[*slot - 1].line);
+		return fail_line(p, "'%s' is already defined in line %u",
+				 adv_show(w.p, w.len, SHOWN).text, t->node[*slot - 1].line);
 	if (!grow_array(p, &t->node, t->nodes, ADV_PLAN_NODES_MAX, sizeof(*n),
 			"hosts and switches"))
 		return false;
@@ -170,12 +171,12 @@ static bool parse_nodes(struct parser *p, bool is_switch)
 	bool has_level = p->words > 1 && word_starts(p->word[p->words - 1], "level=");
 
 	if (has_level && !is_switch)
-		return fail(p, "hosts have no level");
+		return fail_line(p, "hosts have no level");
 	if (has_level && !read_number(p, p->word[--p->words], "level=", ADV_PLAN_LEVEL_MAX, &level))
 		return false;
 	if (p->words < 2)
-		return fail(p, "expected: %s",
-			    is_switch ? "switch NAME... [level=N]" : "host NAME...");
+		return fail_line(p, "expected: %s",
+				 is_switch ? "switch NAME... [level=N]" : "host NAME...");
 	for (unsigned i = 1; i < p->words; i++)
 		if (!add_node(p, p->word[i], is_switch))
 			return false;
@@ -210,8 +211,8 @@ static bool parse_end(struct parser *p, struct word w, struct adv_plan_cable *l,
 		for (unsigned e = 0; e < 2; e++)
 			if (p->t->link[i].node[e] == l->node[end] &&
 			    strcmp(p->t->link[i].port[e], l->port[end]) == 0)
-				return fail(p, "port %s of %s already has a link", l->port[end],
-					    n->name);
+				return fail_line(p, "port %s of %s already has a link",
+						 l->port[end], n->name);
 	return true;
 }
 
@@ -221,11 +222,11 @@ static bool parse_link(struct parser *p)
 	struct adv_plan_cable l = {.down = p->words == 4 && word_is(p->word[3], "down")};
 
 	if (p->words != (l.down ? 4u : 3u))
-		return fail(p, "expected: link NAME[:PORT] NAME[:PORT] [down]");
+		return fail_line(p, "expected: link NAME[:PORT] NAME[:PORT] [down]");
 	if (!parse_end(p, p->word[1], &l, 0) || !parse_end(p, p->word[2], &l, 1))
 		return false;
 	if (l.node[0] == l.node[1])
-		return fail(p, "a link from %s to itself", t->node[l.node[0]].name);
+		return fail_line(p, "a link from %s to itself", t->node[l.node[0]].name);
 	if (!grow_array(p, &t->link, t->links, ADV_PLAN_LINKS_MAX, sizeof(l), "links"))
 		return false;
 	t->link[t->links++] = l;
@@ -253,11 +254,11 @@ static bool add_hop(struct parser *p, struct word w, bool end)
 	if (end ? !find_host(p, w, &node) : !find_node(p, w, &node))
 		return false;
 	if (!end && !t->node[node].is_switch)
-		return fail(p, "'%s' is a host, which does not forward packets",
-			    adv_show(w.p, w.len, SHOWN).text);
+		return fail_line(p, "'%s' is a host, which does not forward packets",
+				 adv_show(w.p, w.len, SHOWN).text);
 	if (before != ADV_PLAN_NONE && !are_linked(t, before, node))
-		return fail(p, "no active link from %s to %s", t->node[before].name,
-			    t->node[node].name);
+		return fail_line(p, "no active link from %s to %s", t->node[before].name,
+				 t->node[node].name);
 	if (!grow_array(p, &t->hop, t->hops, ADV_PLAN_HOPS_MAX, sizeof(*t->hop), "hops of routes"))
 		return false;
 	t->hop[t->hops++] = node;
@@ -276,8 +277,8 @@ static bool parse_flow(struct parser *p, bool is_route)
 	    !read_number(p, p->word[--p->words], "priority=", 7, &priority))
 		return false;
 	if (is_route ? p->words < 4 : p->words != 3)
-		return fail(p, "expected: %s [priority=N]",
-			    is_route ? "route HOST SWITCH... HOST" : "flow HOST HOST");
+		return fail_line(p, "expected: %s [priority=N]",
+				 is_route ? "route HOST SWITCH... HOST" : "flow HOST HOST");
 	if (!grow_array(p, &t->flow, t->flows, ADV_PLAN_FLOWS_MAX, sizeof(*f), "flows and routes"))
 		return false;
 	f = &t->flow[t->flows];
@@ -289,7 +290,7 @@ static bool parse_flow(struct parser *p, bool is_route)
 	if (!find_host(p, p->word[1], &f->src) || !find_host(p, p->word[p->words - 1], &f->dst))
 		return false;
 	if (f->src == f->dst)
-		return fail(p, "from %s to itself", t->node[f->src].name);
+		return fail_line(p, "from %s to itself", t->node[f->src].name);
 	if (!is_route && !p->first_flow)
 		p->first_flow = p->line;
 	t->flows++;
@@ -312,7 +313,7 @@ static bool parse_setting(struct parser *p, const char *name, struct word *value
 	else if (p->words == 1 && w[0].len > n)
 		*value = (struct word){w[0].p + n + 1, w[0].len - n - 1};
 	else
-		return fail(p, "expected: %s = VALUE", name);
+		return fail_line(p, "expected: %s = VALUE", name);
 	return true;
 }
 
@@ -330,14 +331,14 @@ static bool parse_routing(struct parser *p)
 	if (!parse_setting(p, "routing", &w))
 		return false;
 	if (p->t->routing != ADV_PLAN_ROUTING_NONE)
-		return fail(p, "routing is given twice");
+		return fail_line(p, "routing is given twice");
 	if (word_is(w, "shortest"))
 		p->t->routing = ADV_PLAN_SHORTEST;
 	else if (word_is(w, "updown"))
 		p->t->routing = ADV_PLAN_UPDOWN;
 	else
-		return fail(p, "'%s' is not a routing: expected shortest or updown",
-			    adv_show(w.p, w.len, SHOWN).text);
+		return fail_line(p, "'%s' is not a routing: expected shortest or updown",
+				 adv_show(w.p, w.len, SHOWN).text);
 	return true;
 }
 
@@ -348,7 +349,8 @@ static bool parse_root(struct parser *p)
 	if (!parse_setting(p, "root", &w) || !find_node(p, w, &p->t->root))
 		return false;
 	return p->t->node[p->t->root].is_switch ||
-	       fail(p, "'%s' is a host: the root is a switch", adv_show(w.p, w.len, SHOWN).text);
+	       fail_line(p, "'%s' is a host: the root is a switch",
+			 adv_show(w.p, w.len, SHOWN).text);
 }
 
 static bool parse_words(struct parser *p)
@@ -365,7 +367,7 @@ static bool parse_words(struct parser *p)
 		return parse_routing(p);
 	if (is_setting(p, "root"))
 		return parse_root(p);
-	return fail(
+	return fail_line(
 		p,
 		"'%s' is not a keyword: expected host, switch, link, flow, route, routing or root",
 		adv_show(p->word[0].p, p->word[0].len, SHOWN).text);
@@ -386,7 +388,7 @@ static bool split_line(struct parser *p, const char *s, size_t len)
 		while (i < len && s[i] != ' ' && s[i] != '\t' && s[i] != '\r' && s[i] != '#')
 			i++;
 		if (p->words == WORDS_MAX)
-			return fail(p, "more than %d words in a line", WORDS_MAX);
+			return fail_line(p, "more than %d words in a line", WORDS_MAX);
 		p->word[p->words++] = (struct word){s + begin, i - begin};
 	}
 	return true;
@@ -405,15 +407,17 @@ static bool check_whole(struct parser *p)
 	for (uint32_t i = 0; i < t->nodes && levels && none; i++) {
 		p->line = t->node[i].line;
 		if (t->node[i].is_switch && !t->node[i].has_level)
-			return fail(p, "switch %s has no level, and others have", t->node[i].name);
+			return fail_line(p, "switch %s has no level, and others have",
+					 t->node[i].name);
 	}
 	p->line = p->first_flow;
 	if (t->routing == ADV_PLAN_ROUTING_NONE && p->first_flow)
-		return fail(p, "a flow without a route needs 'routing = shortest' or 'updown'");
+		return fail_line(p,
+				 "a flow without a route needs 'routing = shortest' or 'updown'");
 	p->line = 0;
 	if (t->routing == ADV_PLAN_ROUTING_NONE && t->flows == 0)
-		return fail(p, "the text has no routes: expected 'routing = shortest' or "
-			       "'updown', or routes");
+		return fail_line(p, "the text has no routes: expected 'routing = shortest' or "
+				    "'updown', or routes");
 	t->all_pairs = t->routing != ADV_PLAN_ROUTING_NONE && !p->first_flow;
 	return true;
 }
@@ -421,7 +425,7 @@ static bool check_whole(struct parser *p)
 static bool parse_text(struct parser *p, const char *text, size_t len)
 {
 	if (len > ADV_PLAN_TEXT_MAX)
-		return fail(p, "the text is longer than %d bytes", ADV_PLAN_TEXT_MAX);
+		return fail_line(p, "the text is longer than %d bytes", ADV_PLAN_TEXT_MAX);
 	for (size_t i = 0; i < len;) {
 		const char *end = memchr(text + i, '\n', len - i);
 		size_t n = end ? (size_t)(end - text) - i : len - i;

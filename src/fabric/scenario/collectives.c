@@ -29,7 +29,8 @@ struct collective {
 
 /* Adds a computation, which waits for `after` (those that are not NONE). Returns it; NONE with a
  * reason in b->why: error. */
-static uint32_t compute(struct collective *c, uint64_t time, const uint32_t *after, uint32_t count)
+static uint32_t add_computation(struct collective *c, uint64_t time, const uint32_t *after,
+				uint32_t count)
 {
 	int64_t n = adv_fabric_compute_after(c->b->f, time, after, count);
 
@@ -58,7 +59,7 @@ static uint32_t send_step(struct collective *c, uint32_t from, uint32_t to, uint
 	uint32_t after = c->ready[from];
 
 	if (reduce && after != NONE && c->flow->reduce) {
-		after = compute(c, c->flow->reduce, &after, 1);
+		after = add_computation(c, c->flow->reduce, &after, 1);
 		if (after == NONE)
 			return NONE;
 	}
@@ -186,7 +187,7 @@ static bool tree_piece(struct collective *c, uint64_t bytes, uint32_t *up, uint3
 		for (uint32_t child = 2 * r + 1; child <= 2 * r + 2 && child < c->ranks; child++)
 			after[count++] = up[child];
 		if (2 * r + 1 < c->ranks && (c->flow->reduce || r == 0)) {
-			after[0] = compute(c, c->flow->reduce, after, count);
+			after[0] = add_computation(c, c->flow->reduce, after, count);
 			count = 1;
 			if (after[0] == NONE)
 				return false;
@@ -240,7 +241,7 @@ static bool all_to_all(struct collective *c)
 		}
 	/* A rank is ready when all pieces have arrived. */
 	for (uint32_t r = 0; good && r < c->ranks; r++) {
-		c->next[r] = compute(c, 0, arrivals + (size_t)r * c->ranks, c->ranks - 1);
+		c->next[r] = add_computation(c, 0, arrivals + (size_t)r * c->ranks, c->ranks - 1);
 		good = c->next[r] != NONE;
 	}
 	free(arrivals);
@@ -253,7 +254,7 @@ static bool all_to_all(struct collective *c)
 
 /* Adds what a stage does with one micro-batch: it computes when the batch has arrived and the stage
  * has done the one before, then sends it on. *arrived: in and out. */
-static bool stage(struct collective *c, uint32_t from, int64_t to, uint32_t *arrived)
+static bool add_stage(struct collective *c, uint32_t from, int64_t to, uint32_t *arrived)
 {
 	uint32_t after[2], count = 0, done;
 
@@ -261,7 +262,7 @@ static bool stage(struct collective *c, uint32_t from, int64_t to, uint32_t *arr
 		after[count++] = c->ready[from];
 	if (*arrived != NONE)
 		after[count++] = *arrived;
-	done = compute(c, c->flow->compute, after, count);
+	done = add_computation(c, c->flow->compute, after, count);
 	if (done == NONE)
 		return false;
 	c->ready[from] = done;
@@ -272,20 +273,20 @@ static bool stage(struct collective *c, uint32_t from, int64_t to, uint32_t *arr
 }
 
 /* `pieces` micro-batches go through all stages and back (GPipe, Huang et al., 2019). */
-static bool pipeline(struct collective *c)
+static bool add_pipeline(struct collective *c)
 {
 	for (uint64_t m = 0; m < c->flow->pieces; m++) {
 		uint32_t arrived = NONE;
 
 		for (uint32_t r = 0; r < c->ranks; r++)
-			if (!stage(c, r, r + 1 < c->ranks ? (int64_t)r + 1 : -1, &arrived))
+			if (!add_stage(c, r, r + 1 < c->ranks ? (int64_t)r + 1 : -1, &arrived))
 				return false;
 	}
 	for (uint64_t m = 0; m < c->flow->pieces; m++) {
 		uint32_t arrived = NONE;
 
 		for (uint32_t r = c->ranks; r-- > 0;)
-			if (!stage(c, r, (int64_t)r - 1, &arrived))
+			if (!add_stage(c, r, (int64_t)r - 1, &arrived))
 				return false;
 	}
 	return true;
@@ -294,7 +295,7 @@ static bool pipeline(struct collective *c)
 /* Lets all ranks wait until the start of the flow. */
 static bool begin_at(struct collective *c, uint64_t start)
 {
-	uint32_t wait = compute(c, start, NULL, 0);
+	uint32_t wait = add_computation(c, start, NULL, 0);
 
 	for (uint32_t r = 0; r < c->ranks; r++)
 		c->ready[r] = wait;
@@ -309,7 +310,8 @@ static bool compute_between(struct collective *c)
 	if (c->flow->compute == 0 || c->flow->pattern == ADV_SCENARIO_PIPELINE)
 		return true;
 	for (uint32_t r = 0; r < c->ranks; r++) {
-		c->ready[r] = compute(c, c->flow->compute, &c->ready[r], c->ready[r] != NONE);
+		c->ready[r] =
+			add_computation(c, c->flow->compute, &c->ready[r], c->ready[r] != NONE);
 		if (c->ready[r] == NONE)
 			return false;
 	}
@@ -329,7 +331,7 @@ static bool add_once(struct collective *c)
 	case ADV_SCENARIO_ALLTOALL:
 		return all_to_all(c);
 	case ADV_SCENARIO_PIPELINE:
-		return pipeline(c);
+		return add_pipeline(c);
 	default:
 		break;
 	}

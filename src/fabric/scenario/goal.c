@@ -41,7 +41,7 @@ struct parser {
 	char *why;
 };
 
-static bool fail(const struct parser *p, const char *text, const char *expected)
+static bool fail_text(const struct parser *p, const char *text, const char *expected)
 {
 	snprintf(p->why, ADV_SCENARIO_WHY, "%s:%" PRIu64 ": '%s': expected %s", p->name, p->line,
 		 adv_show(text, strlen(text), ADV_SHOWN_MOST).text, expected);
@@ -49,7 +49,7 @@ static bool fail(const struct parser *p, const char *text, const char *expected)
 }
 
 /* Makes room for one more element. Returns false if there is no memory. */
-static bool grow(void **array, uint32_t count, size_t size)
+static bool grow_array(void **array, uint32_t count, size_t size)
 {
 	void *grown;
 
@@ -117,7 +117,7 @@ static bool add_label(struct parser *p, const char *name, const char *line)
 		return no_memory(p);
 	l = find_label(p, name);
 	if (l->op != NONE)
-		return fail(p, line, "a label that the rank does not have yet");
+		return fail_text(p, line, "a label that the rank does not have yet");
 	snprintf(l->name, sizeof(l->name), "%s", name);
 	l->op = p->g->ops - 1;
 	p->labels++;
@@ -130,8 +130,8 @@ static bool add_edge(struct parser *p, uint32_t after, uint32_t before, bool of_
 	struct adv_scenario_goal *g = p->g;
 
 	if (g->edges == EDGES_MOST)
-		return fail(p, "", "fewer dependencies");
-	if (!grow((void **)&g->edge, g->edges, sizeof(*g->edge)))
+		return fail_text(p, "", "fewer dependencies");
+	if (!grow_array((void **)&g->edge, g->edges, sizeof(*g->edge)))
 		return no_memory(p);
 	g->edge[g->edges] = (struct adv_scenario_goal_edge){before, g->op[after].edges, of_start};
 	g->op[after].edges = g->edges++;
@@ -147,9 +147,9 @@ static bool read_edge(struct parser *p, const char *line, const char *after, con
 	bool start = strcmp(how, "irequires") == 0;
 
 	if (!start && strcmp(how, "requires") != 0)
-		return fail(p, line, "an operation, or `requires` or `irequires`");
+		return fail_text(p, line, "an operation, or `requires` or `irequires`");
 	if (!a || !b || a->op == NONE || b->op == NONE)
-		return fail(p, line, "labels of operations above it");
+		return fail_text(p, line, "labels of operations above it");
 	return add_edge(p, a->op, b->op, start);
 }
 
@@ -197,12 +197,12 @@ static bool read_operation(struct parser *p, const char *line, const char *text)
 	int at = 0, more = 0;
 
 	if (sscanf(text, "%7s %23s%n", verb, amount, &at) != 2)
-		return fail(p, line, expected);
+		return fail_text(p, line, expected);
 	if (strcmp(verb, "calc") == 0) {
 		op.kind = ADV_GOAL_CALC;
 		if (!read_number(amount, "", UINT64_C(1000000000000000), &op.amount) ||
 		    !read_options(text + at, NULL))
-			return fail(p, line, expected);
+			return fail_text(p, line, expected);
 	} else {
 		bool send = strcmp(verb, "send") == 0;
 
@@ -212,16 +212,16 @@ static bool read_operation(struct parser *p, const char *line, const char *text)
 		    !read_number(amount, "b", ADV_QUANTITY_MAX, &op.amount) ||
 		    !read_number(peer, "", g->ranks - 1, &number) ||
 		    !read_options(text + at + more, &tag))
-			return fail(p, line, expected);
+			return fail_text(p, line, expected);
 		op.kind = send ? ADV_GOAL_SEND : ADV_GOAL_RECV;
 		op.peer = (uint32_t)number;
 		op.tag = (uint32_t)tag;
 		if (op.peer == p->rank)
-			return fail(p, line, "another rank: a host does not send to itself");
+			return fail_text(p, line, "another rank: a host does not send to itself");
 	}
 	if (g->ops == OPS_MOST)
-		return fail(p, line, "at most 4,000,000 operations");
-	if (!grow((void **)&g->op, g->ops, sizeof(*g->op)))
+		return fail_text(p, line, "at most 4,000,000 operations");
+	if (!grow_array((void **)&g->op, g->ops, sizeof(*g->op)))
 		return no_memory(p);
 	g->op[g->ops++] = op;
 	return true;
@@ -241,7 +241,7 @@ static bool read_in_rank(struct parser *p, const char *line)
 	if (colon) {
 		length = (size_t)(colon - line);
 		if (length == 0 || length >= sizeof(first))
-			return fail(p, line, "a label of at most 31 characters");
+			return fail_text(p, line, "a label of at most 31 characters");
 		memcpy(first, line, length);
 		first[length] = '\0';
 		return read_operation(p, line, colon + 1) && add_label(p, first, line);
@@ -250,8 +250,9 @@ static bool read_in_rank(struct parser *p, const char *line)
 	    strncmp(line, "calc ", 5) == 0)
 		return read_operation(p, line, line);
 	if (sscanf(line, "%31s %11s %31s %1s", first, second, third, more) != 3)
-		return fail(p, line,
-			    "an operation, or one label, `requires` or `irequires`, and one label");
+		return fail_text(
+			p, line,
+			"an operation, or one label, `requires` or `irequires`, and one label");
 	return read_edge(p, line, first, second, third);
 }
 
@@ -263,13 +264,13 @@ static bool read_outside(struct parser *p, const char *line)
 	if (p->g->ranks == 0) {
 		if (sscanf(line, "num_ranks %11s", number) != 1 ||
 		    !read_number(number, "", 1 << 16, &rank) || rank == 0)
-			return fail(p, line, "num_ranks, from 1 to 65536");
+			return fail_text(p, line, "num_ranks, from 1 to 65536");
 		p->g->ranks = (uint32_t)rank;
 		return true;
 	}
 	if (sscanf(line, "rank %11s %1s", number, brace) != 2 || brace[0] != '{' ||
 	    !read_number(number, "", p->g->ranks - 1, &rank))
-		return fail(p, line, "rank N {, with N below num_ranks");
+		return fail_text(p, line, "rank N {, with N below num_ranks");
 	p->rank = (uint32_t)rank;
 	return true;
 }
@@ -311,7 +312,7 @@ bool adv_scenario_goal(struct adv_scenario *s, const char *name, const char *tex
 	}
 	forget_labels(&p);
 	if (good && p.rank != NONE)
-		return fail(&p, "the end of the file", "} at the end of the rank");
+		return fail_text(&p, "the end of the file", "} at the end of the rank");
 	if (good && s->goal.ops == 0) {
 		snprintf(why, ADV_SCENARIO_WHY, "%s: no operation", name);
 		return false;
@@ -509,7 +510,7 @@ static bool order_all(struct graph *x)
 }
 
 /* Writes the jobs that an operation waits for to x->need. Returns their number. */
-static uint32_t gather(const struct graph *x, uint32_t i)
+static uint32_t gather_needs(const struct graph *x, uint32_t i)
 {
 	uint32_t count = 0;
 
@@ -521,7 +522,7 @@ static uint32_t gather(const struct graph *x, uint32_t i)
 	return count;
 }
 
-static bool note(struct graph *x, int64_t job, uint32_t *number)
+static bool note_job(struct graph *x, int64_t job, uint32_t *number)
 {
 	*number = (uint32_t)job;
 	return adv_scenario_note(x->b, x->flow, 0, job);
@@ -530,31 +531,32 @@ static bool note(struct graph *x, int64_t job, uint32_t *number)
 static bool build_op(struct graph *x, uint32_t i)
 {
 	const struct adv_scenario_goal_op *op = &x->g->op[i];
-	uint32_t count = gather(x, i);
+	uint32_t count = gather_needs(x, i);
 	struct adv_fabric *f = x->b->f;
 	int64_t c;
 
 	/* Its start is the end of a computation without duration. */
 	if (x->started[i] != NONE) {
-		if (!note(x, adv_fabric_compute_after(f, 0, x->need, count), &x->started[i]))
+		if (!note_job(x, adv_fabric_compute_after(f, 0, x->need, count), &x->started[i]))
 			return false;
 		x->need[0] = x->started[i];
 		count = 1;
 	}
 	if (op->kind == ADV_GOAL_CALC)
-		return note(x,
-			    adv_fabric_compute_after(f, op->amount * ADV_PS_PER_NS, x->need, count),
-			    &x->job[i]);
+		return note_job(
+			x, adv_fabric_compute_after(f, op->amount * ADV_PS_PER_NS, x->need, count),
+			&x->job[i]);
 	if (op->kind == ADV_GOAL_RECV) {
 		x->need[count++] = x->job[x->match[i]];
-		return note(x, adv_fabric_compute_after(f, 0, x->need, count), &x->job[i]);
+		return note_job(x, adv_fabric_compute_after(f, 0, x->need, count), &x->job[i]);
 	}
 	c = adv_scenario_pair(x->b, x->flow, 0, op->rank, op->peer);
 	/* A message without data is a packet; a transfer has a byte at least. */
-	return c >= 0 && note(x,
-			      adv_fabric_transfer_after(f, (uint32_t)c, op->amount ? op->amount : 1,
-							x->need, count),
-			      &x->job[i]);
+	return c >= 0 &&
+	       note_job(x,
+			adv_fabric_transfer_after(f, (uint32_t)c, op->amount ? op->amount : 1,
+						  x->need, count),
+			&x->job[i]);
 }
 
 static bool open_graph(struct graph *x)

@@ -35,7 +35,7 @@ struct import {
 	char *why;
 };
 
-static bool fail(const struct import *in, const char *expected)
+static bool fail_word(const struct import *in, const char *expected)
 {
 	snprintf(in->why, ADV_SCENARIO_WHY, "%s:%" PRIu64 ": '%s': expected %s", in->name, in->line,
 		 adv_show(in->word, strlen(in->word), ADV_SHOWN_MOST).text, expected);
@@ -63,7 +63,7 @@ static bool read_quantity(struct import *in, enum adv_unit unit, uint64_t least,
 	next_word(in);
 	if (!adv_units_parse(unit, in->word, strlen(in->word), value, why) || *value < least ||
 	    *value > most)
-		return fail(in, expected);
+		return fail_word(in, expected);
 	return true;
 }
 
@@ -85,7 +85,7 @@ static bool number_nodes(struct import *in, uint64_t nodes, uint64_t switches)
 		if (!read_quantity(in, ADV_UNIT_COUNT, 0, nodes - 1, "the number of a switch", &id))
 			return false;
 		if (s->node[id])
-			return fail(in, "each switch once");
+			return fail_word(in, "each switch once");
 		s->node[id] = ADV_SCENARIO_SWITCH;
 	}
 	for (uint32_t n = 0; n < nodes; n++)
@@ -101,9 +101,9 @@ static bool read_ends(struct import *in, uint64_t end[2])
 				   "the number of a node", &end[i]))
 			return false;
 		if (i && end[1] == end[0])
-			return fail(in, "another node than the first one");
+			return fail_word(in, "another node than the first one");
 		if (in->s->node[end[i]] < ADV_SCENARIO_SWITCH && in->cabled[end[i]])
-			return fail(in, "a switch, or a host without a link above");
+			return fail_word(in, "a switch, or a host without a link above");
 		in->cabled[end[i]] = true;
 	}
 	return true;

@@ -32,7 +32,7 @@ struct parser {
 	char *why;
 };
 
-static bool fail(const struct parser *p, const char *text, const char *expected)
+static bool fail_text(const struct parser *p, const char *text, const char *expected)
 {
 	snprintf(p->why, ADV_SCENARIO_WHY, "%s:%" PRIu64 ": '%s': expected %s", p->name, p->line,
 		 adv_show(text, strlen(text), ADV_SHOWN_MOST).text, expected);
@@ -91,7 +91,7 @@ static void cut_blanks(char *text)
 }
 
 /* Splits a line at commas, without the blanks around them. Returns the number of fields. */
-static unsigned split(char *line, char *field[COLUMNS])
+static unsigned split_line(char *line, char *field[COLUMNS])
 {
 	unsigned n = 0;
 
@@ -124,18 +124,18 @@ static bool read_head(struct parser *p, const char *line)
 	unsigned n;
 
 	snprintf(copy, sizeof(copy), "%s", line);
-	n = split(copy, field);
+	n = split_line(copy, field);
 	for (unsigned c = 0; c < NAMED; c++) {
 		p->column[c] = -1;
 		for (unsigned i = 0; i < n; i++) {
 			if (strcmp(field[i], names[c]) != 0)
 				continue;
 			if (p->column[c] >= 0)
-				return fail(p, field[i], "each column once");
+				return fail_text(p, field[i], "each column once");
 			p->column[c] = (int)i;
 		}
 		if (p->column[c] < 0 && c != PRIORITY)
-			return fail(p, line, "the columns from, to, bytes and start_ps");
+			return fail_text(p, line, "the columns from, to, bytes and start_ps");
 	}
 	return true;
 }
@@ -149,7 +149,7 @@ static bool read_row(struct parser *p, char *line)
 	unsigned n;
 
 	snprintf(copy, sizeof(copy), "%s", line);
-	n = split(copy, field);
+	n = split_line(copy, field);
 	for (unsigned c = 0; c < NAMED; c++) {
 		int at = p->column[c];
 		const char *text = at >= 0 && at < (int)n ? field[at] : NULL;
@@ -187,9 +187,9 @@ static bool read_hpcc(struct parser *p, const char *line)
 	    !read_number(from, 1 << 24, &f) || !read_number(to, 1 << 24, &d) ||
 	    !read_number(group, 7, &g) || !read_number(bytes, ADV_QUANTITY_MAX, &t.bytes) ||
 	    !read_seconds(start, &t.start))
-		return fail(p, line, "source, destination, priority, port, bytes and seconds");
+		return fail_text(p, line, "source, destination, priority, port, bytes and seconds");
 	if (!host_of(p->s, f, &t.from) || !host_of(p->s, d, &t.to))
-		return fail(p, line, "source and destination that are hosts of the topology");
+		return fail_text(p, line, "source and destination that are hosts of the topology");
 	t.dscp = (uint8_t)(g << 3);
 	return add_transfer(p, &t);
 }
@@ -202,13 +202,13 @@ static bool read_htsim_head(struct parser *p, const char *line)
 
 	if (sscanf(line, "%15s %23s", word, number) != 2 ||
 	    !read_number(number, ADV_QUANTITY_MAX, &n))
-		return fail(p, line, "a number");
+		return fail_text(p, line, "a number");
 	if (strcmp(word, "Connections") == 0) {
 		p->promised = n;
 		p->promise = p->line;
 		return true;
 	}
-	return n == 0 || fail(p, line, "a connection matrix without triggers and failures");
+	return n == 0 || fail_text(p, line, "a connection matrix without triggers and failures");
 }
 
 /* Reads the words behind "1->2". */
@@ -223,7 +223,7 @@ static bool read_htsim_words(struct parser *p, const char *line, const char *at,
 		uint64_t value, *to = &value;
 
 		if (strstr(word, "trigger"))
-			return fail(p, line, "a connection without triggers");
+			return fail_text(p, line, "a connection without triggers");
 		if (strcmp(word, "start") == 0) {
 			to = &t->start;
 			start = true;
@@ -231,13 +231,14 @@ static bool read_htsim_words(struct parser *p, const char *line, const char *at,
 			to = &t->bytes;
 			size = true;
 		} else if (strcmp(word, "id") != 0) {
-			return fail(p, word, "id, start or size");
+			return fail_text(p, word, "id, start or size");
 		}
 		if (!read_number(number, ADV_QUANTITY_MAX, to))
-			return fail(p, line, to == &t->start ? "start in picoseconds" : HTSIM_LINE);
+			return fail_text(p, line,
+					 to == &t->start ? "start in picoseconds" : HTSIM_LINE);
 	}
 	if (!start || !size || at[strspn(at, " \t")])
-		return fail(p, line, HTSIM_LINE);
+		return fail_text(p, line, HTSIM_LINE);
 	if (t->bytes == 0)
 		t->bytes = UINT64_MAX; /* endless, there and in the simulation here */
 	return true;
@@ -255,9 +256,9 @@ static bool read_htsim(struct parser *p, const char *line)
 	    strncmp(line, "Failures ", 9) == 0)
 		return read_htsim_head(p, line);
 	if (sscanf(line, "%8[0-9]->%8[0-9]%n", from, to, &n) != 2)
-		return fail(p, line, HTSIM_LINE);
+		return fail_text(p, line, HTSIM_LINE);
 	if (!read_number(from, p->nodes - 1, &f) || !read_number(to, p->nodes - 1, &d))
-		return fail(p, line, "hosts below the number of Nodes");
+		return fail_text(p, line, "hosts below the number of Nodes");
 	t.from = (uint32_t)f;
 	t.to = (uint32_t)d;
 	return read_htsim_words(p, line, line + n, &t) && add_transfer(p, &t);
@@ -271,7 +272,7 @@ static bool read_first(struct parser *p, const char *line)
 	if (strncmp(line, "Nodes ", 6) == 0) {
 		p->format = FORMAT_HTSIM;
 		return (read_number(line + 6, 1 << 24, &p->nodes) && p->nodes > 0) ||
-		       fail(p, line, "a number of nodes");
+		       fail_text(p, line, "a number of nodes");
 	}
 	if (read_number(line, ADV_QUANTITY_MAX, &p->promised)) {
 		p->format = FORMAT_HPCC;
@@ -380,8 +381,8 @@ static bool fail_transfer(struct adv_scenario_builder *b, const struct adv_scena
 	return false;
 }
 
-static bool replay(struct adv_scenario_builder *b, struct adv_scenario_flow *flow,
-		   const struct adv_scenario_transfer *t)
+static bool replay_transfer(struct adv_scenario_builder *b, struct adv_scenario_flow *flow,
+			    const struct adv_scenario_transfer *t)
 {
 	int64_t c;
 
@@ -428,7 +429,7 @@ bool adv_scenario_build_trace(struct adv_scenario_builder *b, struct adv_scenari
 	    !adv_scenario_afford_flow(b, flow, 0, s->trace_count, s->trace_count))
 		return false;
 	for (uint32_t i = 0; i < s->trace_count; i++)
-		if (!replay(b, flow, &s->trace[i]))
+		if (!replay_transfer(b, flow, &s->trace[i]))
 			return false;
 	flow->dscp = DSCP;
 	return true;

@@ -123,7 +123,7 @@ struct stuck {
 };
 
 /* Returns the queues of a port that wait for the end of a pause. */
-static uint8_t waiting(const struct adv_egress *e)
+static uint8_t waiting_queues(const struct adv_egress *e)
 {
 	return e->filled & e->paused & (uint8_t)~e->ignores;
 }
@@ -201,7 +201,7 @@ void adv_switch_write(struct adv_switch *s, struct adv_copy what, struct adv_mai
 		adv_egress_write(e, what, m);
 		write_inputs(s, i, m);
 		for (unsigned p = 0; what.stuck && p < ADV_PRIORITIES; p++)
-			if (waiting(e) & (1u << p))
+			if (waiting_queues(e) & (1u << p))
 				write_stuck(s, &e->queue[p], m);
 	}
 }
@@ -220,7 +220,7 @@ bool adv_switch_read(struct adv_switch *s, struct adv_copy what, struct adv_mail
 		good = adv_egress_read(e, r) && read_inputs(s, i, r);
 		for (unsigned p = 0; p < ADV_PRIORITIES; p++) {
 			drop_stuck(s, &e->queue[p]);
-			if (good && what.stuck && waiting(e) & (1u << p))
+			if (good && what.stuck && waiting_queues(e) & (1u << p))
 				good = read_stuck(s, &e->queue[p], &left, r);
 		}
 	}

@@ -159,7 +159,8 @@ void adv_switch_drop(struct adv_switch *s, uint64_t now, unsigned port, struct a
 
 /* Returns a port of the set for one frame, whatever its flow. The frame at the head of the wire
  * does not count as queued. */
-static uint16_t balance(struct adv_switch *s, const struct adv_route_set *set, unsigned priority)
+static uint16_t balance_ports(struct adv_switch *s, const struct adv_route_set *set,
+			      unsigned priority)
 {
 	const uint16_t *port = &s->routes->port[set->first];
 	uint32_t best = (uint32_t)adv_rng_below(&s->rng, set->count), from = best;
@@ -180,7 +181,7 @@ uint16_t adv_switch_choose(struct adv_switch *s, uint64_t now, unsigned port, st
 		p->to < s->routes->hosts ? adv_route_find(s->routes, p->to) : NULL;
 
 	if (set && set->count)
-		return balance(s, set, p->priority);
+		return balance_ports(s, set, p->priority);
 	adv_switch_drop(s, now, port, p, ADV_DROP_NO_ROUTE);
 	return ADV_NO_PORT;
 }

@@ -27,13 +27,13 @@ static struct dctcp *state_of(struct adv_cc *cc)
 	return (struct dctcp *)(void *)cc->state;
 }
 
-static void start(struct adv_cc *cc, const struct adv_cc_link *link)
+static void start_dctcp(struct adv_cc *cc, const struct adv_cc_link *link)
 {
 	cc->window = (uint64_t)FIRST * link->frame;
 	state_of(cc)->alpha = ONE;
 }
 
-static void grow(struct adv_cc *cc, uint64_t bytes, uint32_t frame)
+static void grow_window(struct adv_cc *cc, uint64_t bytes, uint32_t frame)
 {
 	struct dctcp *d = state_of(cc);
 
@@ -74,7 +74,7 @@ static void handle_ack(struct adv_cc *cc, const struct adv_cc_link *link,
 		d->cut = d->congested = true;
 		d->rest = 0;
 	} else if (!ack->marked) {
-		grow(cc, (uint64_t)ack->packets * link->frame, link->frame);
+		grow_window(cc, (uint64_t)ack->packets * link->frame, link->frame);
 	}
 	if (ack->round)
 		end_round(d, link->params);
@@ -84,6 +84,6 @@ const struct adv_cc_ops adv_cc_dctcp = {
 	.name = "dctcp",
 	.marks_in_acks = true,
 	.ack_interval = 1,
-	.start = start,
+	.start = start_dctcp,
 	.on_ack = handle_ack,
 };

@@ -322,7 +322,7 @@ static void wait_for_rate(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *
 }
 
 /* Returns the packets that may be added now, at least 1. */
-static unsigned quota(const struct adv_qp *qp, uint64_t now, unsigned room)
+static unsigned packet_quota(const struct adv_qp *qp, uint64_t now, unsigned room)
 {
 	const struct adv_flow *f = qp->flow;
 	uint64_t more;
@@ -349,7 +349,7 @@ bool adv_flow_serve(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
 			wait_for_rate(qp, now, batch);
 			return true;
 		}
-		add_packets(qp, now, batch, quota(qp, now, end - from));
+		add_packets(qp, now, batch, packet_quota(qp, now, end - from));
 		if (batch->count == from)
 			return true;
 		charge_packets(qp, batch, from, now);

@@ -44,7 +44,7 @@ static void set_limits(struct adv_cc *cc, const struct adv_cc_link *link, uint64
 		cc->rate = 1;
 }
 
-static void start(struct adv_cc *cc, const struct adv_cc_link *link)
+static void start_hpcc(struct adv_cc *cc, const struct adv_cc_link *link)
 {
 	set_limits(cc, link, UINT64_MAX);
 	state_of(cc)->reference = cc->window;
@@ -70,7 +70,8 @@ static uint64_t port_utilization(const struct adv_telemetry_hop *now,
 }
 
 /* MeasureInflight: returns false if there is nothing to compare with. */
-static bool measure(struct hpcc *h, const struct adv_cc_link *link, const struct adv_telemetry *t)
+static bool measure_inflight(struct hpcc *h, const struct adv_cc_link *link,
+			     const struct adv_telemetry *t)
 {
 	uint64_t most = 0, time = 0, base = base_rtt(link);
 
@@ -112,7 +113,7 @@ static void handle_ack(struct adv_cc *cc, const struct adv_cc_link *link,
 
 	if (!ack->telemetry)
 		return;
-	if (measure(h, link, ack->telemetry)) {
+	if (measure_inflight(h, link, ack->telemetry)) {
 		set_limits(cc, link, window_of(h, link->params, ack->round));
 		if (ack->round)
 			h->reference = cc->window;
@@ -124,6 +125,6 @@ const struct adv_cc_ops adv_cc_hpcc = {
 	.name = "hpcc",
 	.telemetry = true,
 	.ack_interval = 1,
-	.start = start,
+	.start = start_hpcc,
 	.on_ack = handle_ack,
 };

@@ -85,7 +85,7 @@ static void set_limits(struct adv_cc *cc, const struct adv_cc_link *link)
 	cc->rate = rate ? rate : 1;
 }
 
-static void start(struct adv_cc *cc, const struct adv_cc_link *link)
+static void start_swift(struct adv_cc *cc, const struct adv_cc_link *link)
 {
 	struct swift *s = state_of(cc);
 
@@ -96,7 +96,7 @@ static void start(struct adv_cc *cc, const struct adv_cc_link *link)
 	set_limits(cc, link);
 }
 
-static void increase(struct swift *s, const struct adv_cc_params *p, uint32_t packets)
+static void increase_window(struct swift *s, const struct adv_cc_params *p, uint32_t packets)
 {
 	uint64_t step = p->swift_ai * PACKET / ONE * packets;
 
@@ -106,8 +106,8 @@ static void increase(struct swift *s, const struct adv_cc_params *p, uint32_t pa
 }
 
 /* At most once a round trip. */
-static void reduce(struct swift *s, const struct adv_cc_params *p, uint64_t delay, uint64_t target,
-		   uint64_t now)
+static void reduce_window(struct swift *s, const struct adv_cc_params *p, uint64_t delay,
+			  uint64_t target, uint64_t now)
 {
 	uint64_t part = p->swift_beta * (delay - target) / delay;
 	uint64_t least = p->swift_min_window * PACKET / ONE;
@@ -134,15 +134,15 @@ static void handle_ack(struct adv_cc *cc, const struct adv_cc_link *link,
 	s->rtt = ack->rtt;
 	target = p->swift_target * US + flow_scaling(p, s->window);
 	if (ack->rtt < target)
-		increase(s, p, ack->packets);
+		increase_window(s, p, ack->packets);
 	else
-		reduce(s, p, ack->rtt, target, ack->now);
+		reduce_window(s, p, ack->rtt, target, ack->now);
 	set_limits(cc, link);
 }
 
 const struct adv_cc_ops adv_cc_swift = {
 	.name = "swift",
 	.ack_interval = 1,
-	.start = start,
+	.start = start_swift,
 	.on_ack = handle_ack,
 };

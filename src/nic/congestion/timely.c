@@ -24,13 +24,14 @@ static struct timely *state_of(struct adv_cc *cc)
 	return (struct timely *)(void *)cc->state;
 }
 
-static void start(struct adv_cc *cc, const struct adv_cc_link *link)
+static void start_timely(struct adv_cc *cc, const struct adv_cc_link *link)
 {
 	cc->rate = link->line;
 }
 
 /* Multiplies the rate by 1 - part / whole, and keeps it above the smallest rate. */
-static void reduce(struct adv_cc *cc, const struct adv_cc_link *link, uint64_t part, uint64_t whole)
+static void reduce_rate(struct adv_cc *cc, const struct adv_cc_link *link, uint64_t part,
+			uint64_t whole)
 {
 	uint64_t least = link->params->timely_min_rate * KBPS;
 
@@ -43,7 +44,7 @@ static void reduce(struct adv_cc *cc, const struct adv_cc_link *link, uint64_t p
 		cc->rate = least < link->line ? least : link->line;
 }
 
-static void increase(struct adv_cc *cc, const struct adv_cc_link *link, uint32_t steps)
+static void increase_rate(struct adv_cc *cc, const struct adv_cc_link *link, uint32_t steps)
 {
 	cc->rate += (uint64_t)steps * link->params->timely_ai_rate * KBPS;
 	if (cc->rate > link->line)
@@ -57,13 +58,13 @@ static void follow_gradient(struct adv_cc *cc, const struct adv_cc_link *link)
 
 	if (t->difference > 0) {
 		t->increases = 0;
-		reduce(cc, link, (uint64_t)t->difference * p->timely_beta,
-		       p->timely_min_rtt * US * ONE);
+		reduce_rate(cc, link, (uint64_t)t->difference * p->timely_beta,
+			    p->timely_min_rtt * US * ONE);
 		return;
 	}
 	if (t->increases < HYPER_AFTER)
 		t->increases++;
-	increase(cc, link, t->increases >= HYPER_AFTER ? HYPER_STEPS : 1);
+	increase_rate(cc, link, t->increases >= HYPER_AFTER ? HYPER_STEPS : 1);
 }
 
 static void handle_ack(struct adv_cc *cc, const struct adv_cc_link *link,
@@ -82,10 +83,10 @@ static void handle_ack(struct adv_cc *cc, const struct adv_cc_link *link,
 				ONE;
 	t->rtt = ack->rtt;
 	if (ack->rtt < low) {
-		increase(cc, link, 1);
+		increase_rate(cc, link, 1);
 	} else if (ack->rtt > high) {
 		t->increases = 0;
-		reduce(cc, link, (ack->rtt - high) * p->timely_beta, ack->rtt * ONE);
+		reduce_rate(cc, link, (ack->rtt - high) * p->timely_beta, ack->rtt * ONE);
 	} else {
 		follow_gradient(cc, link);
 	}
@@ -93,6 +94,6 @@ static void handle_ack(struct adv_cc *cc, const struct adv_cc_link *link,
 
 const struct adv_cc_ops adv_cc_timely = {
 	.name = "timely",
-	.start = start,
+	.start = start_timely,
 	.on_ack = handle_ack,
 };

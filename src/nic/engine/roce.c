@@ -6,7 +6,7 @@
 #include "nic/queue/qp_modify.h"
 
 /* The opcodes of each type: IBTA table 70. */
-static bool supports(enum ibv_qp_type type, uint32_t *opcodes)
+static bool supported_opcodes(enum ibv_qp_type type, uint32_t *opcodes)
 {
 	uint32_t send = 1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM;
 	uint32_t write = 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_RDMA_WRITE_WITH_IMM;
@@ -35,7 +35,7 @@ static bool supports(enum ibv_qp_type type, uint32_t *opcodes)
 }
 
 const struct adv_protocol adv_protocol_roce = {
-	.supports = supports,
+	.supports = supported_opcodes,
 	.modify = adv_qp_modify_roce,
 	.turn = adv_outgoing_serve,
 	.forget = adv_flow_free,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "nic/fault/decide.h"
 
+#include "base/number.h"
+
 #define EVENT_RETRY 10000000ull /* ns */
 
 void adv_fault_packet_read(struct adv_fault_packet *p, bool tx, const struct adv_gid *peer,
@@ -89,12 +91,7 @@ static bool roll_hit(struct adv_fault_state *s, const struct adv_fault_rule *r,
 
 /* ---- verdict ---- */
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-static int32_t clamp(int32_t v, int32_t limit)
+static int32_t clamp_delta(int32_t v, int32_t limit)
 {
 	return v > limit ? limit : v < -limit ? -limit : v;
 }
@@ -106,8 +103,8 @@ static void add_corruption(const struct adv_fault_rule *r, uint64_t dice,
 {
 	v->icrc_right = r->icrc_right && (v->icrc_right || !v->corrupt);
 	v->corrupt = true;
-	v->bits = (unsigned)clamp((int32_t)(v->bits + r->count), ADV_FAULT_BITS_MAX);
-	v->length = clamp(v->length + r->length, ADV_FAULT_LENGTH_MAX);
+	v->bits = (unsigned)clamp_delta((int32_t)(v->bits + r->count), ADV_FAULT_BITS_MAX);
+	v->length = clamp_delta(v->length + r->length, ADV_FAULT_LENGTH_MAX);
 	v->dice ^= dice;
 }
 
@@ -122,11 +119,11 @@ static void apply_rule(struct adv_fault_state *s, const struct adv_fault_rule *r
 		break;
 	case ADV_FAULT_DUPLICATE:
 		v->copies += r->count;
-		v->after = larger(v->after, r->time);
+		v->after = adv_number_max(v->after, r->time);
 		break;
 	case ADV_FAULT_REORDER:
-		v->behind = (unsigned)larger(v->behind, r->count);
-		v->hold = larger(v->hold, r->time);
+		v->behind = (unsigned)adv_number_max(v->behind, r->count);
+		v->hold = adv_number_max(v->hold, r->time);
 		break;
 	case ADV_FAULT_CORRUPT:
 		add_corruption(r, adv_rng_next(&s->rng), v);

@@ -14,7 +14,7 @@ struct text {
 	size_t len;
 };
 
-__attribute__((format(printf, 2, 3))) static void append(struct text *t, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void append_text(struct text *t, const char *fmt, ...)
 {
 	va_list args;
 	int n;
@@ -33,20 +33,20 @@ static void add_decimal(struct text *t, uint64_t value, uint64_t unit, const cha
 	uint64_t rest = value % unit;
 	int n = 0;
 
-	append(t, "%llu", (unsigned long long)(value / unit));
+	append_text(t, "%llu", (unsigned long long)(value / unit));
 	while (rest) {
 		rest *= 10;
 		fraction[n++] = (char)('0' + rest / unit);
 		rest %= unit;
 	}
 	if (n)
-		append(t, ".%.*s", n, fraction);
-	append(t, "%s", suffix);
+		append_text(t, ".%.*s", n, fraction);
+	append_text(t, "%s", suffix);
 }
 
 static void add_time(struct text *t, const char *name, uint64_t ns)
 {
-	append(t, "%s=", name);
+	append_text(t, "%s=", name);
 	if (ns >= 1000000000 || ns == 0)
 		add_decimal(t, ns, 1000000000, "s");
 	else if (ns >= 1000000)
@@ -64,23 +64,23 @@ static void add_range(struct text *t, const char *name, const char *format, uint
 
 	snprintf(number, sizeof(number), format[0] == 'x' ? "0x%llx" : "%llu",
 		 (unsigned long long)first);
-	append(t, "%s=%s", name, number);
+	append_text(t, "%s=%s", name, number);
 	if (first == last)
 		return;
 	snprintf(number, sizeof(number), format[0] == 'x' ? "0x%llx" : "%llu",
 		 (unsigned long long)last);
-	append(t, "-%s", number);
+	append_text(t, "-%s", number);
 }
 
 static void add_peer(struct text *t, const struct adv_fault_rule *r)
 {
 	char address[ADV_GID_TEXT_LENGTH];
 
-	append(t, " peer=%s", adv_gid_text(&r->peer, address));
+	append_text(t, " peer=%s", adv_gid_text(&r->peer, address));
 	/* The bits after the prefix are 0, so the prefix of an IPv4 address has at least 96 bits.
 	 */
 	if (r->peer_bits < 128)
-		append(t, "/%u", r->peer_bits - (adv_gid_is_ipv4(&r->peer) ? 96u : 0u));
+		append_text(t, "/%u", r->peer_bits - (adv_gid_is_ipv4(&r->peer) ? 96u : 0u));
 }
 
 static void add_queues(struct text *t, uint8_t queues)
@@ -90,7 +90,7 @@ static void add_queues(struct text *t, uint8_t queues)
 	for (unsigned q = 0; q < ADV_FAULT_QUEUES; q++) {
 		if (!(queues & 1u << q))
 			continue;
-		append(t, "%s%s", before, adv_fault_queue_name(q));
+		append_text(t, "%s%s", before, adv_fault_queue_name(q));
 		before = ",";
 	}
 }
@@ -98,13 +98,13 @@ static void add_queues(struct text *t, uint8_t queues)
 static void add_conditions(struct text *t, const struct adv_fault_rule *r)
 {
 	if (r->tx && !r->rx)
-		append(t, " tx");
+		append_text(t, " tx");
 	if (r->rx && !r->tx)
-		append(t, " rx");
+		append_text(t, " rx");
 	if (r->queues)
 		add_queues(t, r->queues);
 	if (r->has_kinds) {
-		append(t, " op=");
+		append_text(t, " op=");
 		t->len +=
 			adv_fault_kinds_print(&r->kinds, t->len < t->room ? t->out + t->len : NULL,
 					      t->len < t->room ? t->room - t->len : 0);
@@ -122,9 +122,9 @@ static void add_conditions(struct text *t, const struct adv_fault_rule *r)
 	if (r->nth_first)
 		add_range(t, " nth", "u", r->nth_first, r->nth_last);
 	if (r->every)
-		append(t, " every=%llu", (unsigned long long)r->every);
+		append_text(t, " every=%llu", (unsigned long long)r->every);
 	if (r->times)
-		append(t, " times=%llu", (unsigned long long)r->times);
+		append_text(t, " times=%llu", (unsigned long long)r->times);
 }
 
 static void add_parameters(struct text *t, const struct adv_fault_rule *r)
@@ -132,21 +132,21 @@ static void add_parameters(struct text *t, const struct adv_fault_rule *r)
 	switch (r->action) {
 	case ADV_FAULT_DUPLICATE:
 		if (r->count != 1)
-			append(t, " copies=%u", r->count);
+			append_text(t, " copies=%u", r->count);
 		if (r->time)
 			add_time(t, " after", r->time);
 		break;
 	case ADV_FAULT_REORDER:
-		append(t, " by=%u", r->count);
+		append_text(t, " by=%u", r->count);
 		add_time(t, " hold", r->time);
 		break;
 	case ADV_FAULT_CORRUPT:
 		if (r->count)
-			append(t, " bits=%u", r->count);
+			append_text(t, " bits=%u", r->count);
 		if (r->length)
-			append(t, " length=%+d", r->length);
+			append_text(t, " length=%+d", r->length);
 		if (r->icrc_right)
-			append(t, " icrc=right");
+			append_text(t, " icrc=right");
 		break;
 	case ADV_FAULT_DELAY:
 		if (r->jitter)
@@ -163,15 +163,15 @@ static void add_rule(struct text *t, const struct adv_fault_rule *r)
 	bool lasts = r->action == ADV_FAULT_DELAY || r->action == ADV_FAULT_DOWN ||
 		     r->action == ADV_FAULT_PORT_DOWN || r->action == ADV_FAULT_TEAR;
 
-	append(t, "%s", t->len ? "; " : "");
+	append_text(t, "%s", t->len ? "; " : "");
 	if (lasts)
 		add_time(t, action, r->time);
 	else if (adv_fault_has_value(r->action))
-		append(t, "%s=%s", action, adv_fault_value_name(r->action, r->value));
+		append_text(t, "%s=%s", action, adv_fault_value_name(r->action, r->value));
 	else
-		append(t, "%s", action);
+		append_text(t, "%s", action);
 	if (r->chance != ADV_FAULT_CERTAIN) {
-		append(t, lasts || adv_fault_has_value(r->action) ? " chance=" : "=");
+		append_text(t, lasts || adv_fault_has_value(r->action) ? " chance=" : "=");
 		add_decimal(t, r->chance, ADV_FAULT_CERTAIN / 100, "%");
 	}
 	add_parameters(t, r);
@@ -185,7 +185,7 @@ size_t adv_fault_plan_print(const struct adv_fault_plan *plan, char *out, size_t
 	if (room)
 		out[0] = 0;
 	if (plan->has_seed)
-		append(&t, "seed=%llu", (unsigned long long)plan->seed);
+		append_text(&t, "seed=%llu", (unsigned long long)plan->seed);
 	for (unsigned i = 0; i < plan->count; i++)
 		add_rule(&t, &plan->rule[i]);
 	return t.len;
@@ -204,9 +204,9 @@ size_t adv_fault_error_print(const struct adv_fault_error *error, const char *te
 		end++;
 	if (room)
 		out[0] = 0;
-	append(&t, "%s\n  ", error->text);
+	append_text(&t, "%s\n  ", error->text);
 	for (size_t i = begin; i < end; i++)
-		append(&t, "%c", text[i] >= ' ' && text[i] <= '~' ? text[i] : '?');
-	append(&t, "\n  %*s^", (int)(at - begin), "");
+		append_text(&t, "%c", text[i] >= ' ' && text[i] <= '~' ? text[i] : '?');
+	append_text(&t, "\n  %*s^", (int)(at - begin), "");
 	return t.len;
 }

@@ -42,7 +42,7 @@ struct adv_mw *adv_mw_create(struct adv_pd *pd, enum ibv_mw_type type)
 
 /* Waits until the QP's peer does not read this memory any more, as the payload of a long response
  * to a READ. Call it without the lock of windows: the peer may be stopped. */
-static void withdraw(const struct adv_qp *qp, const void *addr, uint64_t length)
+static void withdraw_memory(const struct adv_qp *qp, const void *addr, uint64_t length)
 {
 	const struct adv_engine *e = qp->engine;
 
@@ -65,7 +65,7 @@ static void unbind_window(struct adv_mw *mw)
 void adv_mw_destroy(struct adv_mw *mw)
 {
 	if (mw->region && mw->qp)
-		withdraw(mw->qp, mw->key.addr, mw->key.length);
+		withdraw_memory(mw->qp, mw->key.addr, mw->key.length);
 	unbind_window(mw);
 	adv_mr_table_remove(&mw->pd->tpt->keys, mw->key.key);
 	adv_tpt_changed(mw->pd->tpt);
@@ -196,6 +196,6 @@ bool adv_mw_invalidate(struct adv_qp *qp, uint32_t rkey)
 	}
 	adv_tpt_unlock_windows(qp->engine->tpt);
 	if (mw)
-		withdraw(qp, addr, length);
+		withdraw_memory(qp, addr, length);
 	return mw;
 }

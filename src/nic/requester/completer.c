@@ -221,8 +221,8 @@ static void fail_by_response(struct adv_qp *qp, enum adv_vendor_err why, uint64_
 
 /* Places a part of a READ's response. With an injector, and in a single SGE, the end of the part
  * may become visible first. */
-static bool scatter(struct adv_qp *qp, const struct adv_send_wqe *wqe, uint32_t offset,
-		    const void *data, uint32_t length, enum adv_vendor_err *why)
+static bool scatter_part(struct adv_qp *qp, const struct adv_send_wqe *wqe, uint32_t offset,
+			 const void *data, uint32_t length, enum adv_vendor_err *why)
 {
 	struct iovec to[ADV_MAX_SGE];
 
@@ -240,7 +240,7 @@ static void place_response(struct adv_qp *qp, const struct adv_send_wqe *wqe, ui
 	enum adv_vendor_err why = ADV_ERR_NONE;
 	uint32_t next = adv_psn_add(qp->req.una_psn, 1);
 
-	if (scatter(qp, wqe, offset, data, length, &why))
+	if (scatter_part(qp, wqe, offset, data, length, &why))
 		advance_una(qp, next, now);
 	else
 		adv_qp_fail_send(qp, IBV_WC_LOC_PROT_ERR, why, now);

@@ -216,7 +216,7 @@ static void clear_notes(struct adv_selective *s)
 	memset(s->noted, 0, s->room / WORD_BITS * sizeof(s->noted[0]));
 }
 
-static uint32_t later(uint32_t a, uint32_t b)
+static uint32_t later_psn(uint32_t a, uint32_t b)
 {
 	return adv_psn_diff(a, b) > 0 ? a : b;
 }
@@ -238,7 +238,7 @@ static uint32_t next_lost(const struct adv_qp *qp, uint32_t psn)
 	/* A READ that the cursor has passed cannot be skipped: see note_response_awaited(). */
 	if (qp->req.rd_end)
 		return psn;
-	for (psn = later(psn, qp->req.una_psn); adv_psn_diff(psn, s->lost_end) < 0;
+	for (psn = later_psn(psn, qp->req.una_psn); adv_psn_diff(psn, s->lost_end) < 0;
 	     psn = adv_psn_add(psn, 1))
 		if (psn == qp->req.una_psn || !is_noted(s, psn))
 			return psn;
@@ -268,9 +268,9 @@ void adv_selective_nak(struct adv_qp *qp, uint32_t kept)
 	if (adv_psn_diff(kept, req->una_psn) <= 0 || adv_psn_diff(kept, req->max_psn) >= 0)
 		return;
 	set_note(s, kept, true);
-	s->highest = later(s->highest, kept);
+	s->highest = later_psn(s->highest, kept);
 	end = adv_psn_add(s->highest, ADV_PSN_MASK + 1 - qp->engine->reorder);
-	s->lost_end = later(s->lost_end, end);
+	s->lost_end = later_psn(s->lost_end, end);
 }
 
 uint32_t adv_selective_lost(struct adv_qp *qp)
@@ -291,12 +291,12 @@ void adv_selective_progress(struct adv_qp *qp, uint32_t psn)
 		return;
 	for (uint32_t p = qp->req.una_psn; p != psn; p = adv_psn_add(p, 1))
 		set_note(s, p, false);
-	s->highest = later(s->highest, psn);
-	s->lost_end = later(s->lost_end, psn);
-	s->resent = later(s->resent, psn);
+	s->highest = later_psn(s->highest, psn);
+	s->lost_end = later_psn(s->lost_end, psn);
+	s->resent = later_psn(s->resent, psn);
 	s->timed_out = false;
 	if (s->probing && psn == adv_psn_add(s->probe, 1))
-		s->lost_end = later(s->lost_end, s->recover_psn);
+		s->lost_end = later_psn(s->lost_end, s->recover_psn);
 	s->probing = false;
 	if (s->recovering && adv_psn_diff(psn, s->recover_psn) >= 0)
 		s->recovering = false;
@@ -323,7 +323,7 @@ static void lost_by_timeout(struct adv_qp *qp)
 
 	s->timed_out = true;
 	s->resent = una;
-	s->lost_end = later(s->lost_end, adv_psn_add(una, 1));
+	s->lost_end = later_psn(s->lost_end, adv_psn_add(una, 1));
 	s->probing = true;
 	s->probe = una;
 	s->recovering = true;
@@ -332,14 +332,14 @@ static void lost_by_timeout(struct adv_qp *qp)
 
 uint32_t adv_selective_next(const struct adv_qp *qp)
 {
-	return next_lost(qp, later(qp->req.next_psn, qp->selective->resent));
+	return next_lost(qp, later_psn(qp->req.next_psn, qp->selective->resent));
 }
 
 void adv_selective_sent(struct adv_qp *qp)
 {
 	struct adv_selective *s = qp->selective;
 
-	s->resent = later(s->resent, qp->req.next_psn);
+	s->resent = later_psn(s->resent, qp->req.next_psn);
 }
 
 /* ---- the requester: timers ---- */

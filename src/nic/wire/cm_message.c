@@ -4,13 +4,13 @@
 
 #define MASK24 0xffffffu
 
-static uint32_t get24(const uint8_t *p)
+static uint32_t get_be24(const uint8_t *p)
 {
 	return adv_get_be32(p) >> 8;
 }
 
 /* Writes three bytes only. */
-static void put24(uint8_t *p, uint32_t v)
+static void put_be24(uint8_t *p, uint32_t v)
 {
 	p[0] = (uint8_t)(v >> 16);
 	p[1] = (uint8_t)(v >> 8);
@@ -69,15 +69,15 @@ static bool req_decode(const uint8_t *p, struct adv_cm_packet *m)
 	r->service_id = adv_get_be64(p + 8);
 	r->local_ca_guid = adv_get_be64(p + 16);
 	r->local_qkey = adv_get_be32(p + 28);
-	r->local_qpn = get24(p + 32);
+	r->local_qpn = get_be24(p + 32);
 	r->responder_resources = p[35];
-	r->local_eecn = get24(p + 36);
+	r->local_eecn = get_be24(p + 36);
 	r->initiator_depth = p[39];
-	r->remote_eecn = get24(p + 40);
+	r->remote_eecn = get_be24(p + 40);
 	r->remote_response_timeout = p[43] >> 3;
 	r->transport = p[43] >> 1 & 3;
 	r->flow_control = p[43] & 1;
-	r->starting_psn = get24(p + 44);
+	r->starting_psn = get_be24(p + 44);
 	r->local_response_timeout = p[47] >> 3;
 	r->retry_count = p[47] & 7;
 	r->pkey = adv_get_be16(p + 48);
@@ -103,14 +103,14 @@ static void req_encode(const struct adv_cm_packet *m, uint8_t *p)
 	adv_put_be64(p + 8, r->service_id);
 	adv_put_be64(p + 16, r->local_ca_guid);
 	adv_put_be32(p + 28, r->local_qkey);
-	put24(p + 32, r->local_qpn);
+	put_be24(p + 32, r->local_qpn);
 	p[35] = r->responder_resources;
-	put24(p + 36, r->local_eecn);
+	put_be24(p + 36, r->local_eecn);
 	p[39] = r->initiator_depth;
-	put24(p + 40, r->remote_eecn);
+	put_be24(p + 40, r->remote_eecn);
 	p[43] = (uint8_t)(r->remote_response_timeout << 3 | (r->transport & 3) << 1 |
 			  r->flow_control);
-	put24(p + 44, r->starting_psn);
+	put_be24(p + 44, r->starting_psn);
 	p[47] = (uint8_t)(r->local_response_timeout << 3 | (r->retry_count & 7));
 	adv_put_be16(p + 48, r->pkey);
 	p[50] = (uint8_t)(r->path_mtu << 4 | r->rdc_exists << 3 | (r->rnr_retry_count & 7));
@@ -176,9 +176,9 @@ static bool rep_decode(const uint8_t *p, struct adv_cm_packet *m)
 	r->local_comm_id = adv_get_be32(p);
 	r->remote_comm_id = adv_get_be32(p + 4);
 	r->local_qkey = adv_get_be32(p + 8);
-	r->local_qpn = get24(p + 12);
-	r->local_eecn = get24(p + 16);
-	r->starting_psn = get24(p + 20);
+	r->local_qpn = get_be24(p + 12);
+	r->local_eecn = get_be24(p + 16);
+	r->starting_psn = get_be24(p + 20);
 	r->ece_vendor = (uint32_t)p[15] << 16 | (uint32_t)p[19] << 8 | p[23];
 	r->responder_resources = p[24];
 	r->initiator_depth = p[25];
@@ -199,11 +199,11 @@ static void rep_encode(const struct adv_cm_packet *m, uint8_t *p)
 	adv_put_be32(p, r->local_comm_id);
 	adv_put_be32(p + 4, r->remote_comm_id);
 	adv_put_be32(p + 8, r->local_qkey);
-	put24(p + 12, r->local_qpn);
+	put_be24(p + 12, r->local_qpn);
 	p[15] = (uint8_t)(r->ece_vendor >> 16);
-	put24(p + 16, r->local_eecn);
+	put_be24(p + 16, r->local_eecn);
 	p[19] = (uint8_t)(r->ece_vendor >> 8);
-	put24(p + 20, r->starting_psn);
+	put_be24(p + 20, r->starting_psn);
 	p[23] = (uint8_t)r->ece_vendor;
 	p[24] = r->responder_resources;
 	p[25] = r->initiator_depth;
@@ -234,7 +234,7 @@ static bool dreq_decode(const uint8_t *p, struct adv_cm_packet *m)
 {
 	m->dreq.local_comm_id = adv_get_be32(p);
 	m->dreq.remote_comm_id = adv_get_be32(p + 4);
-	m->dreq.remote_qpn = get24(p + 8);
+	m->dreq.remote_qpn = get_be24(p + 8);
 	memcpy(m->dreq.private_data, p + 12, sizeof(m->dreq.private_data));
 	return true;
 }
@@ -243,7 +243,7 @@ static void dreq_encode(const struct adv_cm_packet *m, uint8_t *p)
 {
 	adv_put_be32(p, m->dreq.local_comm_id);
 	adv_put_be32(p + 4, m->dreq.remote_comm_id);
-	put24(p + 8, m->dreq.remote_qpn);
+	put_be24(p + 8, m->dreq.remote_qpn);
 	memcpy(p + 12, m->dreq.private_data, sizeof(m->dreq.private_data));
 }
 
@@ -270,7 +270,7 @@ static bool lap_decode(const uint8_t *p, struct adv_cm_packet *m)
 
 	m->lap.local_comm_id = adv_get_be32(p);
 	m->lap.remote_comm_id = adv_get_be32(p + 4);
-	m->lap.remote_qpn = get24(p + 12);
+	m->lap.remote_qpn = get_be24(p + 12);
 	m->lap.remote_response_timeout = p[15] >> 3;
 	path_ends_decode(p + 20, path);
 	path->flow_label = adv_get_be32(p + 56) >> 12;
@@ -290,7 +290,7 @@ static void lap_encode(const struct adv_cm_packet *m, uint8_t *p)
 
 	adv_put_be32(p, m->lap.local_comm_id);
 	adv_put_be32(p + 4, m->lap.remote_comm_id);
-	put24(p + 12, m->lap.remote_qpn);
+	put_be24(p + 12, m->lap.remote_qpn);
 	p[15] = (uint8_t)(m->lap.remote_response_timeout << 3);
 	path_ends_encode(path, p + 20);
 	adv_put_be32(p + 56, path->flow_label << 12 | path->traffic_class);
@@ -349,7 +349,7 @@ static bool sidr_rep_decode(const uint8_t *p, struct adv_cm_packet *m)
 	r->status = p[4];
 	r->info_len = p[5];
 	r->ece_vendor = (uint32_t)adv_get_be16(p + 6) << 8 | p[11];
-	r->qpn = get24(p + 8);
+	r->qpn = get_be24(p + 8);
 	r->service_id = adv_get_be64(p + 12);
 	r->qkey = adv_get_be32(p + 20);
 	memcpy(r->info, p + 24, sizeof(r->info));
@@ -365,7 +365,7 @@ static void sidr_rep_encode(const struct adv_cm_packet *m, uint8_t *p)
 	p[4] = r->status;
 	p[5] = r->info_len;
 	adv_put_be16(p + 6, (uint16_t)(r->ece_vendor >> 8));
-	put24(p + 8, r->qpn);
+	put_be24(p + 8, r->qpn);
 	p[11] = (uint8_t)r->ece_vendor;
 	adv_put_be64(p + 12, r->service_id);
 	adv_put_be32(p + 20, r->qkey);

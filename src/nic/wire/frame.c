@@ -26,7 +26,7 @@ struct rest {
 	size_t len;
 };
 
-static void advance(struct rest *r, size_t n)
+static void advance_rest(struct rest *r, size_t n)
 {
 	r->p += n;
 	r->len -= n;
@@ -70,7 +70,7 @@ static enum adv_frame_error parse_udp(struct rest *r, struct adv_frame *f)
 	f->sport = adv_get_be16(r->p);
 	f->dport = adv_get_be16(r->p + 2);
 	f->udp_checksum = adv_get_be16(r->p + 6);
-	advance(r, UDP_LEN);
+	advance_rest(r, UDP_LEN);
 	return parse_transport(r, f);
 }
 
@@ -113,7 +113,7 @@ static enum adv_frame_error parse_ipv4(struct rest *r, struct adv_frame *f)
 		return ADV_FRAME_TRUNCATED;
 	read_ipv4(ip, f);
 	r->len = total;
-	advance(r, IPV4_LEN);
+	advance_rest(r, IPV4_LEN);
 	return parse_udp(r, f);
 }
 
@@ -130,7 +130,7 @@ static enum adv_frame_error parse_ipv6_header(struct rest *r, struct adv_frame *
 	f->hop_limit = r->p[7];
 	memcpy(f->saddr, r->p + 8, 16);
 	memcpy(f->daddr, r->p + 24, 16);
-	advance(r, IPV6_LEN);
+	advance_rest(r, IPV6_LEN);
 	if (payload > r->len)
 		return ADV_FRAME_TRUNCATED;
 	r->len = payload;
@@ -174,14 +174,14 @@ enum adv_frame_error adv_frame_parse(const uint8_t *frame, size_t len, struct ad
 	memcpy(f->dmac, frame, 6);
 	memcpy(f->smac, frame + 6, 6);
 	type = adv_get_be16(frame + 12);
-	advance(&r, ETH_LEN);
+	advance_rest(&r, ETH_LEN);
 	if (type == ETHERTYPE_VLAN) {
 		if (r.len < VLAN_LEN)
 			return ADV_FRAME_TRUNCATED;
 		f->has_vlan = true;
 		f->vlan_tci = adv_get_be16(r.p);
 		type = adv_get_be16(r.p + 2);
-		advance(&r, VLAN_LEN);
+		advance_rest(&r, VLAN_LEN);
 	}
 	switch (type) {
 	case ETHERTYPE_IPV4:

@@ -73,7 +73,7 @@ static void receive_message(struct adv_control *c, const struct adv_control_mess
 
 /* With the lock held: runs the timer, sends queued requests and reads all queued messages. Does not
  * block. */
-static void progress(struct adv_control *c)
+static void progress_exchange(struct adv_control *c)
 {
 	for (;;) {
 		struct adv_control_message m;
@@ -132,7 +132,7 @@ enum adv_control_notice adv_control_read(struct adv_control *c)
 	enum adv_control_notice notice;
 
 	pthread_mutex_lock(&c->lock);
-	progress(c);
+	progress_exchange(c);
 	notice = next_notice(c);
 	pthread_mutex_unlock(&c->lock);
 	return notice;
@@ -183,7 +183,7 @@ static void wait_and_read(struct adv_control *c, uint64_t ms)
 	adv_control_restart_daemon(c);
 	(void)adv_sys_poll(p, n, (int)ms);
 	pthread_mutex_lock(&c->lock);
-	progress(c);
+	progress_exchange(c);
 }
 
 static int wait_for_answer(struct adv_control *c, struct adv_control_request *r)

@@ -76,7 +76,7 @@ static int send_greeting(struct adv_control *c)
 	return error;
 }
 
-static void redial(struct adv_control *c)
+static void redial_daemon(struct adv_control *c)
 {
 	char why[160] = "";
 	int error = adv_control_dial(c->system, &c->sock, why, sizeof(why));
@@ -112,7 +112,7 @@ void adv_control_lost(struct adv_control *c)
 	if (c->state == CONTROL_RESUMING)
 		retry_later(c);
 	else
-		redial(c);
+		redial_daemon(c);
 }
 
 /* Maps the new page of a slot's counters at the address of the old page, because other threads add
@@ -173,7 +173,7 @@ void adv_control_timer(struct adv_control *c)
 	if (adv_sys_read(c->timer, &count, sizeof(count)) < 0)
 		return;
 	if (c->state == CONTROL_RETRYING)
-		redial(c);
+		redial_daemon(c);
 	else if (c->state == CONTROL_RESUMING)
 		adv_control_give_up(c, "the new worker does not answer");
 }

@@ -44,7 +44,7 @@ struct start {
 	volatile int error; /* errno of the children, which share this memory */
 };
 
-static bool executable(const char *path)
+static bool is_executable(const char *path)
 {
 	return syscall(SYS_faccessat, AT_FDCWD, path, X_OK) == 0;
 }
@@ -82,11 +82,12 @@ int adv_control_daemon_path(char *path)
 	slash = own_file(own) == 0 ? strrchr(own, '/') : NULL;
 	for (size_t i = 0; slash && i < ADV_ARRAY_SIZE(beside); i++) {
 		slash[1] = 0;
-		if (snprintf(path, PATH_MAX, "%s%s", own, beside[i]) < PATH_MAX && executable(path))
+		if (snprintf(path, PATH_MAX, "%s%s", own, beside[i]) < PATH_MAX &&
+		    is_executable(path))
 			return 0;
 	}
 	snprintf(path, PATH_MAX, "%s", ADV_LIBEXECDIR "/adverbd");
-	return executable(path) ? 0 : ENOENT;
+	return is_executable(path) ? 0 : ENOENT;
 }
 
 /* False for variables that name libraries of the application. */
@@ -180,7 +181,7 @@ static int run_intermediate(void *p)
 	return 0;
 }
 
-static int spawn(struct start *s)
+static int spawn_daemon(struct start *s)
 {
 	uint64_t all = ~0ull, before = 0;
 	char *stack = mmap(NULL, 2 * STACK_LEN, PROT_READ | PROT_WRITE,
@@ -253,7 +254,7 @@ static int start_with_pipe(char *path, char **environment, int carrier_fd, int *
 	if (*error)
 		return -1;
 	s.ready_fd = pipe[1];
-	*error = spawn(&s);
+	*error = spawn_daemon(&s);
 	adv_sys_close(pipe[1]);
 	if (!*error)
 		return pipe[0];
@@ -268,7 +269,7 @@ struct adv_control_starter *adv_control_starter_new(void)
 	if (!s)
 		return NULL;
 	s->environment = daemon_environment();
-	if (s->environment && adv_control_daemon_path(s->path) == 0 && executable(s->path))
+	if (s->environment && adv_control_daemon_path(s->path) == 0 && is_executable(s->path))
 		return s;
 	adv_control_starter_free(s);
 	return NULL;

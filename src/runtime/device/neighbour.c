@@ -74,7 +74,7 @@ static bool read_gid(const struct adv_gid *gid, uint8_t mac[6])
 	return true;
 }
 
-static int explain(int err, const struct question *q)
+static int explain_failure(int err, const struct question *q)
 {
 	char to[ADV_GID_TEXT_LENGTH];
 
@@ -113,10 +113,10 @@ int adv_device_find_mac(struct adv_device *d, const struct ibv_ah_attr *attr,
 	do {
 		err = adv_control_neighbour(d->control, &q.sgid, &q.dgid, q.ifindex, n->mac);
 		if (err != EAGAIN)
-			return err ? explain(err, &q) : 0;
+			return err ? explain_failure(err, &q) : 0;
 		nanosleep(&pause, NULL);
 	} while (adv_clock_ns() < end);
-	return explain(ETIMEDOUT, &q);
+	return explain_failure(ETIMEDOUT, &q);
 }
 
 bool adv_device_next_hop_holds(struct adv_device *d, const struct ibv_ah_attr *attr,

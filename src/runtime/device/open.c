@@ -126,7 +126,7 @@ static void start_counters(struct adv_device *d)
 }
 
 /* Fills d. 0, or errno with a line in why; the caller then frees what d holds. */
-static int assemble(struct adv_device *d, char *why, size_t why_len)
+static int assemble_device(struct adv_device *d, char *why, size_t why_len)
 {
 	struct adv_cc_config cc;
 	int err = adv_device_congestion_read(&cc, why, why_len);
@@ -235,7 +235,7 @@ static struct adv_device *open_new(const struct adv_device_callbacks *callbacks,
 		adv_device_shards_init(d);
 	if (u)
 		adv_device_user_add(d, u);
-	err = assemble(d, why, why_len);
+	err = assemble_device(d, why, why_len);
 	if (err) {
 		free_device(d);
 		errno = err;

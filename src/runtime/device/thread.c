@@ -64,7 +64,7 @@ static unsigned drain_sockets(struct adv_device *d, bool *more)
 }
 
 /* Looks for further packets before the thread sleeps. Releases the lock between two looks. */
-static void spin(struct adv_device *d, const struct adv_progress_wakeup *w, bool *more)
+static void spin_before_sleep(struct adv_device *d, const struct adv_progress_wakeup *w, bool *more)
 {
 	unsigned packets;
 	uint64_t now;
@@ -113,7 +113,7 @@ static void make_progress(struct adv_device *d, struct adv_progress_wakeup *w)
 
 		adv_device_perform(
 			d, adv_progress_received(&d->progress, adv_device_clock(d), packets, w));
-		spin(d, w, &more);
+		spin_before_sleep(d, w, &more);
 	}
 	plan_sleep(d, more);
 	if (w->sources & ADV_PROGRESS_BY_NOTICE)

@@ -46,7 +46,7 @@ static bool has_port(void)
 	return fd >= 0;
 }
 
-static void choose(void)
+static void choose_versions(void)
 {
 	const char *name = getenv(ADV_ROCE_VARIABLE);
 
@@ -60,7 +60,7 @@ static void choose(void)
 
 enum adv_roce adv_roce(void)
 {
-	pthread_once(&once, choose);
+	pthread_once(&once, choose_versions);
 	return chosen;
 }
 

@@ -60,7 +60,7 @@ static struct kept *kept_of(struct adv_fault_held *h)
 }
 
 /* Updates the public members of the link. */
-static void publish(struct adv_fault_link *f)
+static void publish_link(struct adv_fault_link *f)
 {
 	uint64_t tx = adv_fault_queue_due(&f->tx), rx = adv_fault_queue_due(&f->rx);
 	uint64_t device = adv_fault_device_due(&f->state, f->checked);
@@ -246,7 +246,7 @@ static bool fault_send(struct adv_link *link, struct adv_tx_batch *batch)
 		release_tx(f);
 	}
 	send_batch(f);
-	publish(f);
+	publish_link(f);
 	return !f->full;
 }
 
@@ -264,7 +264,7 @@ static bool fault_flush(struct adv_link *link)
 
 	f->now = f->clock();
 	flush_inner(f);
-	publish(f);
+	publish_link(f);
 	return !f->full;
 }
 
@@ -345,7 +345,7 @@ static unsigned fault_receive(struct adv_link *link, unsigned budget, adv_link_r
 	packets += f->inner->ops->receive(f->inner, budget, handle_rx, f);
 	if (f->tx.count || f->full)
 		flush_inner(f);
-	publish(f);
+	publish_link(f);
 	return packets;
 }
 
@@ -417,7 +417,7 @@ static struct adv_link *create_wrapper(struct adv_link *inner, uint64_t (*clock)
 	adv_fault_queue_init(&f->tx);
 	adv_fault_queue_init(&f->rx);
 	adv_fault_begin(&f->state, plan, f->now);
-	publish(f);
+	publish_link(f);
 	return &f->link;
 }
 
@@ -484,7 +484,7 @@ void adv_fault_link_set_inner(struct adv_link *link, struct adv_link *inner)
 	struct adv_fault_link *f = fault_of(link);
 
 	f->inner = inner;
-	publish(f);
+	publish_link(f);
 }
 
 void adv_fault_link_send_kept(struct adv_link *link)
@@ -494,7 +494,7 @@ void adv_fault_link_send_kept(struct adv_link *link)
 	f->now = UINT64_MAX;
 	flush_inner(f);
 	f->now = f->clock();
-	publish(f);
+	publish_link(f);
 }
 
 void adv_fault_link_set_plan(struct adv_link *link, const struct adv_fault_plan *plan)
@@ -503,7 +503,7 @@ void adv_fault_link_set_plan(struct adv_link *link, const struct adv_fault_plan 
 
 	f->checked = f->clock();
 	adv_fault_begin(&f->state, plan, f->checked);
-	publish(f);
+	publish_link(f);
 }
 
 bool adv_fault_link_port_blinked(struct adv_link *link, uint64_t now)
@@ -518,7 +518,7 @@ void adv_fault_link_raise_events(struct adv_link *link, uint64_t now, adv_fault_
 
 	f->checked = now;
 	adv_fault_raise_events(&f->state, now, raise, user);
-	publish(f);
+	publish_link(f);
 }
 
 const struct adv_fault_state *adv_fault_link_state(const struct adv_link *link)

@@ -147,7 +147,7 @@ static int make_ring(struct raw_link *l)
 	return 0;
 }
 
-static int watch(const struct raw_link *l, int op, int fd)
+static int watch_fd(const struct raw_link *l, int op, int fd)
 {
 	struct epoll_event e = {.events = EPOLLIN};
 
@@ -162,8 +162,8 @@ static int make_set(struct raw_link *l)
 	l->link.receive_fd = adv_sys_epoll_create(EPOLL_CLOEXEC);
 	if (l->link.receive_fd < 0)
 		return errno;
-	err = watch(l, EPOLL_CTL_ADD, l->fd);
-	return err ? err : watch(l, EPOLL_CTL_ADD, l->inner->receive_fd);
+	err = watch_fd(l, EPOLL_CTL_ADD, l->fd);
+	return err ? err : watch_fd(l, EPOLL_CTL_ADD, l->inner->receive_fd);
 }
 
 /* Opens the socket. It receives nothing until it is bound. 0 or errno. */
@@ -266,8 +266,8 @@ void adv_raw_set_inner(struct adv_link *link, struct adv_link *inner)
 	struct raw_link *l = raw_link_of(link);
 
 	/* The old descriptor may be a copy of one that stays open: it would stay in the set. */
-	(void)watch(l, EPOLL_CTL_DEL, l->inner->receive_fd);
-	if (watch(l, EPOLL_CTL_ADD, inner->receive_fd))
+	(void)watch_fd(l, EPOLL_CTL_DEL, l->inner->receive_fd);
+	if (watch_fd(l, EPOLL_CTL_ADD, inner->receive_fd))
 		adv_warn("cannot watch a UDP socket: %s", strerror(errno));
 	l->inner = inner;
 	link->inner = inner;

@@ -23,21 +23,21 @@ struct program {
 	unsigned short len;
 };
 
-static void add(struct program *p, uint16_t code, uint32_t k, uint8_t yes, uint8_t no)
+static void add_instruction(struct program *p, uint16_t code, uint32_t k, uint8_t yes, uint8_t no)
 {
 	p->code[p->len++] = (struct sock_filter){code, yes, no, k};
 }
 
 /* Goes on if the condition holds (`code` with k), otherwise drops the frame. */
-static void require(struct program *p, uint16_t code, uint32_t k)
+static void require_condition(struct program *p, uint16_t code, uint32_t k)
 {
-	add(p, BPF_JMP | code | BPF_K, k, 1, 0);
-	add(p, BPF_RET | BPF_K, 0, 0, 0);
+	add_instruction(p, BPF_JMP | code | BPF_K, k, 1, 0);
+	add_instruction(p, BPF_RET | BPF_K, 0, 0, 0);
 }
 
-static void load(struct program *p, uint16_t size, uint32_t at)
+static void load_field(struct program *p, uint16_t size, uint32_t at)
 {
-	add(p, BPF_LD | size | BPF_ABS, at, 0, 0);
+	add_instruction(p, BPF_LD | size | BPF_ABS, at, 0, 0);
 }
 
 int raw_filter_attach(const struct raw_link *l)
@@ -46,25 +46,25 @@ int raw_filter_attach(const struct raw_link *l)
 	struct sock_fprog f = {.filter = p.code};
 
 	/* PACKET_HOST, _BROADCAST and _MULTICAST are the lowest types. */
-	load(&p, BPF_W, (uint32_t)(SKF_AD_OFF + SKF_AD_PKTTYPE));
-	add(&p, BPF_JMP | BPF_JGT | BPF_K, PACKET_MULTICAST, 0, 1);
-	add(&p, BPF_RET | BPF_K, 0, 0, 0);
-	load(&p, BPF_H, ETHERTYPE_AT);
-	require(&p, BPF_JEQ, ADV_ETHERTYPE_ROCE);
-	load(&p, BPF_B, NEXT_HEADER_AT);
-	require(&p, BPF_JEQ, NEXT_HEADER);
-	load(&p, BPF_W, DEST_QPN_AT);
-	add(&p, BPF_ALU | BPF_AND | BPF_K, ADV_QPN_MASK, 0, 0);
-	add(&p, BPF_MISC | BPF_TAX, 0, 0, 0);
+	load_field(&p, BPF_W, (uint32_t)(SKF_AD_OFF + SKF_AD_PKTTYPE));
+	add_instruction(&p, BPF_JMP | BPF_JGT | BPF_K, PACKET_MULTICAST, 0, 1);
+	add_instruction(&p, BPF_RET | BPF_K, 0, 0, 0);
+	load_field(&p, BPF_H, ETHERTYPE_AT);
+	require_condition(&p, BPF_JEQ, ADV_ETHERTYPE_ROCE);
+	load_field(&p, BPF_B, NEXT_HEADER_AT);
+	require_condition(&p, BPF_JEQ, NEXT_HEADER);
+	load_field(&p, BPF_W, DEST_QPN_AT);
+	add_instruction(&p, BPF_ALU | BPF_AND | BPF_K, ADV_QPN_MASK, 0, 0);
+	add_instruction(&p, BPF_MISC | BPF_TAX, 0, 0, 0);
 	for (unsigned i = 0; i < l->range_count; i++) {
-		add(&p, BPF_MISC | BPF_TXA, 0, 0, 0);
-		add(&p, BPF_ALU | BPF_SUB | BPF_K, l->range[i].first, 0, 0);
-		add(&p, BPF_JMP | BPF_JGE | BPF_K, l->range[i].count, 1, 0);
-		add(&p, BPF_RET | BPF_K, WHOLE, 0, 0);
+		add_instruction(&p, BPF_MISC | BPF_TXA, 0, 0, 0);
+		add_instruction(&p, BPF_ALU | BPF_SUB | BPF_K, l->range[i].first, 0, 0);
+		add_instruction(&p, BPF_JMP | BPF_JGE | BPF_K, l->range[i].count, 1, 0);
+		add_instruction(&p, BPF_RET | BPF_K, WHOLE, 0, 0);
 	}
-	add(&p, BPF_MISC | BPF_TXA, 0, 0, 0);
-	require(&p, BPF_JEQ, ADV_QPN_MULTICAST);
-	add(&p, BPF_RET | BPF_K, WHOLE, 0, 0);
+	add_instruction(&p, BPF_MISC | BPF_TXA, 0, 0, 0);
+	require_condition(&p, BPF_JEQ, ADV_QPN_MULTICAST);
+	add_instruction(&p, BPF_RET | BPF_K, WHOLE, 0, 0);
 	f.len = p.len;
 	return adv_sys_setsockopt(l->fd, SOL_SOCKET, SO_ATTACH_FILTER, &f, sizeof(f)) < 0 ? errno
 											  : 0;

@@ -16,7 +16,7 @@ static struct adv_tap *tap_of(struct adv_link *link)
 }
 
 /* Updates the public members of the link. */
-static void publish(struct adv_tap *t)
+static void publish_link(struct adv_tap *t)
 {
 	t->link.send_fd = t->inner->send_fd;
 	t->link.receive_fd = t->inner->receive_fd;
@@ -25,7 +25,7 @@ static void publish(struct adv_tap *t)
 	t->link.deadline = t->inner->deadline;
 }
 
-static void put(struct adv_tap *t, const struct adv_tap_packet *p)
+static void put_packet(struct adv_tap *t, const struct adv_tap_packet *p)
 {
 	for (unsigned i = 0; i < t->count; i++)
 		adv_tap_put(&t->capture[i].writer, p);
@@ -65,7 +65,7 @@ static void record_tx(struct adv_tap *t, const struct adv_tx_packet *pkt, uint64
 		.flags = (uint8_t)(ADV_TAP_OUT | (way.memory ? ADV_TAP_MEMORY : 0) |
 				   (way.v1 ? ADV_TAP_V1 : 0)),
 	};
-	put(t, &p);
+	put_packet(t, &p);
 }
 
 static bool tap_send(struct adv_link *link, struct adv_tx_batch *batch)
@@ -77,7 +77,7 @@ static bool tap_send(struct adv_link *link, struct adv_tx_batch *batch)
 	for (unsigned i = 0; i < batch->count; i++)
 		record_tx(t, &batch->packet[i], now);
 	room = t->inner->ops->send(t->inner, batch);
-	publish(t);
+	publish_link(t);
 	return room;
 }
 
@@ -86,7 +86,7 @@ static bool tap_flush(struct adv_link *link)
 	struct adv_tap *t = tap_of(link);
 	bool room = t->inner->ops->flush(t->inner);
 
-	publish(t);
+	publish_link(t);
 	return room;
 }
 
@@ -112,7 +112,7 @@ static bool pull_tapped(struct adv_rx_source *source, const struct iovec *to, un
 	s->packet.iov_count = count;
 	s->packet.unsure = true;
 	s->packet.record.flags &= (uint8_t)~ADV_TAP_UNREAD;
-	put(s->tap, &s->packet);
+	put_packet(s->tap, &s->packet);
 	s->recorded = true;
 	return true;
 }
@@ -165,7 +165,7 @@ static void take_away(struct adv_tap *t, struct adv_tap_packet *p, const struct 
 	shown.source = &s.source;
 	t->fn(t->user, &shown);
 	if (!s.recorded)
-		put(t, &s.packet);
+		put_packet(t, &s.packet);
 }
 
 static void handle_rx(void *user, const struct adv_rx_packet *pkt)
@@ -190,7 +190,7 @@ static void handle_rx(void *user, const struct adv_rx_packet *pkt)
 					 p.record.payload_len};
 		p.iov = &payload;
 		p.iov_count = 1;
-		put(t, &p);
+		put_packet(t, &p);
 		t->fn(t->user, pkt);
 	}
 	t->inner->enough = t->link.enough;
@@ -207,7 +207,7 @@ static unsigned tap_receive(struct adv_link *link, unsigned budget, adv_link_rx_
 	t->inner->spaced = link->spaced;
 	t->inner->enough = link->enough;
 	packets = t->inner->ops->receive(t->inner, budget, handle_rx, t);
-	publish(t);
+	publish_link(t);
 	return packets;
 }
 
@@ -290,7 +290,7 @@ struct adv_link *adv_tap_wrap(struct adv_tap *t, struct adv_link *inner)
 	t->link.busy_polled = inner->busy_polled;
 	/* From now on the owner uses the wrapper's flag. */
 	inner->enough = false;
-	publish(t);
+	publish_link(t);
 	return &t->link;
 }
 

@@ -136,7 +136,7 @@ static uint32_t length_of(const struct adv_tap_record *r)
 	return (uint32_t)(sizeof(*r) + r->header_len + r->kept + ALIGN - 1) & ~(ALIGN - 1);
 }
 
-static void drop(struct adv_tap_writer *w, const struct adv_tap_record *r)
+static void drop_record(struct adv_tap_writer *w, const struct adv_tap_record *r)
 {
 	uint64_t dropped = atomic_load_explicit(&w->memory->dropped, memory_order_relaxed);
 
@@ -169,7 +169,7 @@ void adv_tap_put(struct adv_tap_writer *w, const struct adv_tap_packet *p)
 	if (r.more || r.payload_len <= UINT16_MAX)
 		at = find_place(w, r.length);
 	if (!at) {
-		drop(w, &r);
+		drop_record(w, &r);
 		return;
 	}
 	if (r.kept && !copy_payload(at + sizeof(r) + r.header_len, p, &r)) {

@@ -16,6 +16,8 @@
  */
 #include "runtime/progress/idle.h"
 
+#include "base/number.h"
+
 void adv_idle_begin(struct adv_idle *idle, const struct adv_lock *lock,
 		    const struct adv_progress *progress, uint64_t now, uint64_t until,
 		    unsigned activity)
@@ -41,11 +43,6 @@ static void measure_rate(struct adv_idle *idle, uint32_t ticks, uint64_t quiet_n
 	}
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 void adv_idle_plan(struct adv_idle *idle, uint32_t ticks, uint64_t now, uint64_t longest_ns)
 {
 	uint64_t quiet_ns = now - idle->heard_ns, gap_ns;
@@ -58,9 +55,10 @@ void adv_idle_plan(struct adv_idle *idle, uint32_t ticks, uint64_t now, uint64_t
 		idle->heard = adv_ticks(); /* later than `now` */
 		return;
 	}
-	gap_ns = earlier(quiet_ns / ADV_IDLE_PART, longest_ns);
+	gap_ns = adv_number_min(quiet_ns / ADV_IDLE_PART, longest_ns);
 	/* Also the looks of a program that polls seldom are ahead of the first timer. */
-	gap_ns = earlier(gap_ns, idle->until > now ? (idle->until - now) / ADV_IDLE_SPARSE : 0);
+	gap_ns = adv_number_min(gap_ns,
+				idle->until > now ? (idle->until - now) / ADV_IDLE_SPARSE : 0);
 	adv_idle_store(&idle->looked, ticks);
 	adv_idle_store(&idle->polled, ticks);
 	adv_idle_store(&idle->polls, 0);

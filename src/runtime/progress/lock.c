@@ -19,7 +19,7 @@ static const struct timespec reserved_longest = {1, 0};
 static const struct timespec offered_longest = {0, 1000000};
 
 /* Wakes at most `threads` sleeping threads. Returns the number of woken threads. */
-static long wake(struct adv_lock *l, int threads)
+static long wake_threads(struct adv_lock *l, int threads)
 {
 	return syscall(SYS_futex, &l->state, FUTEX_WAKE_PRIVATE, threads, NULL, NULL, 0);
 }
@@ -131,21 +131,21 @@ void adv_lock_wait(struct adv_lock *l)
 
 /* With the lock held: if a thread starves, reserves the lock for starving threads. Wakes all
  * sleeping threads, as the kernel might choose one that does not starve. */
-static bool reserve(struct adv_lock *l)
+static bool reserve_lock(struct adv_lock *l)
 {
 	if (atomic_load(&l->starving) == 0)
 		return false;
 	atomic_store_explicit(&l->state, ADV_LOCK_RESERVED, memory_order_release);
-	(void)wake(l, INT_MAX);
+	(void)wake_threads(l, INT_MAX);
 	return true;
 }
 
 void adv_lock_release_contended(struct adv_lock *l)
 {
-	if (reserve(l))
+	if (reserve_lock(l))
 		return;
 	atomic_store_explicit(&l->state, ADV_LOCK_FREE, memory_order_release);
-	(void)wake(l, 1);
+	(void)wake_threads(l, 1);
 }
 
 void adv_lock_give_way_contended(struct adv_lock *l)
@@ -153,12 +153,12 @@ void adv_lock_give_way_contended(struct adv_lock *l)
 	uint32_t offered = ADV_LOCK_OFFERED;
 	bool woken;
 
-	if (reserve(l)) {
+	if (reserve_lock(l)) {
 		sleep_for_lock(l);
 		return;
 	}
 	atomic_store_explicit(&l->state, offered, memory_order_release);
-	woken = wake(l, 1) > 0;
+	woken = wake_threads(l, 1) > 0;
 	if (woken)
 		(void)sleep_while(l, offered, &offered_longest);
 	if (!atomic_compare_exchange_strong_explicit(&l->state, &offered,

@@ -168,7 +168,7 @@ static enum adv_progress_kick kick_of(struct adv_progress *p)
 
 /* Handles a change of the receiving thread: counts useless wake-ups from 0 again. Returns the
  * action. */
-static unsigned rearm(struct adv_progress *p, bool armed)
+static unsigned rearm_thread(struct adv_progress *p, bool armed)
 {
 	p->useless = 0;
 	p->trial = 0;
@@ -192,7 +192,7 @@ static unsigned follow_table(struct adv_progress *p, enum event event)
 	if (t.actions & ADV_PROGRESS_KICK)
 		set_kick(p, ADV_PROGRESS_KICK_FULL);
 	if (t.to && is_armed(t.to) != is_armed(from))
-		t.actions |= rearm(p, is_armed(t.to));
+		t.actions |= rearm_thread(p, is_armed(t.to));
 	return t.actions;
 }
 

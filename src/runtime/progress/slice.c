@@ -22,7 +22,7 @@ struct attributes {
 
 static __thread bool requested;
 
-static void request(void)
+static void request_slice(void)
 {
 	struct attributes a = {.size = sizeof(a)};
 
@@ -40,7 +40,7 @@ void adv_slice_shorten(void)
 	if (requested)
 		return;
 	requested = true;
-	request();
+	request_slice();
 	errno = error;
 }
 
@@ -48,6 +48,6 @@ bool adv_slice_granted(void)
 {
 	struct attributes a = {.size = sizeof(a)};
 
-	request();
+	request_slice();
 	return syscall(SYS_sched_getattr, 0, &a, sizeof(a), 0) == 0 && a.runtime == SHORT_SLICE;
 }

@@ -61,7 +61,7 @@ static void begin_ending(struct adv_ucma_stream *s)
 /* Sends the reply that refuses the peer's request. The end of the stream does not follow at once:
  * Linux joins both to one segment while siw's socket is busy, and siw handles the end first. Its
  * program would not get the private data. */
-static void refuse(struct adv_ucma_stream *s, const uint8_t *private_data, uint8_t len)
+static void refuse_request(struct adv_ucma_stream *s, const uint8_t *private_data, uint8_t len)
 {
 	struct adv_mpa_frame reply;
 
@@ -72,7 +72,7 @@ static void refuse(struct adv_ucma_stream *s, const uint8_t *private_data, uint8
 
 void adv_ucma_stream_refuse_awaited(struct adv_ucma_stream *s)
 {
-	refuse(s, NULL, 0);
+	refuse_request(s, NULL, 0);
 }
 
 void adv_ucma_stream_ended(struct adv_ucma_stream *s)
@@ -112,7 +112,7 @@ int adv_ucma_stream_reject(struct adv_ucma_id *id, const uint8_t *private_data, 
 	struct adv_ucma_stream *s = id->stream;
 
 	if (s->state == ADV_UCMA_STREAM_REQUEST_RECEIVED)
-		refuse(s, private_data, len);
+		refuse_request(s, private_data, len);
 	else if (s->state == ADV_UCMA_STREAM_REPLY_RECEIVED)
 		begin_ending(s);
 	else if (s->state != ADV_UCMA_STREAM_ENDED)
@@ -154,7 +154,7 @@ void adv_ucma_stream_close(struct adv_ucma_id *id)
 	id->stream = NULL;
 	s->id = NULL;
 	if (s->state == ADV_UCMA_STREAM_REQUEST_RECEIVED)
-		refuse(s, NULL, 0);
+		refuse_request(s, NULL, 0);
 	else if (s->state == ADV_UCMA_STREAM_REPLY_RECEIVED ||
 		 s->state == ADV_UCMA_STREAM_CONNECTED)
 		begin_ending(s);

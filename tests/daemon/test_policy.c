@@ -93,7 +93,7 @@ static void mtu_follows_the_kernels_rule(void **state)
 	};
 
 	for (size_t i = 0; i < ADV_ARRAY_SIZE(cases); i++)
-		assert_int_equal(adv_gid_path_mtu(cases[i][0]), cases[i][1]);
+		assert_int_equal(adv_gid_policy_mtu(cases[i][0]), cases[i][1]);
 }
 
 static void sorted_order(void **state)

@@ -20,7 +20,7 @@ struct candidate {
 	bool placed;
 };
 
-uint32_t adv_gid_path_mtu(uint32_t if_mtu)
+uint32_t adv_gid_policy_mtu(uint32_t if_mtu)
 {
 	for (uint32_t mtu = 4096; mtu >= 256; mtu /= 2)
 		if (if_mtu >= mtu + ROCE_HEADERS)
@@ -48,7 +48,7 @@ static bool is_usable(const struct adv_snapshot_interface *i, const struct adv_s
 {
 	const uint32_t running = IFF_UP | IFF_RUNNING;
 
-	return i && (i->flags & running) == running && adv_gid_path_mtu(i->mtu) != 0 &&
+	return i && (i->flags & running) == running && adv_gid_policy_mtu(i->mtu) != 0 &&
 	       !(a->flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED));
 }
 
@@ -109,7 +109,7 @@ static void add_entry(struct adv_gid_table *t, struct candidate *c)
 	e->gid = c->address->gid;
 	e->ifindex = c->interface->ifindex;
 	e->if_mtu = c->interface->mtu;
-	e->path_mtu = adv_gid_path_mtu(c->interface->mtu);
+	e->path_mtu = adv_gid_policy_mtu(c->interface->mtu);
 	e->speed_mbps = c->interface->speed_mbps;
 	e->type = ADV_GID_ROCE_V2;
 	e->loopback = c->loopback;

@@ -41,7 +41,7 @@ struct adv_snapshot {
 
 /* Returns the largest IBTA MTU, in bytes, that packets of an interface can carry; 0: less than 256.
  * The rule is that of the Linux kernel's RoCE drivers, so that both ends agree. */
-uint32_t adv_gid_path_mtu(uint32_t if_mtu);
+uint32_t adv_gid_policy_mtu(uint32_t if_mtu);
 
 /*
  * Fills *out (except sequence and node_guid) with the addresses of interfaces that are up and

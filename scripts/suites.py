@@ -11,6 +11,7 @@ SUITES = {"src/base/": ("base",), "src/nic/fault/": ("fault",), "src/nic/iwarp/"
           "src/abi/versions/": ("verbs",), "src/abi/": ("rdmacm",),
           "src/storage/nvme/": ("nvme",), "src/storage/nvme_target/": ("nvme",), "src/storage/nvme_": ("nvme_rdma",),
           "src/storage/kit/buffers": ("nvme_rdma",), "src/storage/kit/memory": ("nvme_rdma",),
+          "src/storage/kit/control": ("nvme_rdma",), "src/storage/kit/stat": ("gateway",),
           "src/storage/kit/text": ("nvme",), "src/storage/kit/": ("ulp",),
           "src/storage/smbdirect/": ("smbdirect",), "src/storage/smb2/": ("smb2",), "src/storage/rpcrdma/": ("rpcrdma",),
           "src/storage/nfs/": ("nfs",), "src/storage/gateway/stats": ("gateway",),

@@ -105,10 +105,6 @@ SMB = [
      "REQUESTED_CREDITS = 255,", "REQUESTED_CREDITS = 128,"),
     ("smb-key", "the key of a client is not invalidated", "src/storage/smb_gateway/direct.c",
      "		if (s->out->key) {", "		if (false) {"),
-    ("smb-order", "the data of several descriptors is fetched to one place", "src/storage/smb_gateway/request.c",
-     "		to += n;\n", ""),
-    ("smb-write-order", "all descriptors get the same data", "src/storage/smb_gateway/response.c",
-     "		from += n;\n", ""),
-    ("smb-connections", "any number of clients is accepted", "src/storage/smb_gateway/session.c",
-     "if (g->session_count >= g->session_max) {", "if (false) {"),
+    ("smb-order", "all descriptors of a request get the same data", "src/storage/smb_gateway/transfers.c",
+     "		memory += n;\n", ""),
 ]

@@ -7,7 +7,6 @@
 #include "storage/gateway/memory.h"
 #include "storage/gateway/serve.h"
 #include "storage/smb_gateway/memory.h"
-#include "storage/smb_gateway/reverse.h"
 #include "storage/smb_gateway/session.h"
 
 #define SMB_PORT "445"
@@ -40,7 +39,7 @@ static const struct adv_connections_ops reverse_ops = {
 
 static const struct adv_gateway_service forward = {"SMB", &forward_ops, NULL, adv_smb_close_all};
 static const struct adv_gateway_service reverse = {"SMB", &reverse_ops, adv_smb_reverse_accept,
-						   adv_smb_reverse_close_all};
+						   adv_smb_close_all};
 
 int adv_gateway_smb_main(int argc, char **argv)
 {

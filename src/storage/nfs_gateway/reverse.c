@@ -5,9 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "storage/gateway/peer.h"
+#include "storage/gateway/sessions.h"
 #include "storage/nfs_gateway/reverse_internal.h"
 
 enum {
@@ -34,10 +33,7 @@ static void end_session(struct adv_reverse_session *s)
 	adv_kit_timer_cancel(&s->reconnect);
 	end_turns(s);
 	adv_reverse_free_calls(s);
-	adv_list_del(&s->link);
-	s->gateway->session_count--;
-	adv_gateway_client_put(&s->gateway->stats, s->client);
-	adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s disconnected", s->peer);
+	adv_gateway_sessions_remove(s->gateway, &s->link, s->client, s->peer);
 	free(s);
 }
 
@@ -241,13 +237,8 @@ static struct adv_reverse_session *new_session(struct adv_gateway *g, struct adv
 					       int fd)
 {
 	struct adv_rpcrdma_private_data ours = {false, ADV_GATEWAY_INLINE, ADV_GATEWAY_INLINE};
-	struct adv_reverse_session *s;
+	struct adv_reverse_session *s = adv_gateway_sessions_allocate(g, sizeof(*s));
 
-	if (g->session_count >= g->session_max) {
-		errno = EUSERS;
-		return NULL;
-	}
-	s = calloc(1, sizeof(*s));
 	if (!s)
 		return NULL;
 	s->stream = adv_stream_accepted(g->loop, fd, g->timeout_ms, ADV_GATEWAY_MESSAGE_MAX,
@@ -270,20 +261,12 @@ static struct adv_reverse_session *new_session(struct adv_gateway *g, struct adv
 void adv_gateway_reverse_accept(struct adv_gateway *g, struct adv_connections *c, int fd)
 {
 	struct adv_reverse_session *s = new_session(g, c, fd);
-	int err = errno;
-	char peer[ADV_GATEWAY_PEER];
 
 	if (!s) {
-		adv_gateway_name_socket(peer, sizeof(peer), fd);
-		adv_gateway_report(&g->log, ADV_LOG_WARN, "%s: connection refused: %s", peer,
-				   strerror(err));
-		close(fd);
+		adv_gateway_sessions_refuse(g, fd, errno);
 		return;
 	}
-	adv_list_add_tail(&g->sessions, &s->link);
-	g->session_count++;
-	s->client = adv_gateway_client_get(&g->stats, s->peer);
-	adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s connected", s->peer);
+	s->client = adv_gateway_sessions_add(g, &s->link, s->peer);
 	connect_server(s);
 }
 

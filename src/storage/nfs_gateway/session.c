@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "storage/gateway/peer.h"
+#include "storage/gateway/sessions.h"
 #include "storage/nfs_gateway/session_internal.h"
 
 enum {
@@ -420,10 +420,7 @@ static void nfs_client_closed(void *user)
 	while (!adv_list_empty(&s->calls))
 		adv_gateway_call_free(
 			adv_container_of(s->calls.next, struct adv_gateway_call, link));
-	adv_list_del(&s->link);
-	s->gateway->session_count--;
-	adv_gateway_client_put(&s->gateway->stats, s->client);
-	adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s disconnected", s->peer);
+	adv_gateway_sessions_remove(s->gateway, &s->link, s->client, s->peer);
 	free(s);
 }
 
@@ -444,11 +441,7 @@ bool adv_gateway_session_accept(struct adv_gateway *g, struct adv_kit_device *d,
 		.closed = nfs_client_closed,
 	};
 
-	if (g->session_count >= g->session_max) {
-		errno = EUSERS;
-		return false;
-	}
-	s = config.user = calloc(1, sizeof(*s));
+	s = config.user = adv_gateway_sessions_allocate(g, sizeof(*s));
 	if (!s)
 		return false;
 	s->gateway = g;
@@ -468,11 +461,8 @@ bool adv_gateway_session_accept(struct adv_gateway *g, struct adv_kit_device *d,
 		free(s);
 		return false;
 	}
-	adv_list_add_tail(&g->sessions, &s->link);
-	g->session_count++;
-	s->client = adv_gateway_client_get(&g->stats, s->peer);
+	s->client = adv_gateway_sessions_add(g, &s->link, s->peer);
 	adv_gateway_progress_start(s);
-	adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s connected", s->peer);
 	return true;
 }
 

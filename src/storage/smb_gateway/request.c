@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "storage/smb_gateway/session_internal.h"
+#include "storage/smb_gateway/transfers.h"
 
 struct adv_smb_request {
 	struct adv_list link;
@@ -16,8 +17,7 @@ struct adv_smb_request {
 	size_t data_length;
 
 	struct adv_smb_direct_reads reads;
-	struct ibv_send_wr *wr;
-	struct ibv_sge *sge;
+	struct adv_smb_transfers transfers;
 	struct adv_stream_out out;
 };
 
@@ -29,8 +29,7 @@ static void free_request(struct adv_smb_request *r)
 	if (r->data)
 		adv_gateway_put_call(s->buffers, r->data, r->data_length);
 	adv_smb_message_put(s->buffers, r->message, r->length);
-	free(r->wr);
-	free(r->sge);
+	adv_smb_transfers_free(&r->transfers);
 	free(r);
 }
 
@@ -78,38 +77,10 @@ static void data_fetched(struct adv_smb_direct_reads *reads, bool ok)
 		free_request(r);
 }
 
-/* Adds the READs of a WRITE request's data to the work. Returns where the next data belongs. */
-static uint8_t *add_reads(struct adv_smb_request *r, const struct adv_smb2_transfer *t, uint8_t *to)
-{
-	uint32_t left = t->length;
-
-	for (unsigned i = 0; i < t->count && left > 0; i++) {
-		const struct adv_smbd_descriptor *d = &t->descriptors[i];
-		uint32_t n = d->length < left ? d->length : left;
-		struct ibv_send_wr *wr = &r->wr[r->reads.work.count];
-		struct ibv_sge *sge = &r->sge[r->reads.work.count];
-
-		if (n == 0)
-			continue;
-		*sge = (struct ibv_sge){(uintptr_t)to, n,
-					adv_kit_buffers_lkey(r->session->buffers->calls)};
-		wr->sg_list = sge;
-		wr->num_sge = 1;
-		wr->opcode = IBV_WR_RDMA_READ;
-		wr->wr.rdma.remote_addr = d->offset;
-		wr->wr.rdma.rkey = d->token;
-		if (r->reads.work.count++ > 0)
-			wr[-1].next = wr;
-		to += n;
-		left -= n;
-	}
-	return to;
-}
-
 static void fetch_data(struct adv_smb_request *r)
 {
 	unsigned most = 0;
-	uint8_t *to = r->data;
+	const uint8_t *to = r->data;
 
 	_Static_assert(ADV_SMB2_TRANSFERS_MAX * ADV_SMB2_DESCRIPTORS_MAX <=
 			       ADV_SMB_DIRECT_READS_MAX,
@@ -118,17 +89,17 @@ static void fetch_data(struct adv_smb_request *r)
 		if (r->plan.transfer[i]->command == ADV_SMB2_WRITE)
 			most += r->plan.transfer[i]->count;
 	}
-	r->wr = calloc(most, sizeof(*r->wr));
-	r->sge = calloc(most, sizeof(*r->sge));
-	if (!r->wr || !r->sge) {
+	r->transfers.opcode = IBV_WR_RDMA_READ;
+	r->transfers.lkey = adv_kit_buffers_lkey(r->session->buffers->calls);
+	if (!adv_smb_transfers_allocate(&r->transfers, most)) {
 		adv_smb_session_end(r->session, "no memory");
 		return;
 	}
 	for (unsigned i = 0; i < r->plan.count; i++) {
 		if (r->plan.transfer[i]->command == ADV_SMB2_WRITE)
-			to = add_reads(r, r->plan.transfer[i], to);
+			to = adv_smb_transfers_add(&r->transfers, &r->reads.work,
+						   r->plan.transfer[i], to);
 	}
-	r->reads.work.first = r->wr;
 	r->reads.done = data_fetched;
 	adv_smb_direct_read(r->session->direct, &r->reads);
 }

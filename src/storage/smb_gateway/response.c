@@ -4,14 +4,14 @@
 
 #include "base/clock.h"
 #include "storage/smb_gateway/session_internal.h"
+#include "storage/smb_gateway/transfers.h"
 
 struct response {
 	struct adv_smb_session *session;
 	uint8_t *buffer;
 	size_t size;
 	struct adv_smb2_plan plan;
-	struct ibv_send_wr *wr;
-	struct ibv_sge *sge;
+	struct adv_smb_transfers transfers;
 	struct adv_smb_direct_out out;
 };
 
@@ -19,43 +19,13 @@ static void free_response(struct response *r)
 {
 	adv_smb2_plan_free(&r->plan);
 	adv_gateway_put_reply(r->session->buffers, r->buffer, r->size);
-	free(r->wr);
-	free(r->sge);
+	adv_smb_transfers_free(&r->transfers);
 	free(r);
 }
 
 static void response_sent(struct adv_smb_direct_out *out, bool ok)
 {
 	free_response(adv_container_of(out, struct response, out));
-}
-
-/* Adds the WRITEs of a READ response's data to the work. */
-static void add_writes(struct response *r, const struct adv_smb2_transfer *t)
-{
-	const uint8_t *from = r->buffer + t->out;
-	struct adv_kit_work *work = &r->out.before;
-	uint32_t left = t->length;
-
-	for (unsigned i = 0; i < t->count && left > 0; i++) {
-		const struct adv_smbd_descriptor *d = &t->descriptors[i];
-		uint32_t n = d->length < left ? d->length : left;
-		struct ibv_send_wr *wr = &r->wr[work->count];
-		struct ibv_sge *sge = &r->sge[work->count];
-
-		if (n == 0)
-			continue;
-		*sge = (struct ibv_sge){(uintptr_t)from, n,
-					adv_kit_buffers_lkey(r->session->buffers->replies)};
-		wr->sg_list = sge;
-		wr->num_sge = 1;
-		wr->opcode = IBV_WR_RDMA_WRITE;
-		wr->wr.rdma.remote_addr = d->offset;
-		wr->wr.rdma.rkey = d->token;
-		if (work->count++ > 0)
-			wr[-1].next = wr;
-		from += n;
-		left -= n;
-	}
 }
 
 /* Makes the work of a response. False: no memory. */
@@ -67,13 +37,13 @@ static bool make_work(struct response *r)
 		most += r->plan.transfer[i]->count;
 	if (most == 0)
 		return true;
-	r->wr = calloc(most, sizeof(*r->wr));
-	r->sge = calloc(most, sizeof(*r->sge));
-	if (!r->wr || !r->sge)
+	r->transfers.opcode = IBV_WR_RDMA_WRITE;
+	r->transfers.lkey = adv_kit_buffers_lkey(r->session->buffers->replies);
+	if (!adv_smb_transfers_allocate(&r->transfers, most))
 		return false;
 	for (unsigned i = 0; i < r->plan.count; i++)
-		add_writes(r, r->plan.transfer[i]);
-	r->out.before.first = r->wr;
+		adv_smb_transfers_add(&r->transfers, &r->out.before, r->plan.transfer[i],
+				      r->buffer + r->plan.transfer[i]->out);
 	return true;
 }
 

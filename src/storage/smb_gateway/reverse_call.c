@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "storage/smb_gateway/memory.h"
-#include "storage/smb_gateway/reverse_internal.h"
+#include "storage/smb2/offload.h"
+#include "storage/smb_gateway/session_internal.h"
 
 enum {
 	/* Bytes of data; less is sent in the message. It is more than an RPC fragment, which has up
@@ -19,7 +19,7 @@ enum {
 
 struct adv_smb_reverse_call {
 	struct adv_list link;
-	struct adv_smb_reverse *session;
+	struct adv_smb_session *session;
 	uint8_t *buffer; /* the client's message */
 	size_t size, length;
 	struct iovec part;
@@ -34,7 +34,7 @@ struct adv_smb_reverse_call {
 };
 
 struct response {
-	struct adv_smb_reverse *session;
+	struct adv_smb_session *session;
 	uint8_t *message;
 	size_t length;
 	uint8_t *data; /* of a READ, or NULL */
@@ -55,7 +55,7 @@ static void revoke_data_access(struct adv_smb_reverse_call *c)
 
 static void free_call(struct adv_smb_reverse_call *c)
 {
-	struct adv_smb_reverse *s = c->session;
+	struct adv_smb_session *s = c->session;
 
 	revoke_data_access(c);
 	if (c->data)
@@ -66,7 +66,7 @@ static void free_call(struct adv_smb_reverse_call *c)
 	free(c);
 }
 
-void adv_smb_reverse_free_calls(struct adv_smb_reverse *s)
+void adv_smb_reverse_free_calls(struct adv_smb_session *s)
 {
 	while (!adv_list_empty(&s->calls))
 		free_call(adv_container_of(s->calls.next, struct adv_smb_reverse_call, link));
@@ -84,7 +84,7 @@ static void smb_call_sent(struct adv_smb_direct_out *out, bool ok)
 }
 
 /* Returns the call with a channel and this message id, or NULL. */
-static struct adv_smb_reverse_call *find_call(struct adv_smb_reverse *s, uint64_t message_id)
+static struct adv_smb_reverse_call *find_call(struct adv_smb_session *s, uint64_t message_id)
 {
 	adv_list_for_each(struct adv_smb_reverse_call, c, &s->calls, link) {
 		if (c->waiting && c->offload.message_id == message_id)
@@ -97,7 +97,7 @@ static struct adv_smb_reverse_call *find_call(struct adv_smb_reverse *s, uint64_
  * channel at most: in the memory of another one is what somebody else left there. */
 static void give_channel(struct adv_smb_reverse_call *c)
 {
-	struct adv_smb_reverse *s = c->session;
+	struct adv_smb_session *s = c->session;
 	struct adv_smb2_offload *o = &c->offload;
 	struct adv_smbd_descriptor d;
 	uint8_t *data;
@@ -123,7 +123,7 @@ static void give_channel(struct adv_smb_reverse_call *c)
 	c->part = (struct iovec){c->request, sizeof(c->request)};
 }
 
-void adv_smb_reverse_call(struct adv_smb_reverse *s, uint8_t *buffer, size_t size, size_t length)
+void adv_smb_reverse_call(struct adv_smb_session *s, uint8_t *buffer, size_t size, size_t length)
 {
 	struct adv_smb_reverse_call *c = NULL;
 
@@ -131,7 +131,7 @@ void adv_smb_reverse_call(struct adv_smb_reverse *s, uint8_t *buffer, size_t siz
 		c = calloc(1, sizeof(*c));
 	if (!c) {
 		adv_gateway_put_call(s->buffers, buffer, size);
-		adv_smb_reverse_end(s, "too many requests wait");
+		adv_smb_session_end(s, "too many requests wait");
 		return;
 	}
 	c->session = s;
@@ -145,7 +145,7 @@ void adv_smb_reverse_call(struct adv_smb_reverse *s, uint8_t *buffer, size_t siz
 	s->call_count++;
 	give_channel(c);
 	if (c->part.iov_len == 0 || c->part.iov_len > adv_smb_direct_longest(s->direct)) {
-		adv_smb_reverse_end(s, "a message is longer than the server receives");
+		adv_smb_session_end(s, "a message is longer than the server receives");
 		return;
 	}
 	c->out.parts = &c->part;
@@ -162,7 +162,7 @@ void adv_smb_reverse_call(struct adv_smb_reverse *s, uint8_t *buffer, size_t siz
 static void smb_reply_sent(struct adv_stream_out *out, bool ok)
 {
 	struct response *r = adv_container_of(out, struct response, out);
-	struct adv_smb_reverse *s = r->session;
+	struct adv_smb_session *s = r->session;
 
 	if (r->data)
 		adv_gateway_put_reply(s->buffers, r->data, r->data_size);
@@ -171,7 +171,7 @@ static void smb_reply_sent(struct adv_stream_out *out, bool ok)
 }
 
 /* Notices which dialect the server has chosen: only those of SMB 3 have channels. */
-static void look_for_dialect(struct adv_smb_reverse *s, const struct response *r)
+static void look_for_dialect(struct adv_smb_session *s, const struct response *r)
 {
 	struct adv_smb2_element e;
 	uint16_t dialect;
@@ -183,7 +183,7 @@ static void look_for_dialect(struct adv_smb_reverse *s, const struct response *r
 }
 
 /* Returns the call with a channel that a response belongs to, or NULL. */
-static struct adv_smb_reverse_call *answered_call(struct adv_smb_reverse *s,
+static struct adv_smb_reverse_call *answered_call(struct adv_smb_session *s,
 						  const struct response *r)
 {
 	uint64_t id;
@@ -212,14 +212,14 @@ static bool complete_call(struct adv_smb_reverse_call *c, struct response *r)
 	return true;
 }
 
-void adv_smb_reverse_response(struct adv_smb_reverse *s, uint8_t *message, size_t length)
+void adv_smb_reverse_response(struct adv_smb_session *s, uint8_t *message, size_t length)
 {
 	struct response *r = calloc(1, sizeof(*r));
 	struct adv_smb_reverse_call *c;
 
 	if (!r) {
 		adv_smb_message_put(s->buffers, message, length);
-		adv_smb_reverse_end(s, "no memory");
+		adv_smb_session_end(s, "no memory");
 		return;
 	}
 	r->session = s;
@@ -233,7 +233,7 @@ void adv_smb_reverse_response(struct adv_smb_reverse *s, uint8_t *message, size_
 	c = answered_call(s, r);
 	if (c && !complete_call(c, r)) {
 		smb_reply_sent(&r->out, false);
-		adv_smb_reverse_end(s, "a message of the server is wrong");
+		adv_smb_session_end(s, "a message of the server is wrong");
 		return;
 	}
 	length = r->parts[0].iov_len + (r->out.count > 1 ? r->parts[1].iov_len : 0);

@@ -13,7 +13,7 @@
 
 static bool create_nfs_buffers(void *user, struct adv_kit_device *d)
 {
-	d->user = adv_gateway_buffers_create(user, d->pd, ADV_GATEWAY_BUFFER_MAX);
+	d->user = adv_gateway_buffers_create(user, d->pd, ADV_NFS_BUFFER_MAX);
 	return d->user != NULL;
 }
 
@@ -24,14 +24,14 @@ static void nfs_device_gone(void *user, struct adv_kit_device *d)
 
 static void reverse_device_gone(void *user, struct adv_kit_device *d)
 {
-	adv_gateway_reverse_close_device(user, d);
+	adv_nfs_reverse_close_device(user, d);
 	nfs_device_gone(user, d);
 }
 
 static void accept_nfs_request(void *user, struct adv_kit_device *d, struct rdma_cm_id *id,
 			       const struct rdma_conn_param *param)
 {
-	adv_gateway_session_accept(user, d, id, param);
+	adv_nfs_session_accept(user, d, id, param);
 }
 
 static const struct adv_connections_ops forward_ops = {
@@ -41,10 +41,9 @@ static const struct adv_connections_ops reverse_ops = {
 	create_nfs_buffers,  reverse_device_gone, NULL,
 	adv_gateway_refused, adv_gateway_changed, ADV_GATEWAY_PATIENCE_MS};
 
-static const struct adv_gateway_service forward = {"NFS", &forward_ops, NULL,
-						   adv_gateway_close_all};
-static const struct adv_gateway_service reverse = {"NFS", &reverse_ops, adv_gateway_reverse_accept,
-						   adv_gateway_reverse_close_all};
+static const struct adv_gateway_service forward = {"NFS", &forward_ops, NULL, adv_nfs_close_all};
+static const struct adv_gateway_service reverse = {"NFS", &reverse_ops, adv_nfs_reverse_accept,
+						   adv_nfs_reverse_close_all};
 
 int adv_gateway_nfs_main(int argc, char **argv)
 {

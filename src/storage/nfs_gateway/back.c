@@ -10,9 +10,9 @@
 
 enum { WAITING_MAX = 32, HEADER_LEN = 28 };
 
-struct adv_gateway_back_call {
+struct adv_nfs_back_call {
 	struct adv_list link; /* session->back_calls, while it waits */
-	struct adv_gateway_session *session;
+	struct adv_nfs_session *session;
 	struct adv_kit_work work;
 	struct ibv_sge sge;
 	struct ibv_send_wr wr;
@@ -27,7 +27,7 @@ struct back_reply {
 	uint8_t message[];
 };
 
-static void free_call(struct adv_gateway_back_call *b)
+static void free_call(struct adv_nfs_back_call *b)
 {
 	adv_gateway_put_reply(b->session->buffers, b->buffer, b->size);
 	free(b);
@@ -35,31 +35,30 @@ static void free_call(struct adv_gateway_back_call *b)
 
 static void back_call_sent(struct adv_kit_work *w, bool ok)
 {
-	struct adv_gateway_back_call *b = adv_container_of(w, struct adv_gateway_back_call, work);
+	struct adv_nfs_back_call *b = adv_container_of(w, struct adv_nfs_back_call, work);
 
-	adv_gateway_completed(b->session);
+	adv_nfs_completed(b->session);
 	free_call(b);
 }
 
-static void post_waiting(struct adv_gateway_session *s)
+static void post_waiting(struct adv_nfs_session *s)
 {
-	while (s->back_count < ADV_GATEWAY_BACK_CALLS && !adv_list_empty(&s->back_calls)) {
-		struct adv_gateway_back_call *b =
-			adv_container_of(s->back_calls.next, struct adv_gateway_back_call, link);
+	while (s->back_count < ADV_NFS_BACK_CALLS && !adv_list_empty(&s->back_calls)) {
+		struct adv_nfs_back_call *b =
+			adv_container_of(s->back_calls.next, struct adv_nfs_back_call, link);
 
 		adv_list_del(&b->link);
 		s->back_waiting--;
 		s->back_count++;
-		adv_gateway_post(s, &b->work);
+		adv_nfs_post(s, &b->work);
 	}
 }
 
-void adv_gateway_back_call(struct adv_gateway_session *s, uint8_t *buffer, size_t size,
-			   size_t length)
+void adv_nfs_back_call(struct adv_nfs_session *s, uint8_t *buffer, size_t size, size_t length)
 {
-	struct adv_gateway_back_call *b = NULL;
+	struct adv_nfs_back_call *b = NULL;
 	struct adv_rpcrdma_header *h = NULL;
-	uint8_t *start = buffer + ADV_GATEWAY_HEADER_ROOM - HEADER_LEN;
+	uint8_t *start = buffer + ADV_NFS_HEADER_ROOM - HEADER_LEN;
 
 	if (length + HEADER_LEN <= s->threshold && s->back_waiting < WAITING_MAX) {
 		b = calloc(1, sizeof(*b));
@@ -72,10 +71,10 @@ void adv_gateway_back_call(struct adv_gateway_session *s, uint8_t *buffer, size_
 		adv_gateway_put_reply(s->buffers, buffer, size);
 		return;
 	}
-	adv_rpc_kind(buffer + ADV_GATEWAY_HEADER_ROOM, length, &h->xid,
+	adv_rpc_kind(buffer + ADV_NFS_HEADER_ROOM, length, &h->xid,
 		     &(enum adv_rpc_kind){ADV_RPC_CALL});
 	h->version = ADV_RPCRDMA_VERSION;
-	h->credits = ADV_GATEWAY_BACK_CALLS;
+	h->credits = ADV_NFS_BACK_CALLS;
 	h->procedure = ADV_RPCRDMA_MSG;
 	adv_rpcrdma_header_encode(h, start, HEADER_LEN);
 	free(h);
@@ -96,8 +95,7 @@ static void back_reply_sent(struct adv_stream_out *out, bool ok)
 	free(adv_container_of(out, struct back_reply, out));
 }
 
-void adv_gateway_back_reply(struct adv_gateway_session *s, const struct adv_receive *r,
-			    size_t offset)
+void adv_nfs_back_reply(struct adv_nfs_session *s, const struct adv_receive *r, size_t offset)
 {
 	size_t length = r->length - offset;
 	struct back_reply *b;
@@ -117,11 +115,11 @@ void adv_gateway_back_reply(struct adv_gateway_session *s, const struct adv_rece
 	post_waiting(s);
 }
 
-void adv_gateway_back_reset(struct adv_gateway_session *s)
+void adv_nfs_back_reset(struct adv_nfs_session *s)
 {
 	while (!adv_list_empty(&s->back_calls)) {
-		struct adv_gateway_back_call *b =
-			adv_container_of(s->back_calls.next, struct adv_gateway_back_call, link);
+		struct adv_nfs_back_call *b =
+			adv_container_of(s->back_calls.next, struct adv_nfs_back_call, link);
 
 		adv_list_del(&b->link);
 		free_call(b);

@@ -7,7 +7,7 @@
 
 enum { IDLE_CHECKS = 6 };
 
-static void disconnect_client(struct adv_gateway_session *s, const char *why)
+static void disconnect_client(struct adv_nfs_session *s, const char *why)
 {
 	adv_gateway_report(&s->gateway->log, ADV_LOG_WARN, "%s: %s, and is disconnected", s->peer,
 			   why);
@@ -15,7 +15,7 @@ static void disconnect_client(struct adv_gateway_session *s, const char *why)
 }
 
 /* True if something was posted before the last checks and has not completed. */
-static bool is_late(struct adv_gateway_session *s)
+static bool is_late(struct adv_nfs_session *s)
 {
 	unsigned *before = &s->posted_before[s->checks++ % ADV_TURN_LATEST];
 	bool late = s->checks > ADV_TURN_LATEST && (int)(s->completed - *before) < 0;
@@ -26,7 +26,7 @@ static bool is_late(struct adv_gateway_session *s)
 
 static void check_progress(struct adv_kit_timer *t)
 {
-	struct adv_gateway_session *s = adv_container_of(t, struct adv_gateway_session, progress);
+	struct adv_nfs_session *s = adv_container_of(t, struct adv_nfs_session, progress);
 	bool stuck = s->posted > 0 && s->completed == s->completed_before;
 	bool idle = s->call_count == 0 && s->received == s->received_before;
 	bool late = is_late(s);
@@ -44,18 +44,18 @@ static void check_progress(struct adv_kit_timer *t)
 		adv_loop_start_timer(s->gateway->loop, t, s->gateway->timeout_ms);
 }
 
-void adv_gateway_progress_start(struct adv_gateway_session *s)
+void adv_nfs_progress_start(struct adv_nfs_session *s)
 {
 	adv_kit_timer_init(&s->progress, check_progress);
 	adv_loop_start_timer(s->gateway->loop, &s->progress, s->gateway->timeout_ms);
 }
 
-void adv_gateway_progress_stop(struct adv_gateway_session *s)
+void adv_nfs_progress_stop(struct adv_nfs_session *s)
 {
 	adv_kit_timer_cancel(&s->progress);
 }
 
-void adv_gateway_post(struct adv_gateway_session *s, struct adv_kit_work *w)
+void adv_nfs_post(struct adv_nfs_session *s, struct adv_kit_work *w)
 {
 	/* The first work after a pause gets the whole time. */
 	if (s->posted++ == 0)
@@ -64,7 +64,7 @@ void adv_gateway_post(struct adv_gateway_session *s, struct adv_kit_work *w)
 	adv_endpoint_post(s->endpoint, w);
 }
 
-void adv_gateway_completed(struct adv_gateway_session *s)
+void adv_nfs_completed(struct adv_nfs_session *s)
 {
 	s->posted--;
 	s->completed++;

@@ -8,21 +8,21 @@
 
 static void rdma_reply_sent(struct adv_kit_work *w, bool ok)
 {
-	struct adv_gateway_call *c = adv_container_of(w, struct adv_gateway_call, work);
+	struct adv_nfs_call *c = adv_container_of(w, struct adv_nfs_call, work);
 
-	adv_gateway_completed(c->session);
-	adv_gateway_call_free(c);
+	adv_nfs_completed(c->session);
+	adv_nfs_call_free(c);
 }
 
 /* Copies the header, and the parts of the reply that are sent inline, in front of the reply.
  * Returns their length. */
-static size_t fill_inline(struct adv_gateway_call *c, struct adv_rpcrdma_reply *plan)
+static size_t fill_inline(struct adv_nfs_call *c, struct adv_rpcrdma_reply *plan)
 {
-	const uint8_t *message = c->reply + ADV_GATEWAY_HEADER_ROOM;
+	const uint8_t *message = c->reply + ADV_NFS_HEADER_ROOM;
 	size_t at;
 
-	plan->header.credits = ADV_GATEWAY_CREDITS;
-	at = adv_rpcrdma_header_encode(&plan->header, c->reply, ADV_GATEWAY_HEADER_ROOM);
+	plan->header.credits = ADV_NFS_CREDITS;
+	at = adv_rpcrdma_header_encode(&plan->header, c->reply, ADV_NFS_HEADER_ROOM);
 	for (unsigned i = 0; i < plan->inlined.count; i++) {
 		const struct adv_rpcrdma_piece *p = &plan->inlined.piece[i];
 
@@ -33,7 +33,7 @@ static size_t fill_inline(struct adv_gateway_call *c, struct adv_rpcrdma_reply *
 }
 
 /* Makes the work requests of a plan. False: no memory. */
-static bool make_work(struct adv_gateway_call *c, struct adv_rpcrdma_reply *plan, uint32_t key)
+static bool make_work(struct adv_nfs_call *c, struct adv_rpcrdma_reply *plan, uint32_t key)
 {
 	uint32_t lkey = adv_kit_buffers_lkey(c->session->buffers->replies);
 	unsigned n = plan->transfer_count;
@@ -45,7 +45,7 @@ static bool make_work(struct adv_gateway_call *c, struct adv_rpcrdma_reply *plan
 	for (unsigned i = 0; i < n; i++) {
 		const struct adv_rpcrdma_transfer *t = &plan->transfers[i];
 
-		c->sge[i].addr = (uintptr_t)(c->reply + ADV_GATEWAY_HEADER_ROOM + t->offset);
+		c->sge[i].addr = (uintptr_t)(c->reply + ADV_NFS_HEADER_ROOM + t->offset);
 		c->sge[i].length = t->to.length;
 		c->wr[i].opcode = IBV_WR_RDMA_WRITE;
 		c->wr[i].wr.rdma.remote_addr = t->to.offset;
@@ -66,44 +66,44 @@ static bool make_work(struct adv_gateway_call *c, struct adv_rpcrdma_reply *plan
 }
 
 /* Counts a call to which the server has replied. */
-static void count_reply(const struct adv_gateway_call *c, size_t length)
+static void count_reply(const struct adv_nfs_call *c, size_t length)
 {
 	struct adv_gateway_counts *counts = &c->session->client->counts;
 	size_t body;
 
 	adv_gateway_count_answer(
 		counts, c->begun, adv_clock_ns(),
-		!adv_rpc_reply_results(c->reply + ADV_GATEWAY_HEADER_ROOM, length, &body));
+		!adv_rpc_reply_results(c->reply + ADV_NFS_HEADER_ROOM, length, &body));
 	counts->call_bytes += c->pieces.length;
 	counts->reply_bytes += length;
 }
 
-void adv_gateway_reply(struct adv_gateway_call *c, uint8_t *buffer, size_t size, size_t length)
+void adv_nfs_reply(struct adv_nfs_call *c, uint8_t *buffer, size_t size, size_t length)
 {
 	static struct adv_rpcrdma_header call;
 	static struct adv_rpcrdma_reply plan;
-	struct adv_gateway_session *s = c->session;
+	struct adv_nfs_session *s = c->session;
 	struct adv_rpcrdma_item items[ADV_RPCRDMA_ITEMS_MAX];
 	unsigned count;
 	size_t used;
 
 	c->reply = buffer;
 	c->reply_size = size;
-	c->state = ADV_GATEWAY_ANSWERED;
+	c->state = ADV_NFS_CALL_ANSWERED;
 	count_reply(c, length);
 	/* The header was decoded when it arrived. */
 	adv_rpcrdma_header_decode(c->header, c->header_length, &call, &used);
-	count = adv_nfs_scan_reply(&c->rpc, buffer + ADV_GATEWAY_HEADER_ROOM, length, items);
+	count = adv_nfs_scan_reply(&c->rpc, buffer + ADV_NFS_HEADER_ROOM, length, items);
 	/* With the reply the client may send another call: the receive has to be there. */
 	adv_endpoint_repost(s->endpoint, c->receive);
 	c->receive = NULL;
 	if (!adv_rpcrdma_reply_plan(&call, length, items, count, s->threshold, &plan)) {
-		adv_gateway_refuse(s, &call, ADV_RPCRDMA_ERR_CHUNK);
-		adv_gateway_call_free(c);
+		adv_nfs_refuse(s, &call, ADV_RPCRDMA_ERR_CHUNK);
+		adv_nfs_call_free(c);
 		return;
 	}
 	if (make_work(c, &plan, s->invalidation ? adv_rpcrdma_invalidatable(&call) : 0))
-		adv_gateway_post(s, &c->work);
+		adv_nfs_post(s, &c->work);
 	else
 		adv_endpoint_close(s->endpoint);
 }
@@ -111,7 +111,7 @@ void adv_gateway_reply(struct adv_gateway_call *c, uint8_t *buffer, size_t size,
 /* An RDMA_ERROR on its way. */
 struct refusal {
 	struct adv_kit_work work;
-	struct adv_gateway_session *session;
+	struct adv_nfs_session *session;
 	uint8_t *message;
 	struct ibv_sge sge;
 	struct ibv_send_wr wr;
@@ -122,19 +122,19 @@ static void refusal_sent(struct adv_kit_work *w, bool ok)
 	struct refusal *r = adv_container_of(w, struct refusal, work);
 
 	r->session->refusals--;
-	adv_gateway_completed(r->session);
+	adv_nfs_completed(r->session);
 	adv_gateway_put_reply(r->session->buffers, r->message, ADV_RPCRDMA_ERROR_LEN);
 	free(r);
 }
 
-void adv_gateway_refuse(struct adv_gateway_session *s, const struct adv_rpcrdma_header *h,
-			enum adv_rpcrdma_error error)
+void adv_nfs_refuse(struct adv_nfs_session *s, const struct adv_rpcrdma_header *h,
+		    enum adv_rpcrdma_error error)
 {
 	static struct adv_rpcrdma_header out;
 	struct refusal *r = NULL;
 
 	s->client->counts.errors++;
-	if (s->refusals < ADV_GATEWAY_CALLS_MAX)
+	if (s->refusals < ADV_NFS_CALLS_MAX)
 		r = calloc(1, sizeof(*r));
 	if (r)
 		r->message = adv_kit_buffers_get(s->buffers->replies, ADV_RPCRDMA_ERROR_LEN);
@@ -145,7 +145,7 @@ void adv_gateway_refuse(struct adv_gateway_session *s, const struct adv_rpcrdma_
 	}
 	out.xid = h->xid;
 	out.version = ADV_RPCRDMA_VERSION;
-	out.credits = ADV_GATEWAY_CREDITS;
+	out.credits = ADV_NFS_CREDITS;
 	out.procedure = ADV_RPCRDMA_ERROR;
 	out.error = error;
 	out.version_low = out.version_high = ADV_RPCRDMA_VERSION;
@@ -157,12 +157,12 @@ void adv_gateway_refuse(struct adv_gateway_session *s, const struct adv_rpcrdma_
 	r->wr = (struct ibv_send_wr){.sg_list = &r->sge, .num_sge = 1, .opcode = IBV_WR_SEND};
 	r->work = (struct adv_kit_work){.first = &r->wr, .count = 1, .done = refusal_sent};
 	s->refusals++;
-	adv_gateway_post(s, &r->work);
+	adv_nfs_post(s, &r->work);
 }
 
-void adv_gateway_call_free(struct adv_gateway_call *c)
+void adv_nfs_call_free(struct adv_nfs_call *c)
 {
-	struct adv_gateway_session *s = c->session;
+	struct adv_nfs_session *s = c->session;
 
 	adv_list_del(&c->link);
 	s->call_count--;

@@ -10,17 +10,17 @@
 #include "storage/nfs_gateway/reverse_internal.h"
 
 enum {
-	RECEIVES = ADV_GATEWAY_CREDITS + 16, /* further ones: calls of the back channel */
+	RECEIVES = ADV_NFS_CREDITS + 16, /* further ones: calls of the back channel */
 	WORK_MAX = 256,
 	WAIT_FIRST_MS = 100,
 	WAIT_MOST_MS = 5000,
 };
 
-static void connect_server(struct adv_reverse_session *s);
+static void connect_server(struct adv_nfs_reverse_session *s);
 
 /* --- the end --- */
 
-static void end_turns(struct adv_reverse_session *s)
+static void end_turns(struct adv_nfs_reverse_session *s)
 {
 	adv_kit_turn_end(&s->record_turn);
 	adv_kit_turn_end(&s->reply_turn);
@@ -28,17 +28,17 @@ static void end_turns(struct adv_reverse_session *s)
 		adv_gateway_serve_turns(s->buffers);
 }
 
-static void end_session(struct adv_reverse_session *s)
+static void end_session(struct adv_nfs_reverse_session *s)
 {
 	adv_kit_timer_cancel(&s->reconnect);
 	end_turns(s);
-	adv_reverse_free_calls(s);
+	adv_nfs_reverse_free_calls(s);
 	adv_gateway_sessions_remove(s->gateway, &s->link, s->client, s->peer);
 	free(s);
 }
 
 /* Ends the client's connection, and with it the session: now, or after that to the server. */
-static void close_client(struct adv_reverse_session *s)
+static void close_client(struct adv_nfs_reverse_session *s)
 {
 	struct adv_stream *stream = s->stream;
 
@@ -57,7 +57,7 @@ static void close_client(struct adv_reverse_session *s)
 static void rdma_server_connected(void *user, struct adv_kit_device *d, const void *private_data,
 				  size_t length)
 {
-	struct adv_reverse_session *s = user;
+	struct adv_nfs_reverse_session *s = user;
 	struct adv_rpcrdma_private_data theirs;
 
 	if (s->device && s->device != d) {
@@ -72,23 +72,23 @@ static void rdma_server_connected(void *user, struct adv_kit_device *d, const vo
 	s->buffers = d->user;
 	adv_rpcrdma_private_data_decode(private_data, length, &theirs);
 	s->send_threshold =
-		theirs.receive_size < ADV_GATEWAY_INLINE ? theirs.receive_size : ADV_GATEWAY_INLINE;
+		theirs.receive_size < ADV_NFS_INLINE ? theirs.receive_size : ADV_NFS_INLINE;
 	s->receive_threshold =
-		theirs.send_size < ADV_GATEWAY_INLINE ? theirs.send_size : ADV_GATEWAY_INLINE;
+		theirs.send_size < ADV_NFS_INLINE ? theirs.send_size : ADV_NFS_INLINE;
 	s->credits = 1; /* until the first reply (RFC 8166, section 3.3.3) */
 	s->connected = true;
 	if (s->reported)
 		adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s: connected to %s again",
 				   s->peer, s->gateway->server_name);
 	s->reported = false;
-	adv_reverse_send_calls(s);
-	adv_reverse_unblock(s);
+	adv_nfs_reverse_send_calls(s);
+	adv_nfs_reverse_unblock(s);
 }
 
 static void rdma_reply_received(void *user, struct adv_receive *r)
 {
 	static struct adv_rpcrdma_header h;
-	struct adv_reverse_session *s = user;
+	struct adv_nfs_reverse_session *s = user;
 	enum adv_rpc_kind kind;
 	uint32_t xid;
 	size_t used;
@@ -98,16 +98,16 @@ static void rdma_reply_received(void *user, struct adv_receive *r)
 		if (h.procedure == ADV_RPCRDMA_MSG &&
 		    adv_rpc_kind(r->data + used, r->length - used, &xid, &kind) &&
 		    kind == ADV_RPC_CALL)
-			adv_reverse_back_call(s, r->data + used, r->length - used);
+			adv_nfs_reverse_back_call(s, r->data + used, r->length - used);
 		else if (h.procedure != ADV_RPCRDMA_DONE)
-			adv_reverse_reply(s, &h, r->data + used, r->length - used);
+			adv_nfs_reverse_reply(s, &h, r->data + used, r->length - used);
 		s->wait_ms = 0;
 	}
 	adv_endpoint_repost(s->endpoint, r);
 }
 
 /* Connects again later. */
-static void retry_later(struct adv_reverse_session *s)
+static void retry_later(struct adv_nfs_reverse_session *s)
 {
 	if (!s->reported)
 		adv_gateway_report(&s->gateway->log, ADV_LOG_WARN, "%s: no connection to %s",
@@ -121,7 +121,7 @@ static void retry_later(struct adv_reverse_session *s)
 
 static void nfs_server_closed(void *user)
 {
-	struct adv_reverse_session *s = user;
+	struct adv_nfs_reverse_session *s = user;
 
 	s->endpoint = NULL;
 	s->connected = false;
@@ -129,17 +129,17 @@ static void nfs_server_closed(void *user)
 		end_session(s);
 		return;
 	}
-	adv_reverse_take_back(s);
+	adv_nfs_reverse_take_back(s);
 	/* A server closes idle connections; the next call connects again. */
-	if (!s->buffers || adv_reverse_has_calls(s))
+	if (!s->buffers || adv_nfs_reverse_has_calls(s))
 		retry_later(s);
 }
 
-static void connect_server(struct adv_reverse_session *s)
+static void connect_server(struct adv_nfs_reverse_session *s)
 {
 	struct adv_endpoint_config config = {
 		.receives = RECEIVES,
-		.receive_size = ADV_GATEWAY_INLINE,
+		.receive_size = ADV_NFS_INLINE,
 		.work_max = WORK_MAX,
 		.private_data = s->private_data,
 		.private_data_length = sizeof(s->private_data),
@@ -158,52 +158,50 @@ static void connect_server(struct adv_reverse_session *s)
 
 static void reconnect_rdma_server(struct adv_kit_timer *t)
 {
-	connect_server(adv_container_of(t, struct adv_reverse_session, reconnect));
+	connect_server(adv_container_of(t, struct adv_nfs_reverse_session, reconnect));
 }
 
 /* --- the client --- */
 
 static uint8_t *get_nfs_call_buffer(void *user, size_t length)
 {
-	struct adv_reverse_session *s = user;
+	struct adv_nfs_reverse_session *s = user;
 	uint8_t *b = NULL;
 
-	s->blocked = !s->buffers || s->call_count >= ADV_GATEWAY_CALLS_MAX;
+	s->blocked = !s->buffers || s->call_count >= ADV_NFS_CALLS_MAX;
 	if (!s->blocked)
-		b = adv_gateway_get_call(s->buffers, &s->record_turn,
-					 length + ADV_GATEWAY_HEADER_ROOM);
-	return b ? b + ADV_GATEWAY_HEADER_ROOM : NULL;
+		b = adv_gateway_get_call(s->buffers, &s->record_turn, length + ADV_NFS_HEADER_ROOM);
+	return b ? b + ADV_NFS_HEADER_ROOM : NULL;
 }
 
 static bool take_record_turn(struct adv_kit_turn *t)
 {
-	struct adv_reverse_session *s =
-		adv_container_of(t, struct adv_reverse_session, record_turn);
+	struct adv_nfs_reverse_session *s =
+		adv_container_of(t, struct adv_nfs_reverse_session, record_turn);
 
 	return adv_stream_resume(s->stream) || s->blocked;
 }
 
 static void nfs_call_dropped(void *user, uint8_t *message, size_t size)
 {
-	struct adv_reverse_session *s = user;
+	struct adv_nfs_reverse_session *s = user;
 
-	adv_gateway_put_call(s->buffers, message - ADV_GATEWAY_HEADER_ROOM,
-			     size + ADV_GATEWAY_HEADER_ROOM);
+	adv_gateway_put_call(s->buffers, message - ADV_NFS_HEADER_ROOM, size + ADV_NFS_HEADER_ROOM);
 }
 
 static void tcp_call_received(void *user, uint8_t *message, size_t size, size_t length)
 {
-	struct adv_reverse_session *s = user;
-	uint8_t *whole = message - ADV_GATEWAY_HEADER_ROOM;
+	struct adv_nfs_reverse_session *s = user;
+	uint8_t *whole = message - ADV_NFS_HEADER_ROOM;
 	enum adv_rpc_kind kind;
 	uint32_t xid;
 
-	size += ADV_GATEWAY_HEADER_ROOM;
+	size += ADV_NFS_HEADER_ROOM;
 	if (adv_rpc_kind(message, length, &xid, &kind) && kind == ADV_RPC_REPLY) {
-		adv_reverse_back_reply(s, whole, size, length, xid);
+		adv_nfs_reverse_back_reply(s, whole, size, length, xid);
 		return;
 	}
-	if (!adv_reverse_add_call(s, whole, size, length)) {
+	if (!adv_nfs_reverse_add_call(s, whole, size, length)) {
 		adv_gateway_report(&s->gateway->log, ADV_LOG_WARN, "%s: a record is no RPC call",
 				   s->peer);
 		close_client(s);
@@ -211,12 +209,12 @@ static void tcp_call_received(void *user, uint8_t *message, size_t size, size_t 
 	}
 	if (!s->endpoint && adv_list_empty(&s->reconnect.link))
 		connect_server(s);
-	adv_reverse_send_calls(s);
+	adv_nfs_reverse_send_calls(s);
 }
 
 static void nfs_client_lost(void *user, int err)
 {
-	struct adv_reverse_session *s = user;
+	struct adv_nfs_reverse_session *s = user;
 
 	if (err == ETIME)
 		adv_gateway_report(&s->gateway->log, ADV_LOG_WARN,
@@ -233,15 +231,15 @@ static const struct adv_stream_ops stream_ops = {
 
 /* --- the beginning --- */
 
-static struct adv_reverse_session *new_session(struct adv_gateway *g, struct adv_connections *c,
-					       int fd)
+static struct adv_nfs_reverse_session *new_session(struct adv_gateway *g, struct adv_connections *c,
+						   int fd)
 {
-	struct adv_rpcrdma_private_data ours = {false, ADV_GATEWAY_INLINE, ADV_GATEWAY_INLINE};
-	struct adv_reverse_session *s = adv_gateway_sessions_allocate(g, sizeof(*s));
+	struct adv_rpcrdma_private_data ours = {false, ADV_NFS_INLINE, ADV_NFS_INLINE};
+	struct adv_nfs_reverse_session *s = adv_gateway_sessions_allocate(g, sizeof(*s));
 
 	if (!s)
 		return NULL;
-	s->stream = adv_stream_accepted(g->loop, fd, g->timeout_ms, ADV_GATEWAY_MESSAGE_MAX,
+	s->stream = adv_stream_accepted(g->loop, fd, g->timeout_ms, ADV_NFS_MESSAGE_MAX,
 					&stream_ops, s);
 	if (!s->stream) {
 		free(s);
@@ -251,16 +249,16 @@ static struct adv_reverse_session *new_session(struct adv_gateway *g, struct adv
 	s->connections = c;
 	adv_list_init(&s->calls);
 	adv_kit_turn_init(&s->record_turn, take_record_turn);
-	adv_kit_turn_init(&s->reply_turn, adv_reverse_take_reply_turn);
+	adv_kit_turn_init(&s->reply_turn, adv_nfs_reverse_take_reply_turn);
 	adv_kit_timer_init(&s->reconnect, reconnect_rdma_server);
 	adv_rpcrdma_private_data_encode(&ours, s->private_data);
 	adv_gateway_name_socket(s->peer, sizeof(s->peer), fd);
 	return s;
 }
 
-void adv_gateway_reverse_accept(struct adv_gateway *g, struct adv_connections *c, int fd)
+void adv_nfs_reverse_accept(struct adv_gateway *g, struct adv_connections *c, int fd)
 {
-	struct adv_reverse_session *s = new_session(g, c, fd);
+	struct adv_nfs_reverse_session *s = new_session(g, c, fd);
 
 	if (!s) {
 		adv_gateway_sessions_refuse(g, fd, errno);
@@ -270,9 +268,9 @@ void adv_gateway_reverse_accept(struct adv_gateway *g, struct adv_connections *c
 	connect_server(s);
 }
 
-void adv_gateway_reverse_close_device(struct adv_gateway *g, const struct adv_kit_device *d)
+void adv_nfs_reverse_close_device(struct adv_gateway *g, const struct adv_kit_device *d)
 {
-	adv_list_for_each_safe(struct adv_reverse_session, s, &g->sessions, link) {
+	adv_list_for_each_safe(struct adv_nfs_reverse_session, s, &g->sessions, link) {
 		if (s->device != d)
 			continue;
 		adv_gateway_report(&s->gateway->log, ADV_LOG_WARN,
@@ -282,8 +280,8 @@ void adv_gateway_reverse_close_device(struct adv_gateway *g, const struct adv_ki
 	}
 }
 
-void adv_gateway_reverse_close_all(struct adv_gateway *g)
+void adv_nfs_reverse_close_all(struct adv_gateway *g)
 {
-	adv_list_for_each_safe(struct adv_reverse_session, s, &g->sessions, link)
+	adv_list_for_each_safe(struct adv_nfs_reverse_session, s, &g->sessions, link)
 		close_client(s);
 }

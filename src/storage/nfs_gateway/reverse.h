@@ -10,11 +10,11 @@
 #include "storage/nfs_gateway/session.h"
 
 /* Accepts a client's TCP connection; the descriptor belongs to the session. Reports an error. */
-void adv_gateway_reverse_accept(struct adv_gateway *g, struct adv_connections *c, int fd);
+void adv_nfs_reverse_accept(struct adv_gateway *g, struct adv_connections *c, int fd);
 /* Ends the sessions whose calls are in memory of a device that is gone. They have no connection to
  * the server. */
-void adv_gateway_reverse_close_device(struct adv_gateway *g, const struct adv_kit_device *d);
+void adv_nfs_reverse_close_device(struct adv_gateway *g, const struct adv_kit_device *d);
 /* Ends all sessions: the loop ends them. */
-void adv_gateway_reverse_close_all(struct adv_gateway *g);
+void adv_nfs_reverse_close_all(struct adv_gateway *g);
 
 #endif

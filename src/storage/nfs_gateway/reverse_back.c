@@ -11,7 +11,7 @@ enum { MESSAGES_MAX = 32, HEADER_LEN = 28 };
 /* A call on its way to the client. */
 struct back_call {
 	struct adv_stream_out out;
-	struct adv_reverse_session *session;
+	struct adv_nfs_reverse_session *session;
 	struct iovec part;
 	uint8_t message[];
 };
@@ -19,7 +19,7 @@ struct back_call {
 /* A reply on its way to the server. */
 struct back_reply {
 	struct adv_kit_work work;
-	struct adv_reverse_session *session;
+	struct adv_nfs_reverse_session *session;
 	struct ibv_sge sge;
 	struct ibv_send_wr wr;
 	uint8_t *buffer;
@@ -34,7 +34,8 @@ static void reverse_back_call_sent(struct adv_stream_out *out, bool ok)
 	free(b);
 }
 
-void adv_reverse_back_call(struct adv_reverse_session *s, const uint8_t *call, size_t length)
+void adv_nfs_reverse_back_call(struct adv_nfs_reverse_session *s, const uint8_t *call,
+			       size_t length)
 {
 	struct back_call *b = NULL;
 
@@ -61,11 +62,11 @@ static void reverse_back_reply_sent(struct adv_kit_work *w, bool ok)
 	free(b);
 }
 
-void adv_reverse_back_reply(struct adv_reverse_session *s, uint8_t *buffer, size_t size,
-			    size_t length, uint32_t xid)
+void adv_nfs_reverse_back_reply(struct adv_nfs_reverse_session *s, uint8_t *buffer, size_t size,
+				size_t length, uint32_t xid)
 {
 	static struct adv_rpcrdma_header h;
-	uint8_t *start = buffer + ADV_GATEWAY_HEADER_ROOM - HEADER_LEN;
+	uint8_t *start = buffer + ADV_NFS_HEADER_ROOM - HEADER_LEN;
 	struct back_reply *b = NULL;
 
 	if (s->connected && s->back_count < MESSAGES_MAX &&
@@ -77,7 +78,7 @@ void adv_reverse_back_reply(struct adv_reverse_session *s, uint8_t *buffer, size
 	}
 	h.xid = xid;
 	h.version = ADV_RPCRDMA_VERSION;
-	h.credits = ADV_GATEWAY_BACK_CALLS;
+	h.credits = ADV_NFS_BACK_CALLS;
 	h.procedure = ADV_RPCRDMA_MSG;
 	adv_rpcrdma_header_encode(&h, start, HEADER_LEN);
 	b->session = s;

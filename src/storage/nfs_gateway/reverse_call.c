@@ -25,28 +25,28 @@ static void deregister_region(struct ibv_mr **mr)
 }
 
 /* Takes the memory of the reply, and the right to read the call, away from the server. */
-static void revoke_access(struct adv_reverse_call *c)
+static void revoke_access(struct adv_nfs_reverse_call *c)
 {
 	deregister_region(&c->call_mr);
 	deregister_region(&c->reply_mr);
 }
 
-static void put_reply(struct adv_reverse_call *c)
+static void put_reply(struct adv_nfs_reverse_call *c)
 {
 	if (c->reply)
 		adv_gateway_put_reply(c->session->buffers, c->reply, c->reply_size);
 	c->reply = NULL;
 }
 
-void adv_reverse_unblock(struct adv_reverse_session *s)
+void adv_nfs_reverse_unblock(struct adv_nfs_reverse_session *s)
 {
 	if (s->blocked && s->stream)
 		adv_stream_resume(s->stream);
 }
 
-static void free_call(struct adv_reverse_call *c)
+static void free_call(struct adv_nfs_reverse_call *c)
 {
-	struct adv_reverse_session *s = c->session;
+	struct adv_nfs_reverse_session *s = c->session;
 
 	revoke_access(c);
 	put_reply(c);
@@ -54,17 +54,17 @@ static void free_call(struct adv_reverse_call *c)
 	s->call_count--;
 	adv_gateway_put_call(s->buffers, c->buffer, c->size);
 	free(c);
-	adv_reverse_unblock(s);
+	adv_nfs_reverse_unblock(s);
 }
 
-static void free_if_done(struct adv_reverse_call *c)
+static void free_if_done(struct adv_nfs_reverse_call *c)
 {
 	if (c->answered && !c->sending && !c->replying)
 		free_call(c);
 }
 
 /* Marks a call as answered. */
-static void mark_answered(struct adv_reverse_call *c)
+static void mark_answered(struct adv_nfs_reverse_call *c)
 {
 	revoke_access(c);
 	if (c->in_flight)
@@ -75,14 +75,14 @@ static void mark_answered(struct adv_reverse_call *c)
 
 static void tcp_reply_sent(struct adv_stream_out *out, bool ok)
 {
-	struct adv_reverse_call *c = adv_container_of(out, struct adv_reverse_call, out);
+	struct adv_nfs_reverse_call *c = adv_container_of(out, struct adv_nfs_reverse_call, out);
 
 	c->replying = false;
 	free_if_done(c);
 }
 
 /* Sends the first `count` parts to the client. */
-static void send_reply(struct adv_reverse_call *c, unsigned count, size_t length)
+static void send_reply(struct adv_nfs_reverse_call *c, unsigned count, size_t length)
 {
 	if (!c->session->stream) {
 		free_if_done(c);
@@ -95,7 +95,7 @@ static void send_reply(struct adv_reverse_call *c, unsigned count, size_t length
 }
 
 /* Answers a call that cannot be carried out over RDMA. */
-static void fail_call(struct adv_reverse_call *c)
+static void fail_call(struct adv_nfs_reverse_call *c)
 {
 	c->session->client->counts.errors++;
 	mark_answered(c);
@@ -108,7 +108,7 @@ static void fail_call(struct adv_reverse_call *c)
 
 static void rdma_call_sent(struct adv_kit_work *w, bool ok)
 {
-	struct adv_reverse_call *c = adv_container_of(w, struct adv_reverse_call, work);
+	struct adv_nfs_reverse_call *c = adv_container_of(w, struct adv_nfs_reverse_call, work);
 
 	c->sending = false;
 	free_if_done(c);
@@ -117,7 +117,7 @@ static void rdma_call_sent(struct adv_kit_work *w, bool ok)
 static uint64_t rest_of(const struct adv_rpc_call *rpc, const struct adv_nfs_arguments *arguments)
 {
 	if (rpc->opaque) /* nothing of its arguments is known */
-		return ADV_GATEWAY_MESSAGE_MAX;
+		return ADV_NFS_MESSAGE_MAX;
 	if (rpc->program == ADV_NFS_PROGRAM && rpc->version == 3)
 		return REST_NFS3;
 	/* A reply chunk beside a write chunk makes the server of Linux 6.1 end the connection if
@@ -126,9 +126,9 @@ static uint64_t rest_of(const struct adv_rpc_call *rpc, const struct adv_nfs_arg
 	return arguments->fixed_size ? RPC_HEAD + arguments->fixed_size : REST_OTHERS;
 }
 
-static bool plan_call(const struct adv_reverse_call *c, struct adv_rpcrdma_request *plan)
+static bool plan_call(const struct adv_nfs_reverse_call *c, struct adv_rpcrdma_request *plan)
 {
-	struct adv_reverse_session *s = c->session;
+	struct adv_nfs_reverse_session *s = c->session;
 	struct adv_nfs_arguments arguments;
 	struct adv_rpcrdma_message m = {
 		.length = c->length,
@@ -136,10 +136,10 @@ static bool plan_call(const struct adv_reverse_call *c, struct adv_rpcrdma_reque
 		.results = arguments.results,
 		.send_threshold = s->send_threshold,
 		.receive_threshold = s->receive_threshold,
-		.reply_max = ADV_GATEWAY_MESSAGE_MAX,
+		.reply_max = ADV_NFS_MESSAGE_MAX,
 	};
 
-	adv_nfs_scan_call(&c->rpc, c->buffer + ADV_GATEWAY_HEADER_ROOM, c->length, &arguments);
+	adv_nfs_scan_call(&c->rpc, c->buffer + ADV_NFS_HEADER_ROOM, c->length, &arguments);
 	m.item_count = arguments.item_count;
 	m.result_count = arguments.result_count;
 	m.rest = rest_of(&c->rpc, &arguments) + arguments.reply_size;
@@ -147,11 +147,11 @@ static bool plan_call(const struct adv_reverse_call *c, struct adv_rpcrdma_reque
 }
 
 /* Permits the server to read the call and to write the reply, as far as the plan needs it. */
-static bool grant_access(struct adv_reverse_call *c, struct adv_rpcrdma_request *plan)
+static bool grant_access(struct adv_nfs_reverse_call *c, struct adv_rpcrdma_request *plan)
 {
 	struct ibv_pd *pd = c->session->device->pd;
-	uint8_t *call = c->buffer + ADV_GATEWAY_HEADER_ROOM;
-	uint8_t *reply = c->reply + ADV_GATEWAY_HEADER_ROOM;
+	uint8_t *call = c->buffer + ADV_NFS_HEADER_ROOM;
+	uint8_t *reply = c->reply + ADV_NFS_HEADER_ROOM;
 	struct adv_rpcrdma_header *h = &plan->header;
 
 	if (h->read_count > 0)
@@ -172,15 +172,15 @@ static bool grant_access(struct adv_reverse_call *c, struct adv_rpcrdma_request 
 	return true;
 }
 
-static void post_call(struct adv_reverse_call *c, struct adv_rpcrdma_request *plan)
+static void post_call(struct adv_nfs_reverse_call *c, struct adv_rpcrdma_request *plan)
 {
-	struct adv_reverse_session *s = c->session;
-	const uint8_t *message = c->buffer + ADV_GATEWAY_HEADER_ROOM;
+	struct adv_nfs_reverse_session *s = c->session;
+	const uint8_t *message = c->buffer + ADV_NFS_HEADER_ROOM;
 	size_t at;
 
 	plan->header.xid = c->rpc.xid;
-	plan->header.credits = ADV_GATEWAY_CREDITS;
-	at = adv_rpcrdma_header_encode(&plan->header, c->buffer, ADV_GATEWAY_HEADER_ROOM);
+	plan->header.credits = ADV_NFS_CREDITS;
+	at = adv_rpcrdma_header_encode(&plan->header, c->buffer, ADV_NFS_HEADER_ROOM);
 	for (unsigned i = 0; i < plan->inlined.count; i++) {
 		const struct adv_rpcrdma_piece *p = &plan->inlined.piece[i];
 
@@ -198,16 +198,16 @@ static void post_call(struct adv_reverse_call *c, struct adv_rpcrdma_request *pl
 }
 
 /* Sends a call. False: it waits for memory for its reply. */
-static bool send_call(struct adv_reverse_call *c)
+static bool send_call(struct adv_nfs_reverse_call *c)
 {
 	static struct adv_rpcrdma_request plan;
-	struct adv_reverse_session *s = c->session;
+	struct adv_nfs_reverse_session *s = c->session;
 
 	if (!plan_call(c, &plan)) {
 		fail_call(c);
 		return true;
 	}
-	c->reply_size = ADV_GATEWAY_HEADER_ROOM + plan.reply_bytes;
+	c->reply_size = ADV_NFS_HEADER_ROOM + plan.reply_bytes;
 	c->reply = adv_gateway_get_reply(s->buffers, &s->reply_turn, c->reply_size);
 	if (!c->reply)
 		return false;
@@ -219,30 +219,31 @@ static bool send_call(struct adv_reverse_call *c)
 }
 
 /* Returns the first call that may be sent, or NULL. */
-static struct adv_reverse_call *next_call(struct adv_reverse_session *s)
+static struct adv_nfs_reverse_call *next_call(struct adv_nfs_reverse_session *s)
 {
 	if (!s->connected || s->in_flight >= s->credits)
 		return NULL;
-	adv_list_for_each(struct adv_reverse_call, c, &s->calls, link) {
+	adv_list_for_each(struct adv_nfs_reverse_call, c, &s->calls, link) {
 		if (!c->in_flight && !c->answered)
 			return c;
 	}
 	return NULL;
 }
 
-void adv_reverse_send_calls(struct adv_reverse_session *s)
+void adv_nfs_reverse_send_calls(struct adv_nfs_reverse_session *s)
 {
-	struct adv_reverse_call *c;
+	struct adv_nfs_reverse_call *c;
 
 	do
 		c = next_call(s);
 	while (c && send_call(c));
 }
 
-bool adv_reverse_take_reply_turn(struct adv_kit_turn *t)
+bool adv_nfs_reverse_take_reply_turn(struct adv_kit_turn *t)
 {
-	struct adv_reverse_session *s = adv_container_of(t, struct adv_reverse_session, reply_turn);
-	struct adv_reverse_call *c = next_call(s);
+	struct adv_nfs_reverse_session *s =
+		adv_container_of(t, struct adv_nfs_reverse_session, reply_turn);
+	struct adv_nfs_reverse_call *c = next_call(s);
 
 	if (c && !send_call(c))
 		return false;
@@ -251,12 +252,12 @@ bool adv_reverse_take_reply_turn(struct adv_kit_turn *t)
 	return true;
 }
 
-bool adv_reverse_add_call(struct adv_reverse_session *s, uint8_t *buffer, size_t size,
-			  size_t length)
+bool adv_nfs_reverse_add_call(struct adv_nfs_reverse_session *s, uint8_t *buffer, size_t size,
+			      size_t length)
 {
-	struct adv_reverse_call *c = calloc(1, sizeof(*c));
+	struct adv_nfs_reverse_call *c = calloc(1, sizeof(*c));
 
-	if (!c || !adv_rpc_call_decode(buffer + ADV_GATEWAY_HEADER_ROOM, length, &c->rpc)) {
+	if (!c || !adv_rpc_call_decode(buffer + ADV_NFS_HEADER_ROOM, length, &c->rpc)) {
 		adv_gateway_put_call(s->buffers, buffer, size);
 		free(c);
 		return false;
@@ -274,7 +275,8 @@ bool adv_reverse_add_call(struct adv_reverse_session *s, uint8_t *buffer, size_t
 /* --- from the server --- */
 
 /* Puts the data of the write chunks into a reduced reply. False: they do not fit together. */
-static bool merge_written_data(struct adv_reverse_call *c, const struct adv_rpcrdma_header *call,
+static bool merge_written_data(struct adv_nfs_reverse_call *c,
+			       const struct adv_rpcrdma_header *call,
 			       const struct adv_rpcrdma_header *h, const bool *reduced,
 			       const uint8_t *body, size_t length, struct adv_rpcrdma_pieces *out)
 {
@@ -305,8 +307,8 @@ static bool merge_written_data(struct adv_reverse_call *c, const struct adv_rpcr
 }
 
 /* Counts a call to which the server has replied. */
-static void count_reply(const struct adv_reverse_call *c, const uint8_t *head, size_t head_length,
-			size_t length)
+static void count_reply(const struct adv_nfs_reverse_call *c, const uint8_t *head,
+			size_t head_length, size_t length)
 {
 	struct adv_gateway_counts *counts = &c->session->client->counts;
 	size_t body;
@@ -318,7 +320,7 @@ static void count_reply(const struct adv_reverse_call *c, const uint8_t *head, s
 }
 
 /* Sends a reply to the client. False: it is wrong. */
-static bool pass_reply(struct adv_reverse_call *c, const struct adv_rpcrdma_header *h,
+static bool pass_reply(struct adv_nfs_reverse_call *c, const struct adv_rpcrdma_header *h,
 		       const uint8_t *body, size_t length)
 {
 	static const uint8_t zeros[4];
@@ -330,7 +332,7 @@ static bool pass_reply(struct adv_reverse_call *c, const struct adv_rpcrdma_head
 	size_t used;
 
 	/* The call's header is where it was sent from. */
-	adv_rpcrdma_header_decode(c->buffer, ADV_GATEWAY_HEADER_ROOM, &call, &used);
+	adv_rpcrdma_header_decode(c->buffer, ADV_NFS_HEADER_ROOM, &call, &used);
 	if (h->procedure == ADV_RPCRDMA_ERROR || !adv_rpcrdma_reply_check(&call, h, reduced))
 		return false;
 	if (h->procedure == ADV_RPCRDMA_NOMSG) {
@@ -359,28 +361,28 @@ static bool pass_reply(struct adv_reverse_call *c, const struct adv_rpcrdma_head
 	return true;
 }
 
-void adv_reverse_reply(struct adv_reverse_session *s, const struct adv_rpcrdma_header *h,
-		       const uint8_t *body, size_t length)
+void adv_nfs_reverse_reply(struct adv_nfs_reverse_session *s, const struct adv_rpcrdma_header *h,
+			   const uint8_t *body, size_t length)
 {
-	adv_list_for_each(struct adv_reverse_call, c, &s->calls, link) {
+	adv_list_for_each(struct adv_nfs_reverse_call, c, &s->calls, link) {
 		if (c->rpc.xid != h->xid || !c->in_flight)
 			continue;
-		s->credits = h->credits > ADV_GATEWAY_CREDITS ? ADV_GATEWAY_CREDITS : h->credits;
+		s->credits = h->credits > ADV_NFS_CREDITS ? ADV_NFS_CREDITS : h->credits;
 		if (s->credits == 0)
 			s->credits = 1;
 		mark_answered(c);
 		if (!pass_reply(c, h, body, length))
 			fail_call(c);
-		adv_reverse_send_calls(s);
+		adv_nfs_reverse_send_calls(s);
 		return;
 	}
 }
 
 /* --- the ends of the connections --- */
 
-void adv_reverse_take_back(struct adv_reverse_session *s)
+void adv_nfs_reverse_take_back(struct adv_nfs_reverse_session *s)
 {
-	adv_list_for_each(struct adv_reverse_call, c, &s->calls, link) {
+	adv_list_for_each(struct adv_nfs_reverse_call, c, &s->calls, link) {
 		if (!c->in_flight)
 			continue;
 		revoke_access(c);
@@ -390,17 +392,17 @@ void adv_reverse_take_back(struct adv_reverse_session *s)
 	s->in_flight = 0;
 }
 
-bool adv_reverse_has_calls(const struct adv_reverse_session *s)
+bool adv_nfs_reverse_has_calls(const struct adv_nfs_reverse_session *s)
 {
-	adv_list_for_each(struct adv_reverse_call, c, &s->calls, link) {
+	adv_list_for_each(struct adv_nfs_reverse_call, c, &s->calls, link) {
 		if (!c->answered)
 			return true;
 	}
 	return false;
 }
 
-void adv_reverse_free_calls(struct adv_reverse_session *s)
+void adv_nfs_reverse_free_calls(struct adv_nfs_reverse_session *s)
 {
 	while (!adv_list_empty(&s->calls))
-		free_call(adv_container_of(s->calls.next, struct adv_reverse_call, link));
+		free_call(adv_container_of(s->calls.next, struct adv_nfs_reverse_call, link));
 }

@@ -5,7 +5,7 @@
 #include "storage/nfs_gateway/reverse.h"
 #include "storage/nfs_gateway/session_internal.h"
 
-struct adv_reverse_session {
+struct adv_nfs_reverse_session {
 	struct adv_list link; /* gateway->sessions */
 	struct adv_gateway *gateway;
 	struct adv_connections *connections;
@@ -21,7 +21,7 @@ struct adv_reverse_session {
 	struct adv_kit_turn record_turn, reply_turn; /* for memory of the stream, and of replies */
 	uint8_t private_data[ADV_RPCRDMA_PRIVATE_LEN];
 	uint32_t send_threshold, receive_threshold; /* the largest SEND each way, bytes */
-	struct adv_list calls;			    /* struct adv_reverse_call, in their order */
+	struct adv_list calls; /* struct adv_nfs_reverse_call, in their order */
 	unsigned call_count;
 	unsigned credits;    /* that the server grants */
 	unsigned in_flight;  /* calls that use a credit */
@@ -30,14 +30,14 @@ struct adv_reverse_session {
 	char peer[ADV_GATEWAY_PEER];
 };
 
-struct adv_reverse_call {
+struct adv_nfs_reverse_call {
 	struct adv_list link;
-	struct adv_reverse_session *session;
+	struct adv_nfs_reverse_session *session;
 	struct adv_rpc_call rpc;
 	uint64_t begun;	 /* of adv_clock_ns(): when it arrived */
-	uint8_t *buffer; /* ADV_GATEWAY_HEADER_ROOM before the message: what is sent inline */
+	uint8_t *buffer; /* ADV_NFS_HEADER_ROOM before the message: what is sent inline */
 	size_t size, length;
-	uint8_t *reply; /* ADV_GATEWAY_HEADER_ROOM for what arrives inline, and memory for chunks */
+	uint8_t *reply; /* ADV_NFS_HEADER_ROOM for what arrives inline, and memory for chunks */
 	size_t reply_size;
 	struct ibv_mr *call_mr, *reply_mr; /* what the server may read and write */
 	bool in_flight;			   /* it uses a credit */
@@ -53,34 +53,35 @@ struct adv_reverse_call {
 };
 
 /* There are buffers, or fewer calls: the stream may go on. */
-void adv_reverse_unblock(struct adv_reverse_session *s);
+void adv_nfs_reverse_unblock(struct adv_nfs_reverse_session *s);
 
 /* --- calls and replies --- */
 
-/* A call of the client. Owns the buffer, which has ADV_GATEWAY_HEADER_ROOM before the message.
+/* A call of the client. Owns the buffer, which has ADV_NFS_HEADER_ROOM before the message.
  * False: it is no call, and the buffer is freed. */
-bool adv_reverse_add_call(struct adv_reverse_session *s, uint8_t *buffer, size_t size,
-			  size_t length);
+bool adv_nfs_reverse_add_call(struct adv_nfs_reverse_session *s, uint8_t *buffer, size_t size,
+			      size_t length);
 /* Sends the calls for which there are credits and memory. */
-void adv_reverse_send_calls(struct adv_reverse_session *s);
+void adv_nfs_reverse_send_calls(struct adv_nfs_reverse_session *s);
 /* It is the session's turn to get memory for a reply: sends one call. */
-bool adv_reverse_take_reply_turn(struct adv_kit_turn *t);
+bool adv_nfs_reverse_take_reply_turn(struct adv_kit_turn *t);
 /* A reply or an error of the server. */
-void adv_reverse_reply(struct adv_reverse_session *s, const struct adv_rpcrdma_header *h,
-		       const uint8_t *body, size_t length);
+void adv_nfs_reverse_reply(struct adv_nfs_reverse_session *s, const struct adv_rpcrdma_header *h,
+			   const uint8_t *body, size_t length);
 /* The connection to the server has ended: its calls wait for the next one. */
-void adv_reverse_take_back(struct adv_reverse_session *s);
+void adv_nfs_reverse_take_back(struct adv_nfs_reverse_session *s);
 /* True if a call has no reply. */
-bool adv_reverse_has_calls(const struct adv_reverse_session *s);
+bool adv_nfs_reverse_has_calls(const struct adv_nfs_reverse_session *s);
 /* Frees all calls. The connections are gone. */
-void adv_reverse_free_calls(struct adv_reverse_session *s);
+void adv_nfs_reverse_free_calls(struct adv_nfs_reverse_session *s);
 
 /* --- the back channel --- */
 
 /* Sends a copy of a call of the server to the client, or drops it. */
-void adv_reverse_back_call(struct adv_reverse_session *s, const uint8_t *call, size_t length);
+void adv_nfs_reverse_back_call(struct adv_nfs_reverse_session *s, const uint8_t *call,
+			       size_t length);
 /* Sends a reply of the client to the server, or drops it. Owns the buffer. */
-void adv_reverse_back_reply(struct adv_reverse_session *s, uint8_t *buffer, size_t size,
-			    size_t length, uint32_t xid);
+void adv_nfs_reverse_back_reply(struct adv_nfs_reverse_session *s, uint8_t *buffer, size_t size,
+				size_t length, uint32_t xid);
 
 #endif

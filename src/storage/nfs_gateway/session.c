@@ -11,13 +11,13 @@
 #include "storage/nfs_gateway/session_internal.h"
 
 enum {
-	RECEIVES = ADV_GATEWAY_CREDITS + 16, /* further ones: replies of the back channel */
+	RECEIVES = ADV_NFS_CREDITS + 16, /* further ones: replies of the back channel */
 	WORK_MAX = 1024,
 	WAIT_FIRST_MS = 100,
 	WAIT_MOST_MS = 5000,
 };
 
-static void connect_server(struct adv_gateway_session *s);
+static void connect_server(struct adv_nfs_session *s);
 
 /* --- calls --- */
 
@@ -26,12 +26,12 @@ static void tcp_call_sent(struct adv_stream_out *out, bool ok)
 }
 
 /* Puts the whole message into the stream to the server. */
-static void forward_call(struct adv_gateway_call *c)
+static void forward_call(struct adv_nfs_call *c)
 {
 	static const uint8_t zeros[4];
-	struct adv_gateway_session *s = c->session;
+	struct adv_nfs_session *s = c->session;
 
-	c->state = ADV_GATEWAY_READY;
+	c->state = ADV_NFS_CALL_READY;
 	if (!s->stream) {
 		if (adv_list_empty(&s->reconnect.link))
 			connect_server(s);
@@ -48,22 +48,22 @@ static void forward_call(struct adv_gateway_call *c)
 	}
 	c->out.parts = c->parts;
 	c->out.count = c->pieces.count;
-	c->state = ADV_GATEWAY_SENT;
+	c->state = ADV_NFS_CALL_SENT;
 	adv_stream_send(s->stream, &c->out, c->pieces.length);
 }
 
 /* Refuses a call whose header or chunks are wrong. */
-static void refuse_call(struct adv_gateway_call *c)
+static void refuse_call(struct adv_nfs_call *c)
 {
 	struct adv_rpcrdma_header h = {.xid = c->xid};
 
-	adv_gateway_refuse(c->session, &h, ADV_RPCRDMA_ERR_CHUNK);
+	adv_nfs_refuse(c->session, &h, ADV_RPCRDMA_ERR_CHUNK);
 	adv_endpoint_repost(c->session->endpoint, c->receive);
-	adv_gateway_call_free(c);
+	adv_nfs_call_free(c);
 }
 
 /* Checks that the message is a call, and forwards it. */
-static void examine_call(struct adv_gateway_call *c)
+static void examine_call(struct adv_nfs_call *c)
 {
 	const struct adv_rpcrdma_piece *first = &c->pieces.piece[0];
 	const uint8_t *from;
@@ -82,9 +82,9 @@ static void examine_call(struct adv_gateway_call *c)
 
 static void call_fetched(struct adv_kit_work *w, bool ok)
 {
-	struct adv_gateway_call *c = adv_container_of(w, struct adv_gateway_call, work);
+	struct adv_nfs_call *c = adv_container_of(w, struct adv_nfs_call, work);
 
-	adv_gateway_completed(c->session);
+	adv_nfs_completed(c->session);
 	free(c->wr);
 	free(c->sge);
 	c->wr = NULL;
@@ -92,13 +92,13 @@ static void call_fetched(struct adv_kit_work *w, bool ok)
 	if (ok)
 		examine_call(c);
 	else
-		adv_gateway_call_free(c);
+		adv_nfs_call_free(c);
 }
 
 /* Reads the chunks of a call into its buffer. False: no memory. */
-static bool fetch_chunks(struct adv_gateway_call *c, const struct adv_rpcrdma_header *h)
+static bool fetch_chunks(struct adv_nfs_call *c, const struct adv_rpcrdma_header *h)
 {
-	struct adv_gateway_session *s = c->session;
+	struct adv_nfs_session *s = c->session;
 	uint8_t *to = c->fetched;
 
 	c->wr = calloc(h->read_count, sizeof(*c->wr));
@@ -126,21 +126,21 @@ static bool fetch_chunks(struct adv_gateway_call *c, const struct adv_rpcrdma_he
 	}
 	c->work.first = c->wr;
 	c->work.done = call_fetched;
-	c->state = ADV_GATEWAY_FETCHING;
-	adv_gateway_post(s, &c->work);
+	c->state = ADV_NFS_CALL_FETCHING;
+	adv_nfs_post(s, &c->work);
 	return true;
 }
 
 /* Gets memory for the chunks of a call and fetches them. False: the call waits for memory. */
-static bool get_memory(struct adv_gateway_call *c)
+static bool get_memory(struct adv_nfs_call *c)
 {
 	static struct adv_rpcrdma_header h;
-	struct adv_gateway_session *s = c->session;
+	struct adv_nfs_session *s = c->session;
 	size_t used;
 
 	c->fetched = adv_gateway_get_call(s->buffers, &s->call_turn, c->fetched_length);
 	if (!c->fetched) {
-		c->state = ADV_GATEWAY_STARVED;
+		c->state = ADV_NFS_CALL_STARVED;
 		return false;
 	}
 	adv_rpcrdma_header_decode(c->header, c->header_length, &h, &used);
@@ -152,11 +152,11 @@ static bool get_memory(struct adv_gateway_call *c)
 /* It is the session's turn: one call gets memory. */
 static bool take_call_turn(struct adv_kit_turn *t)
 {
-	struct adv_gateway_session *s = adv_container_of(t, struct adv_gateway_session, call_turn);
+	struct adv_nfs_session *s = adv_container_of(t, struct adv_nfs_session, call_turn);
 	bool got = false;
 
-	adv_list_for_each(struct adv_gateway_call, c, &s->calls, link) {
-		if (c->state != ADV_GATEWAY_STARVED)
+	adv_list_for_each(struct adv_nfs_call, c, &s->calls, link) {
+		if (c->state != ADV_NFS_CALL_STARVED)
 			continue;
 		if (got) {
 			adv_kit_turn_wait(&s->buffers->call_turns, t);
@@ -171,13 +171,13 @@ static bool take_call_turn(struct adv_kit_turn *t)
 
 /* A client sends a call again if the reply takes too long. Its chunks are new, and the old ones may
  * not be written to any more. Returns whether the message was such a call. */
-static bool take_over(struct adv_gateway_session *s, const struct adv_rpcrdma_header *h,
+static bool take_over(struct adv_nfs_session *s, const struct adv_rpcrdma_header *h,
 		      const struct adv_receive *r, size_t used)
 {
-	adv_list_for_each(struct adv_gateway_call, c, &s->calls, link) {
-		if (c->xid != h->xid || c->state == ADV_GATEWAY_ANSWERED)
+	adv_list_for_each(struct adv_nfs_call, c, &s->calls, link) {
+		if (c->xid != h->xid || c->state == ADV_NFS_CALL_ANSWERED)
 			continue;
-		if (c->state == ADV_GATEWAY_STARVED || c->state == ADV_GATEWAY_FETCHING) {
+		if (c->state == ADV_NFS_CALL_STARVED || c->state == ADV_NFS_CALL_FETCHING) {
 			/* Its read chunks are no longer valid. */
 			adv_endpoint_close(s->endpoint);
 			return true;
@@ -198,22 +198,22 @@ static bool take_over(struct adv_gateway_session *s, const struct adv_rpcrdma_he
 	return false;
 }
 
-static void received_call(struct adv_gateway_session *s, struct adv_receive *r,
+static void received_call(struct adv_nfs_session *s, struct adv_receive *r,
 			  const struct adv_rpcrdma_header *h, size_t used)
 {
 	struct adv_rpcrdma_call plan;
-	struct adv_gateway_call *c;
+	struct adv_nfs_call *c;
 
 	if (take_over(s, h, r, used)) {
 		adv_endpoint_repost(s->endpoint, r);
 		return;
 	}
-	if (!adv_rpcrdma_call_plan(h, used, r->length - used, ADV_GATEWAY_MESSAGE_MAX, &plan)) {
-		adv_gateway_refuse(s, h, ADV_RPCRDMA_ERR_CHUNK);
+	if (!adv_rpcrdma_call_plan(h, used, r->length - used, ADV_NFS_MESSAGE_MAX, &plan)) {
+		adv_nfs_refuse(s, h, ADV_RPCRDMA_ERR_CHUNK);
 		adv_endpoint_repost(s->endpoint, r);
 		return;
 	}
-	c = s->call_count < ADV_GATEWAY_CALLS_MAX ? calloc(1, sizeof(*c)) : NULL;
+	c = s->call_count < ADV_NFS_CALLS_MAX ? calloc(1, sizeof(*c)) : NULL;
 	if (c)
 		c->header = malloc(used);
 	if (!c || !c->header) {
@@ -242,7 +242,7 @@ static void received_call(struct adv_gateway_session *s, struct adv_receive *r,
 static void rdma_call_received(void *user, struct adv_receive *r)
 {
 	static struct adv_rpcrdma_header h;
-	struct adv_gateway_session *s = user;
+	struct adv_nfs_session *s = user;
 	enum adv_rpc_kind kind;
 	uint32_t xid;
 	size_t used;
@@ -255,17 +255,17 @@ static void rdma_call_received(void *user, struct adv_receive *r)
 		adv_endpoint_repost(s->endpoint, r);
 		return;
 	case ADV_RPCRDMA_BAD_VERSION:
-		adv_gateway_refuse(s, &h, ADV_RPCRDMA_ERR_VERS);
+		adv_nfs_refuse(s, &h, ADV_RPCRDMA_ERR_VERS);
 		adv_endpoint_repost(s->endpoint, r);
 		return;
 	case ADV_RPCRDMA_BAD_HEADER:
-		adv_gateway_refuse(s, &h, ADV_RPCRDMA_ERR_CHUNK);
+		adv_nfs_refuse(s, &h, ADV_RPCRDMA_ERR_CHUNK);
 		adv_endpoint_repost(s->endpoint, r);
 		return;
 	}
 	if (h.procedure == ADV_RPCRDMA_MSG &&
 	    adv_rpc_kind(r->data + used, r->length - used, &xid, &kind) && kind == ADV_RPC_REPLY) {
-		adv_gateway_back_reply(s, r, used);
+		adv_nfs_back_reply(s, r, used);
 		adv_endpoint_repost(s->endpoint, r);
 	} else if (h.procedure == ADV_RPCRDMA_MSG || h.procedure == ADV_RPCRDMA_NOMSG) {
 		received_call(s, r, &h, used);
@@ -278,7 +278,7 @@ static void rdma_call_received(void *user, struct adv_receive *r)
 
 static void tcp_server_connected(void *user)
 {
-	struct adv_gateway_session *s = user;
+	struct adv_nfs_session *s = user;
 
 	if (s->reported)
 		adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s: connected to %s again",
@@ -289,55 +289,55 @@ static void tcp_server_connected(void *user)
 
 static uint8_t *get_nfs_reply_buffer(void *user, size_t length)
 {
-	struct adv_gateway_session *s = user;
+	struct adv_nfs_session *s = user;
 	uint8_t *b =
-		adv_gateway_get_reply(s->buffers, &s->reply_turn, length + ADV_GATEWAY_HEADER_ROOM);
+		adv_gateway_get_reply(s->buffers, &s->reply_turn, length + ADV_NFS_HEADER_ROOM);
 
-	return b ? b + ADV_GATEWAY_HEADER_ROOM : NULL;
+	return b ? b + ADV_NFS_HEADER_ROOM : NULL;
 }
 
 static bool take_reply_turn(struct adv_kit_turn *t)
 {
-	struct adv_gateway_session *s = adv_container_of(t, struct adv_gateway_session, reply_turn);
+	struct adv_nfs_session *s = adv_container_of(t, struct adv_nfs_session, reply_turn);
 
 	return adv_stream_resume(s->stream);
 }
 
 static void nfs_reply_dropped(void *user, uint8_t *message, size_t size)
 {
-	struct adv_gateway_session *s = user;
+	struct adv_nfs_session *s = user;
 
-	adv_gateway_put_reply(s->buffers, message - ADV_GATEWAY_HEADER_ROOM,
-			      size + ADV_GATEWAY_HEADER_ROOM);
+	adv_gateway_put_reply(s->buffers, message - ADV_NFS_HEADER_ROOM,
+			      size + ADV_NFS_HEADER_ROOM);
 }
 
 /* A message of the server. One that answers no call is dropped: its call was answered before the
  * connection to the server was lost. */
 static void tcp_reply_received(void *user, uint8_t *message, size_t size, size_t length)
 {
-	struct adv_gateway_session *s = user;
-	uint8_t *whole = message - ADV_GATEWAY_HEADER_ROOM;
+	struct adv_nfs_session *s = user;
+	uint8_t *whole = message - ADV_NFS_HEADER_ROOM;
 	enum adv_rpc_kind kind;
 	uint32_t xid;
 
-	size += ADV_GATEWAY_HEADER_ROOM;
+	size += ADV_NFS_HEADER_ROOM;
 	if (adv_rpc_kind(message, length, &xid, &kind)) {
 		if (kind == ADV_RPC_CALL) {
-			adv_gateway_back_call(s, whole, size, length);
+			adv_nfs_back_call(s, whole, size, length);
 			return;
 		}
-		adv_list_for_each(struct adv_gateway_call, c, &s->calls, link) {
-			if (c->xid != xid || c->state != ADV_GATEWAY_SENT ||
+		adv_list_for_each(struct adv_nfs_call, c, &s->calls, link) {
+			if (c->xid != xid || c->state != ADV_NFS_CALL_SENT ||
 			    !adv_list_empty(&c->out.link))
 				continue;
-			adv_gateway_reply(c, whole, size, length);
+			adv_nfs_reply(c, whole, size, length);
 			return;
 		}
 	}
 	adv_gateway_put_reply(s->buffers, whole, size);
 }
 
-static void close_stream(struct adv_gateway_session *s)
+static void close_stream(struct adv_nfs_session *s)
 {
 	if (!s->stream)
 		return;
@@ -345,26 +345,26 @@ static void close_stream(struct adv_gateway_session *s)
 	s->stream = NULL;
 	adv_kit_turn_end(&s->reply_turn);
 	adv_gateway_serve_turns(s->buffers);
-	adv_gateway_back_reset(s);
+	adv_nfs_back_reset(s);
 }
 
 static void nfs_server_lost(void *user, int err)
 {
-	struct adv_gateway_session *s = user;
+	struct adv_nfs_session *s = user;
 	bool unanswered = false;
 
 	close_stream(s);
 	if (err == EMSGSIZE) { /* sending the call again would bring the same reply */
 		adv_gateway_report(&s->gateway->log, ADV_LOG_WARN,
 				   "%s: a reply of %s is longer than %u bytes", s->peer,
-				   s->gateway->server_name, ADV_GATEWAY_MESSAGE_MAX);
+				   s->gateway->server_name, ADV_NFS_MESSAGE_MAX);
 		adv_endpoint_close(s->endpoint);
 		return;
 	}
-	adv_list_for_each(struct adv_gateway_call, c, &s->calls, link) {
-		if (c->state == ADV_GATEWAY_SENT)
-			c->state = ADV_GATEWAY_READY;
-		unanswered |= c->state == ADV_GATEWAY_READY;
+	adv_list_for_each(struct adv_nfs_call, c, &s->calls, link) {
+		if (c->state == ADV_NFS_CALL_SENT)
+			c->state = ADV_NFS_CALL_READY;
+		unanswered |= c->state == ADV_NFS_CALL_READY;
 	}
 	/* A server closes idle connections; the next call connects again. */
 	if (!unanswered)
@@ -385,23 +385,23 @@ static const struct adv_stream_ops stream_ops = {tcp_server_connected, get_nfs_r
 						 tcp_reply_received,   nfs_reply_dropped,
 						 nfs_server_lost,      ADV_STREAM_RPC};
 
-static void connect_server(struct adv_gateway_session *s)
+static void connect_server(struct adv_nfs_session *s)
 {
 	s->stream = adv_stream_connect(s->gateway->loop, (struct sockaddr *)&s->gateway->server,
-				       true, ADV_GATEWAY_MESSAGE_MAX, &stream_ops, s);
+				       true, ADV_NFS_MESSAGE_MAX, &stream_ops, s);
 	if (!s->stream)
 		nfs_server_lost(s, errno);
 }
 
 static void reconnect_tcp_server(struct adv_kit_timer *t)
 {
-	struct adv_gateway_session *s = adv_container_of(t, struct adv_gateway_session, reconnect);
+	struct adv_nfs_session *s = adv_container_of(t, struct adv_nfs_session, reconnect);
 
 	connect_server(s);
 	if (!s->stream)
 		return;
-	adv_list_for_each(struct adv_gateway_call, c, &s->calls, link) {
-		if (c->state == ADV_GATEWAY_READY)
+	adv_list_for_each(struct adv_nfs_call, c, &s->calls, link) {
+		if (c->state == ADV_NFS_CALL_READY)
 			forward_call(c);
 	}
 }
@@ -410,30 +410,28 @@ static void reconnect_tcp_server(struct adv_kit_timer *t)
 
 static void nfs_client_closed(void *user)
 {
-	struct adv_gateway_session *s = user;
+	struct adv_nfs_session *s = user;
 
 	close_stream(s);
 	adv_kit_turn_end(&s->call_turn);
 	adv_gateway_serve_turns(s->buffers);
 	adv_kit_timer_cancel(&s->reconnect);
-	adv_gateway_progress_stop(s);
+	adv_nfs_progress_stop(s);
 	while (!adv_list_empty(&s->calls))
-		adv_gateway_call_free(
-			adv_container_of(s->calls.next, struct adv_gateway_call, link));
+		adv_nfs_call_free(adv_container_of(s->calls.next, struct adv_nfs_call, link));
 	adv_gateway_sessions_remove(s->gateway, &s->link, s->client, s->peer);
 	free(s);
 }
 
-bool adv_gateway_session_accept(struct adv_gateway *g, struct adv_kit_device *d,
-				struct rdma_cm_id *id, const struct rdma_conn_param *param)
+bool adv_nfs_session_accept(struct adv_gateway *g, struct adv_kit_device *d, struct rdma_cm_id *id,
+			    const struct rdma_conn_param *param)
 {
-	struct adv_gateway_session *s;
-	struct adv_rpcrdma_private_data theirs,
-		ours = {false, ADV_GATEWAY_INLINE, ADV_GATEWAY_INLINE};
+	struct adv_nfs_session *s;
+	struct adv_rpcrdma_private_data theirs, ours = {false, ADV_NFS_INLINE, ADV_NFS_INLINE};
 	uint8_t data[ADV_RPCRDMA_PRIVATE_LEN];
 	struct adv_endpoint_config config = {
 		.receives = RECEIVES,
-		.receive_size = ADV_GATEWAY_INLINE,
+		.receive_size = ADV_NFS_INLINE,
 		.work_max = WORK_MAX,
 		.private_data = data,
 		.private_data_length = sizeof(data),
@@ -453,8 +451,7 @@ bool adv_gateway_session_accept(struct adv_gateway *g, struct adv_kit_device *d,
 	adv_kit_timer_init(&s->reconnect, reconnect_tcp_server);
 	adv_rpcrdma_private_data_decode(param->private_data, param->private_data_len, &theirs);
 	s->invalidation = theirs.remote_invalidation;
-	s->threshold =
-		theirs.receive_size < ADV_GATEWAY_INLINE ? theirs.receive_size : ADV_GATEWAY_INLINE;
+	s->threshold = theirs.receive_size < ADV_NFS_INLINE ? theirs.receive_size : ADV_NFS_INLINE;
 	adv_rpcrdma_private_data_encode(&ours, data);
 	adv_gateway_name_id(s->peer, sizeof(s->peer), id);
 	if (!adv_endpoint_accept(g->loop, d, id, param, &config, &s->endpoint)) {
@@ -462,12 +459,12 @@ bool adv_gateway_session_accept(struct adv_gateway *g, struct adv_kit_device *d,
 		return false;
 	}
 	s->client = adv_gateway_sessions_add(g, &s->link, s->peer);
-	adv_gateway_progress_start(s);
+	adv_nfs_progress_start(s);
 	return true;
 }
 
-void adv_gateway_close_all(struct adv_gateway *g)
+void adv_nfs_close_all(struct adv_gateway *g)
 {
-	adv_list_for_each(struct adv_gateway_session, s, &g->sessions, link)
+	adv_list_for_each(struct adv_nfs_session, s, &g->sessions, link)
 		adv_endpoint_close(s->endpoint);
 }

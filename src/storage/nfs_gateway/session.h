@@ -10,16 +10,16 @@
 #include "storage/gateway/gateway.h"
 
 enum {
-	ADV_GATEWAY_MESSAGE_MAX = (2 << 20) - 4096, /* RPC message, bytes */
-	ADV_GATEWAY_HEADER_ROOM = 4096,		    /* before each reply, for what is sent inline */
-	ADV_GATEWAY_BUFFER_MAX = ADV_GATEWAY_MESSAGE_MAX + ADV_GATEWAY_HEADER_ROOM,
+	ADV_NFS_MESSAGE_MAX = (2 << 20) - 4096, /* RPC message, bytes */
+	ADV_NFS_HEADER_ROOM = 4096,		/* before each reply, for what is sent inline */
+	ADV_NFS_BUFFER_MAX = ADV_NFS_MESSAGE_MAX + ADV_NFS_HEADER_ROOM,
 };
 
 /* Accepts a client. False: the id is not changed; errno is EUSERS if there are as many clients as
  * the gateway accepts. */
-bool adv_gateway_session_accept(struct adv_gateway *g, struct adv_kit_device *d,
-				struct rdma_cm_id *id, const struct rdma_conn_param *param);
+bool adv_nfs_session_accept(struct adv_gateway *g, struct adv_kit_device *d, struct rdma_cm_id *id,
+			    const struct rdma_conn_param *param);
 /* Ends all sessions: the loop ends them. */
-void adv_gateway_close_all(struct adv_gateway *g);
+void adv_nfs_close_all(struct adv_gateway *g);
 
 #endif

@@ -22,7 +22,7 @@ static struct adv_nvme_discovery_entry *read_log(struct adv_nvme_association *a,
 	struct adv_nvme_discovery_header header;
 
 	adv_nvme_get_log_encode(&log, &command);
-	if (!adv_nvme_host_admin(a, &command, log.length))
+	if (!adv_nvme_cli_admin(a, &command, log.length))
 		return NULL;
 	if (!adv_nvme_discovery_header_decode(adv_nvme_association_memory(a), &header) ||
 	    header.records > RECORDS_MAX) {
@@ -33,7 +33,7 @@ static struct adv_nvme_discovery_entry *read_log(struct adv_nvme_association *a,
 	for (*count = 0; entries && *count < header.records; ++*count) {
 		log.offset = (1 + *count) * ADV_NVME_DISCOVERY_LEN;
 		adv_nvme_get_log_encode(&log, &command);
-		if (!adv_nvme_host_admin(a, &command, log.length)) {
+		if (!adv_nvme_cli_admin(a, &command, log.length)) {
 			free(entries);
 			return NULL;
 		}
@@ -46,7 +46,7 @@ static struct adv_nvme_discovery_entry *read_discovery(const struct adv_nvme_hos
 						       uint64_t *count)
 {
 	struct adv_nvme_association *a =
-		adv_nvme_host_connect(o, ADV_NVME_DISCOVERY_NQN, 0, ADV_NVME_IDENTIFY_LEN);
+		adv_nvme_cli_connect(o, ADV_NVME_DISCOVERY_NQN, 0, ADV_NVME_IDENTIFY_LEN);
 	struct adv_nvme_discovery_entry *entries = a ? read_log(a, count) : NULL;
 
 	if (a)
@@ -208,10 +208,10 @@ int adv_nvme_identify_main(int argc, char **argv)
 	bool ok;
 
 	argp_parse(&adv_nvme_identify_argp, argc, argv, 0, NULL, &o);
-	a = adv_nvme_host_connect(&o, o.nqn, 0, ADV_NVME_IDENTIFY_LEN);
+	a = adv_nvme_cli_connect(&o, o.nqn, 0, ADV_NVME_IDENTIFY_LEN);
 	if (!a)
 		return EXIT_FAILURE;
-	ok = adv_nvme_host_namespace(a, o.nsid, &ns);
+	ok = adv_nvme_cli_namespace(a, o.nsid, &ns);
 	if (ok) {
 		top = json_object_new_object();
 		describe_controller(top, adv_nvme_association_host(a));
@@ -232,7 +232,7 @@ static bool list_subsystem(const struct adv_nvme_host_options *o, const char *nq
 			   struct json_object *list)
 {
 	struct adv_nvme_command command = {.opcode = ADV_NVME_IDENTIFY};
-	struct adv_nvme_association *a = adv_nvme_host_connect(o, nqn, 0, ADV_NVME_IDENTIFY_LEN);
+	struct adv_nvme_association *a = adv_nvme_cli_connect(o, nqn, 0, ADV_NVME_IDENTIFY_LEN);
 	struct adv_nvme_identify_namespace ns;
 	uint32_t nsids[ADV_NVME_LIST_MAX];
 	size_t count;
@@ -241,12 +241,12 @@ static bool list_subsystem(const struct adv_nvme_host_options *o, const char *nq
 	if (!a)
 		return false;
 	ADV_NVME_CDW(&command, 10) = ADV_NVME_CNS_ACTIVE_LIST;
-	ok = adv_nvme_host_admin(a, &command, ADV_NVME_IDENTIFY_LEN);
+	ok = adv_nvme_cli_admin(a, &command, ADV_NVME_IDENTIFY_LEN);
 	count = ok ? adv_nvme_identify_list_decode(adv_nvme_association_memory(a), nsids) : 0;
 	for (size_t i = 0; i < count && ok; i++) {
 		struct json_object *row = json_object_new_object();
 
-		ok = adv_nvme_host_namespace(a, nsids[i], &ns);
+		ok = adv_nvme_cli_namespace(a, nsids[i], &ns);
 		add_text(row, "subnqn", nqn);
 		describe_namespace(row, nsids[i], &ns);
 		json_object_array_add(list, row);

@@ -48,9 +48,9 @@ static void default_host_nqn(char nqn[ADV_NVME_NQN_LEN])
 		 (unsigned)(low >> 52), (unsigned long long)(low & 0xffffffffffffull));
 }
 
-struct adv_nvme_association *adv_nvme_host_connect(const struct adv_nvme_host_options *o,
-						   const char *nqn, uint16_t io_queues,
-						   size_t memory)
+struct adv_nvme_association *adv_nvme_cli_connect(const struct adv_nvme_host_options *o,
+						  const char *nqn, uint16_t io_queues,
+						  size_t memory)
 {
 	struct adv_nvme_host_config config = {.io_queues = io_queues,
 					      .queue_size = (uint16_t)(o->depth + 1),
@@ -86,8 +86,8 @@ static bool report_status(const struct adv_nvme_command *command, bool admin, ui
 	return status == ADV_NVME_SUCCESS;
 }
 
-bool adv_nvme_host_admin(struct adv_nvme_association *a, const struct adv_nvme_command *command,
-			 uint32_t length)
+bool adv_nvme_cli_admin(struct adv_nvme_association *a, const struct adv_nvme_command *command,
+			uint32_t length)
 {
 	struct adv_nvme_transfer t = {
 		.command = *command, .data = adv_nvme_association_memory(a), .length = length};
@@ -95,13 +95,13 @@ bool adv_nvme_host_admin(struct adv_nvme_association *a, const struct adv_nvme_c
 	return report_status(command, true, adv_nvme_association_run(a, 0, &t));
 }
 
-bool adv_nvme_host_namespace(struct adv_nvme_association *a, uint32_t nsid,
-			     struct adv_nvme_identify_namespace *ns)
+bool adv_nvme_cli_namespace(struct adv_nvme_association *a, uint32_t nsid,
+			    struct adv_nvme_identify_namespace *ns)
 {
 	struct adv_nvme_command command = {.opcode = ADV_NVME_IDENTIFY, .nsid = nsid};
 
 	ADV_NVME_CDW(&command, 10) = ADV_NVME_CNS_NAMESPACE;
-	if (!adv_nvme_host_admin(a, &command, ADV_NVME_IDENTIFY_LEN))
+	if (!adv_nvme_cli_admin(a, &command, ADV_NVME_IDENTIFY_LEN))
 		return false;
 	adv_nvme_identify_namespace_decode(adv_nvme_association_memory(a), ns);
 	if (ns->nsze == 0) {
@@ -176,11 +176,11 @@ bool adv_nvme_run_open(struct adv_nvme_run *run, const struct adv_nvme_host_opti
 	run->nsid = o->nsid;
 	run->block = o->block;
 	run->slots = (unsigned)o->queues * o->depth;
-	run->a = adv_nvme_host_connect(o, o->nqn, o->queues, memory_of(run));
+	run->a = adv_nvme_cli_connect(o, o->nqn, o->queues, memory_of(run));
 	if (!run->a)
 		return false;
 	limit_slots(run);
-	if (adv_nvme_host_namespace(run->a, o->nsid, &ns) && check_range(run, o, &ns))
+	if (adv_nvme_cli_namespace(run->a, o->nsid, &ns) && check_range(run, o, &ns))
 		return true;
 	adv_nvme_run_close(run);
 	return false;

@@ -7,16 +7,16 @@
 #include "storage/nvme_server/options.h"
 
 /* Connects to a subsystem with `io_queues` queues. NULL: prints the reason. */
-struct adv_nvme_association *adv_nvme_host_connect(const struct adv_nvme_host_options *o,
-						   const char *nqn, uint16_t io_queues,
-						   size_t memory);
+struct adv_nvme_association *adv_nvme_cli_connect(const struct adv_nvme_host_options *o,
+						  const char *nqn, uint16_t io_queues,
+						  size_t memory);
 /* Runs an admin command with `length` bytes of data, which is in the association's memory
  * afterwards. False: prints the status. */
-bool adv_nvme_host_admin(struct adv_nvme_association *a, const struct adv_nvme_command *command,
-			 uint32_t length);
+bool adv_nvme_cli_admin(struct adv_nvme_association *a, const struct adv_nvme_command *command,
+			uint32_t length);
 /* Reads the structure of a namespace. False: prints the reason. */
-bool adv_nvme_host_namespace(struct adv_nvme_association *a, uint32_t nsid,
-			     struct adv_nvme_identify_namespace *ns);
+bool adv_nvme_cli_namespace(struct adv_nvme_association *a, uint32_t nsid,
+			    struct adv_nvme_identify_namespace *ns);
 
 /* Commands on a range of a namespace. */
 struct adv_nvme_run {

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-void adv_nvme_error_log_add(struct adv_nvme_controller *c, const struct adv_nvme_request *request,
-			    uint16_t status)
+void adv_nvme_controller_add_error(struct adv_nvme_controller *c,
+				   const struct adv_nvme_request *request, uint16_t status)
 {
 	struct adv_nvme_error *e = &c->errors[c->error_count % ADV_NVME_ERRORS];
 

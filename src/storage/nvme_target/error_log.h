@@ -6,7 +6,7 @@
 #include "storage/nvme_target/state.h"
 
 /* Adds an entry for a failed request; the oldest one is lost. */
-void adv_nvme_error_log_add(struct adv_nvme_controller *c, const struct adv_nvme_request *request,
-			    uint16_t status);
+void adv_nvme_controller_add_error(struct adv_nvme_controller *c,
+				   const struct adv_nvme_request *request, uint16_t status);
 
 #endif

@@ -34,7 +34,7 @@ void adv_nvme_request_complete(struct adv_nvme_request *request, uint16_t status
 	if (status != ADV_NVME_SUCCESS)
 		adv_nvme_report_failure(request, status);
 	if (status != ADV_NVME_SUCCESS && queue->controller)
-		adv_nvme_error_log_add(queue->controller, request, status);
+		adv_nvme_controller_add_error(queue->controller, request, status);
 	if (queue->flow_control)
 		queue->sq_head = (uint16_t)((queue->sq_head + 1) % queue->sqsize);
 	c.sq_head = queue->flow_control ? queue->sq_head : 0xffff;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "cli/frame/input.h"
 #include "cli/frame/pcap.h"
 #include "cli/frame/text.h"
 

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "cli/frame/input.h"
 #include "cli/frame/pcap.h"
 #include "cli/frame/text.h"
 #include "cli/command/json.h"

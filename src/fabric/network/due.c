@@ -27,7 +27,7 @@ void adv_fabric_at(struct adv_fabric *f, uint64_t at, enum adv_due kind, uint32_
 		return;
 	}
 	if (at < f->turn.next_end && kind < ADV_DUE_STORM &&
-	    adv_turn_window_add(&f->turn.next, at, what, adv_turns_node_of(f, what)))
+	    adv_turn_window_add(&f->turn.next, at, what, adv_fabric_node_of(f, what)))
 		return;
 	/* An event of the ring is after the last dequeued one. */
 	if (f->parts || !adv_calendar_add_to_ring(f->calendar, at, what))

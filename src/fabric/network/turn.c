@@ -191,7 +191,7 @@ static uint64_t collect_events(struct adv_fabric *f, uint64_t end)
 	const struct adv_calendar_event *e;
 
 	while ((e = adv_calendar_peek(f->calendar, end - 1)) != NULL) {
-		uint32_t node = adv_turns_node_of(f, e->what);
+		uint32_t node = adv_fabric_node_of(f, e->what);
 
 		if (node == ADV_NO_NODE)
 			return e->at;
@@ -234,7 +234,7 @@ bool adv_turns_begin(struct adv_fabric *f, uint64_t until)
 	const struct adv_calendar_event *e = adv_calendar_peek(f->calendar, until);
 	uint64_t end = e->at + t->width;
 
-	if (adv_turns_node_of(f, e->what) == ADV_NO_NODE)
+	if (adv_fabric_node_of(f, e->what) == ADV_NO_NODE)
 		return false;
 	if (!is_safe(f)) {
 		f->turn.window_at = end;

@@ -73,6 +73,12 @@ struct adv_cc_params {
 	uint32_t hpcc_ai; /* bytes */
 };
 
+/* Returns the bytes that a rate carries in a time. */
+static inline uint64_t adv_cc_bytes(uint64_t kbps, uint64_t ns)
+{
+	return kbps * ns / 8000000;
+}
+
 struct adv_cc_config {
 	enum adv_cc_algorithm algorithm;
 	struct adv_cc_params params;

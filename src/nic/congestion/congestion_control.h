@@ -72,10 +72,4 @@ extern const struct adv_cc_ops adv_cc_hpcc;
 /* Returns the operations of an algorithm; NULL: ADV_CC_NONE. */
 const struct adv_cc_ops *adv_cc_ops_of(enum adv_cc_algorithm algorithm);
 
-/* Returns the bytes that a rate carries in a time. */
-static inline uint64_t adv_cc_bytes(uint64_t kbps, uint64_t ns)
-{
-	return kbps * ns / 8000000;
-}
-
 #endif

@@ -5,7 +5,7 @@
  * Progress is made in the caller's thread: releasing the lock sends packets, for about 50 us at
  * most. adv_device_progress() receives and runs timers. A background thread does the same while the
  * program neither polls nor waits in adv_device_wait(). It also sends the packets that a call did
- * not send within its 50 us. host/progress.h decides which thread receives.
+ * not send within its 50 us. runtime/progress/progress.h decides which thread receives.
  *
  * Lock order: a thread that holds a device's lock acquires no lock except those of the device's
  * further shards (adv_device_lock_all()), of its GID table, of its control connection and of event

@@ -166,32 +166,6 @@ struct adv_device {
 
 _Static_assert(DEVICE_WAKES <= UINT8_MAX, "wake_count counts them");
 
-/* With the lock held: true if a call may end by releasing the lock, with nothing to send, to
- * deliver, to publish or to report to `progress`. A link with a deadline of its own is a fault
- * link, so the device is unusual. */
-static inline bool adv_device_is_settled(const struct adv_device *d)
-{
-	uint32_t todo = adv_engine_todo(d->engine);
-
-	return !d->unusual && !(todo & (ADV_TODO_TX | ADV_TODO_EVENT)) &&
-	       !adv_progress_on_trial(&d->progress) &&
-	       (!adv_progress_heeds_calls(&d->progress) ||
-		adv_progress_is_covered(&d->progress, adv_engine_timers(d->engine),
-					todo & ADV_TODO_ACK));
-}
-
-/* device.c. As adv_device_end_call(), if there is more to do than to release the lock. */
-void adv_device_report_and_release(struct adv_device *d);
-
-/* With the lock held: ends a call that leaves nothing to send, and releases the lock. */
-static inline void adv_device_end_call(struct adv_device *d)
-{
-	if (adv_device_is_settled(d))
-		adv_lock_release(&d->lock);
-	else
-		adv_device_report_and_release(d);
-}
-
 #define DEVICE_COUNTED_LATE 1000000 /* ns until adverbd can read a counter's value, at most */
 /* With the lock held: counts packets, which the page of counters does not include yet. */
 static inline void adv_device_note_activity(struct adv_device *d, unsigned packets)
@@ -200,43 +174,6 @@ static inline void adv_device_note_activity(struct adv_device *d, unsigned packe
 	if (d->counters_next == ADV_NEVER)
 		d->counters_next = d->counters_at + DEVICE_COUNTED_LATE;
 }
-
-static inline bool adv_device_may_send(const struct adv_device *d)
-{
-	return !d->link_full && adv_engine_todo(d->engine) & ADV_TODO_TX;
-}
-
-/* Sends a batch. False: the engine had no packet. */
-static inline bool adv_device_send_batch(struct adv_device *d, uint64_t now)
-{
-	if (adv_engine_tx(d->engine, now, &d->batch) == 0)
-		return false;
-	adv_device_note_activity(d, 1);
-	d->link_full = !d->link->ops->send(d->link, &d->batch);
-	return true;
-}
-/* device.c. As adv_device_send_packets(), for the batches after the first. */
-void adv_device_send_further_batches(struct adv_device *d, uint64_t now);
-
-/* As adv_device_send_packets(), if the device is not unusual and the engine may have packets. */
-static inline void adv_device_send_usually(struct adv_device *d, uint64_t now)
-{
-	if (adv_device_send_batch(d, now) && adv_device_may_send(d))
-		adv_device_send_further_batches(d, now);
-}
-
-/* With the lock held: sends packets of the engine, at least one batch. 50 us after `now`, when the
- * call began, it sets d->cut and leaves the rest to the next call or to the receiving thread. */
-static inline void adv_device_send_packets(struct adv_device *d, uint64_t now)
-{
-	if (d->pumped)
-		return;
-	d->cut = false;
-	if (adv_device_may_send(d))
-		adv_device_send_usually(d, now);
-}
-/* Sends held requests. */
-void adv_device_end_hold(struct adv_device *d, uint64_t now);
 
 /* Starts the background thread; 0 or errno. Needs the link and the control connection. */
 int adv_device_thread_start(struct adv_device *d);
@@ -263,14 +200,6 @@ static inline uint64_t adv_device_clock(const struct adv_device *d)
 	uint64_t now = adv_clock_ns();
 
 	return d->port ? adv_port_now(d->port, now) : now;
-}
-
-/* port.c. Returns that of the link, or `engine` if that is earlier. */
-uint64_t adv_device_earlier_deadline(const struct adv_device *d, uint64_t engine);
-
-static inline uint64_t adv_device_or_link_deadline(const struct adv_device *d, uint64_t engine)
-{
-	return d->link->deadline ? adv_device_earlier_deadline(d, engine) : engine;
 }
 
 /*
@@ -339,9 +268,6 @@ void adv_device_serve_tool(struct adv_device *d);
 int adv_device_congestion_read(struct adv_cc_config *config, char *why, size_t why_len);
 /* notices.c. With the lock held: handles all queued notifications of adverbd. */
 void adv_device_read_notices(struct adv_device *d);
-/* device.c. Blocks until an answer of adverbd was handled, or until the time `until`. Call it with
- * the lock held; it releases the lock while it blocks. False: `until` has passed. */
-bool adv_device_wait_for_answer(struct adv_device *d, uint64_t until);
 /* gids.c. With the lock held: gives the engine and the link adverbd's GIDs. 0 or errno. */
 int adv_device_load_gids(struct adv_device *d);
 /* As adv_device_load_gids(), and delivers the events of the change. */

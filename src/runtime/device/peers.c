@@ -8,7 +8,7 @@
  * answer, the next one is posted. The answer to a query may consist of several messages; all of
  * them show one state, as no other request is pending meanwhile.
  */
-#include "runtime/device/internal.h"
+#include "runtime/device/lock.h"
 
 #include <errno.h>
 #include <stdlib.h>

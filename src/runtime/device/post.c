@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Posts work requests: holds small send requests, or receives after them (host/progress.h). */
 #include "base/clock.h"
-#include "runtime/device/internal.h"
+#include "runtime/device/lock.h"
 #include "nic/fast/recv.h"
 #include "nic/queue/qp_state.h"
 

@@ -4,6 +4,7 @@
  * threads can create QPs meanwhile. If no number is left, the creating thread waits for the answer,
  * without the device's lock.
  */
+#include "runtime/device/lock.h"
 #include "runtime/device/port.h"
 
 #include <stdio.h>

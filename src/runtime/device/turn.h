@@ -4,7 +4,7 @@
 #ifndef ADV_RUNTIME_DEVICE_TURN_H
 #define ADV_RUNTIME_DEVICE_TURN_H
 
-#include "runtime/device/internal.h"
+#include "runtime/device/lock.h"
 #include "nic/queue/cq.h"
 
 #define DEVICE_RECEIVE_BUDGET 64

@@ -35,20 +35,6 @@ static inline void adv_progress_poll_begins(struct adv_progress *p, uint64_t now
 		adv_progress_paused(p, last, now);
 }
 
-/* True if the program has polled in a loop since its last post. A program that spins on memory
- * polls before a post at most once. */
-static inline bool adv_progress_looped(const struct adv_progress *p)
-{
-	return p->looped || p->vain > 1;
-}
-
-/* Begins to count polls without a packet from 0. */
-static inline void adv_progress_reset_vain(struct adv_progress *p)
-{
-	p->looped = adv_progress_looped(p);
-	p->vain = 0;
-}
-
 /* True if a polling loop is assumed to share its processor with others at `now`. */
 static inline bool adv_progress_is_crowded(const struct adv_progress *p, uint64_t now)
 {

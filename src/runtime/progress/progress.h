@@ -7,7 +7,7 @@
  * The machine makes no system call, acquires no lock and reads no clock. Each function that changes
  * the machine is an event of it. Times are in ns of one monotonic clock. A function that returns
  * `unsigned` returns actions, a set of enum adv_progress_action, which the caller carries out at
- * once (runtime/device/actions.c). device.c reports the program's calls, runtime/device/thread.c
+ * once (runtime/device/actions.c). lock.c reports the program's calls, runtime/device/thread.c
  * reports the background thread, and runtime/device/wait.c reports waiting programs.
  * tests/host/test_progress*.c replay histories of programs in virtual time and count wake-ups.
  *

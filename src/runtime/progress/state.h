@@ -130,4 +130,18 @@ static inline bool adv_progress_is_armed(const struct adv_progress *p)
 	return adv_progress_state(p) <= ADV_PROGRESS_LEAVING;
 }
 
+/* True if the program has polled in a loop since its last post. A program that spins on memory
+ * polls before a post at most once. */
+static inline bool adv_progress_looped(const struct adv_progress *p)
+{
+	return p->looped || p->vain > 1;
+}
+
+/* Begins to count polls without a packet from 0. */
+static inline void adv_progress_reset_vain(struct adv_progress *p)
+{
+	p->looped = adv_progress_looped(p);
+	p->vain = 0;
+}
+
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The lock of a device, and what a call does before it releases the lock: it sends and reports. */
-#include "runtime/device/internal.h"
+#include "runtime/device/lock.h"
+
+#include "runtime/device/clock.h"
 
 #define PUMP_NS	   50000 /* a call begins no further batch this long after its start */
 #define ACK_ROUNDS 16	 /* most rounds of adv_device_send_acks() */

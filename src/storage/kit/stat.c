@@ -101,7 +101,7 @@ bool adv_kit_stat_read(const struct adv_kit_stat_kind *kind, const char *program
 	if (!text)
 		return false;
 	stat->kind = kind;
-	snprintf(stat->program, sizeof(stat->program), "%s", program);
+	snprintf(stat->program, sizeof(stat->program), "%.*s", (int)ADV_KIT_CONTROL_NAME, program);
 	ok = top && get_rows(top, stat, 0) && get_rows(top, stat, 1);
 	if (ok)
 		stat->at_ns = get_number(top, "at_ns");

@@ -2,9 +2,9 @@
 /* Adds events, reports them to the watcher, and puts frames on wires. */
 #include <assert.h>
 
+#include "fabric/network/due.h"
 #include "fabric/network/flying.h"
 #include "fabric/parts/part.h"
-#include "fabric/network/turn.h"
 
 void adv_fabric_add_event(struct adv_fabric *f, uint64_t at, uint32_t what)
 {

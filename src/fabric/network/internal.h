@@ -206,32 +206,6 @@ static inline uint32_t adv_fabric_flow_hash(uint32_t from, uint32_t to, uint16_t
 
 /* ---- due.c ---- */
 
-/* No node: an event that looks at all of them, or is of a transfer. */
-#define ADV_NO_NODE UINT32_MAX
-
-/* Returns the node of an event: a host, or a switch after all hosts; or ADV_NO_NODE. */
-static inline uint32_t adv_fabric_node_of(const struct adv_fabric *f, uint32_t what)
-{
-	uint32_t i = what & ADV_DUE_INDEX;
-
-	switch ((enum adv_due)(what >> ADV_DUE_SHIFT)) {
-	case ADV_DUE_SENT:
-		return f->wire[i].from.node;
-	case ADV_DUE_ARRIVE:
-	case ADV_DUE_PAUSE:
-		return f->wire[i].to.node;
-	case ADV_DUE_SETTLE:
-	case ADV_DUE_SWITCH:
-		return f->hosts + i;
-	case ADV_DUE_HOST:
-	case ADV_DUE_DRAIN:
-	case ADV_DUE_REPEAT:
-		return i;
-	default:
-		return ADV_NO_NODE;
-	}
-}
-
 /* Adds an event. Without memory the run stops. */
 void adv_fabric_at(struct adv_fabric *f, uint64_t at, enum adv_due kind, uint32_t index);
 /* Calls the function that adv_fabric_watch() has set, if any. */

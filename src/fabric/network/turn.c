@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fabric/network/ahead.h"
+#include "fabric/network/due.h"
 #include "fabric/network/flying.h"
 #include "fabric/network/settle.h"
 #include "fabric/switch/internal.h"

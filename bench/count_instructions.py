@@ -40,26 +40,26 @@ LIBRARY, PROGRAM = "libibverbs.so", "instructions"
 
 # name: title, functions that must have run
 COUNTS = {
-    "poll-empty": ("ibv_poll_cq that looks, nothing there", ("udp_receive",)),
+    "poll-empty": ("ibv_poll_cq that looks, nothing there", ("adv_udp_receive",)),
     "poll-full": ("ibv_poll_cq, a completion waits", ()),
     "post-recv": ("ibv_post_recv", ()),
     "post-send": ("ibv_post_send of a SEND of 8 bytes, and its packet out",
-                  ("adv_qp_post_send", "udp_send")),
+                  ("adv_qp_post_send", "adv_udp_send")),
     "poll-request": ("ibv_poll_cq that takes this packet: completion, ACK out",
-                     ("adv_engine_rx", "udp_send")),
+                     ("adv_engine_rx", "adv_udp_send")),
     "poll-ack": ("ibv_poll_cq that takes the ACK: completion", ("adv_engine_rx",)),
     "post-write": ("ibv_post_send of a WRITE of 8 bytes, and its packet out",
-                   ("adv_qp_post_send", "udp_send")),
+                   ("adv_qp_post_send", "adv_udp_send")),
     "poll-write": ("ibv_poll_cq that takes this packet: ACK out, no completion",
-                   ("adv_engine_rx", "udp_send")),
+                   ("adv_engine_rx", "adv_udp_send")),
     "write-64k": ("a WRITE of 64 KiB: 16 packets out and in, ACKs, completion",
-                  ("udp_send", "adv_engine_rx")),
+                  ("adv_udp_send", "adv_engine_rx")),
 }
 # Parts of these counts: name: title, the count that it is part of, functions with their callees.
 PARTS = {
     "post": ("the request into the send queue", "post-send", ("adv_qp_post_send",)),
-    "packet-out": ("engine and link, a packet out", "post-send", ("adv_engine_tx", "udp_send")),
-    "packet-in": ("link and engine, a packet in", "poll-request", ("udp_receive",)),
+    "packet-out": ("engine and link, a packet out", "post-send", ("adv_engine_tx", "adv_udp_send")),
+    "packet-in": ("link and engine, a packet in", "poll-request", ("adv_udp_receive",)),
 }
 
 

@@ -3,6 +3,7 @@
 
 import json
 import pathlib
+import re
 import subprocess
 
 # The engine is one layer in several rooms, which may use each other.
@@ -31,6 +32,12 @@ def tags_of(folder, kinds):
         tag = json.loads(line)
         if tag.get("_type") == "tag":
             yield dict(tag, path=str(pathlib.PurePath(tag["path"])))
+
+
+def is_static(tag):
+    """True for functions and objects of one file. Of headers, all are."""
+    before = tag["pattern"].split(tag["name"])[0]
+    return bool(tag.get("file")) or tag["path"].endswith(".h") or bool(re.search(r"\b(static|INLINED)\b", before))
 
 
 def write_tree(folder, texts):

@@ -612,8 +612,8 @@ MUTANTS = [
     ("pkey-limited", "two limited members of a partition reach each other", PKEY,
      "((a | b) & ADV_PKEY_FULL)", "(a | b)"),
     ("datagram-state", "a queue pair that became unusual takes the rest of the datagram", FAST_RECEIVE,
-     "deliver(e, qp->unusual & ADV_UNUSUAL_FOR_REQUEST ? NULL : qp, now, pkt);",
-     "deliver(e, qp, now, pkt);"),
+     "deliver_packet(e, qp->unusual & ADV_UNUSUAL_FOR_REQUEST ? NULL : qp, now, pkt);",
+     "deliver_packet(e, qp, now, pkt);"),
     # ---- payload of long responses that the peer may still read ----
     ("flight-dead", "a queue pair that refused a READ recalls the response before it", FLIGHT,
      "qp->resp.long_sent && !qp->resp.dead;", "qp->resp.long_sent;"),

@@ -5,10 +5,10 @@ GID_INDEX = "src/abi/rdmacm/gid_index.c"
 NEIGHBOUR = "src/runtime/device/neighbour.c"
 PORT = "src/runtime/link/port.c"
 QP = "src/abi/verbs/qp.c"
-RAW = "src/runtime/link/raw.c"
 RAW_FILTER = "src/runtime/link/raw_filter.c"
 RAW_RX = "src/runtime/link/raw_rx.c"
 RAW_TX = "src/runtime/link/raw_tx.c"
+RAW_WAY = "src/runtime/link/raw_way.c"
 ADDRESS = "src/nic/engine/address.c"
 ENGINE_RX = "src/nic/engine/rx.c"
 DATAGRAM = "src/nic/queue/datagram.c"
@@ -30,7 +30,7 @@ ROCEV1 = [
     ("raw-interface", "a frame to any GID is taken", RAW_RX,
      "return adv_gid_is_multicast(dgid);", "return true;"),
     ("raw-own-source", "a frame that claims to be of this machine is taken by the link", RAW_RX,
-     " || raw_is_own(l, &meta.sgid)", ""),
+     " || adv_raw_is_own(l, &meta.sgid)", ""),
     ("raw-flood", "frames keep the packets of the inner link waiting", RAW_RX,
      "if (link->enough)\n", "if (link->enough || packets == budget)\n"),
     ("raw-place", "a place of the ring does not return to the kernel", RAW_RX,
@@ -39,13 +39,13 @@ ROCEV1 = [
      "BPF_JMP | BPF_JGT | BPF_K, PACKET_MULTICAST, 0, 1)", "BPF_JMP | BPF_JGT | BPF_K, PACKET_OUTGOING, 0, 1)"),
     ("raw-filter-qpn", "the filter takes one queue pair number too many", RAW_FILTER,
      "l->range[i].count, 1, 0)", "l->range[i].count + 1, 1, 0)"),
-    ("raw-own", "packets to own addresses leave as frames", RAW,
-     "return path->v1 && !raw_is_own(l, &path->dgid);", "return path->v1;"),
+    ("raw-own", "packets to own addresses leave as frames", RAW_WAY,
+     "return path->v1 && !adv_raw_is_own(l, &path->dgid);", "return path->v1;"),
     ("raw-flip", "an injected fault does not damage the ICRC of a frame", RAW_TX, " ^ pkt->icrc_flip", ""),
     ("raw-ecn", "frames have ECN bits", RAW_TX, "path->tclass & ~ADV_ECN_MASK", "path->tclass"),
     ("raw-priority", "the priority is set only once", RAW_TX,
      "if (l->tx.priority == priority)", "if (l->tx.priority)"),
-    ("raw-group-mac", "an IPv4 group has 24 bits in its MAC address", RAW, "g[13] & 0x7f", "g[13] | 0x80"),
+    ("raw-group-mac", "an IPv4 group has 24 bits in its MAC address", RAW_WAY, "g[13] & 0x7f", "g[13] | 0x80"),
     ("raw-blocked", "frames that find no room are dropped", RAW_TX,
      "\t\t\tl->link.counters.tx_blocked++;\n\t\t\treturn false;", "\t\t\ttx->next++;"),
     ("next-hop-address", "a neighbour of another GID is used if the version is the same", NEIGHBOUR,

@@ -408,8 +408,8 @@ static __attribute__((noinline)) struct adv_qp *receiver_of(const struct adv_eng
 }
 
 /* Passes a packet to its QP. qp: NULL if the general path must check the packet. */
-INLINED void deliver(struct adv_engine *e, struct adv_qp *qp, uint64_t now,
-		     const struct adv_rx_packet *pkt)
+INLINED void deliver_packet(struct adv_engine *e, struct adv_qp *qp, uint64_t now,
+			    const struct adv_rx_packet *pkt)
 {
 	receiver *receive = qp ? receivers[pkt->data[0] & ADV_OP_MASK] : NULL;
 
@@ -431,7 +431,7 @@ static __attribute__((noinline)) void rx_any(struct adv_engine *e, uint64_t now,
 		e->rx_bth = adv_get_be64(pkt->data) & TARGET_MASK;
 		e->rx_qp = qp;
 	}
-	deliver(e, qp, now, pkt);
+	deliver_packet(e, qp, now, pkt);
 }
 
 /* Passes on a packet of a datagram of several packets. Mostly they are for one QP; then the
@@ -443,7 +443,7 @@ INLINED void rx_in_datagram(struct adv_engine *e, uint64_t now, const struct adv
 	if (pkt->datagram != e->rx_datagram || (adv_get_be64(pkt->data) & TARGET_MASK) != e->rx_bth)
 		rx_any(e, now, pkt);
 	else
-		deliver(e, qp->unusual & ADV_UNUSUAL_FOR_REQUEST ? NULL : qp, now, pkt);
+		deliver_packet(e, qp->unusual & ADV_UNUSUAL_FOR_REQUEST ? NULL : qp, now, pkt);
 }
 
 /* Calls no function whose result it needs, so that it saves no registers. */
@@ -458,5 +458,5 @@ void adv_engine_rx(struct adv_engine *e, uint64_t now, const struct adv_rx_packe
 	else if (qpn_of(pkt) - r->first >= r->count)
 		rx_any(e, now, pkt);
 	else
-		deliver(e, receiver_in_range(r, pkt), now, pkt);
+		deliver_packet(e, receiver_in_range(r, pkt), now, pkt);
 }

@@ -225,8 +225,8 @@ INLINED bool send_middle(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *b
 }
 
 /* As adv_engine_tx_some(). */
-INLINED unsigned fill(struct adv_engine *e, uint64_t now, struct adv_tx_batch *batch,
-		      unsigned limit)
+INLINED unsigned fill_batch(struct adv_engine *e, uint64_t now, struct adv_tx_batch *batch,
+			    unsigned limit)
 {
 	struct adv_qp *qp = only_usual_qp(e);
 
@@ -252,10 +252,10 @@ INLINED unsigned fill(struct adv_engine *e, uint64_t now, struct adv_tx_batch *b
 unsigned adv_engine_tx_some(struct adv_engine *e, uint64_t now, struct adv_tx_batch *batch,
 			    unsigned limit)
 {
-	return fill(e, now, batch, limit);
+	return fill_batch(e, now, batch, limit);
 }
 
 unsigned adv_engine_tx(struct adv_engine *e, uint64_t now, struct adv_tx_batch *batch)
 {
-	return fill(e, now, batch, ADV_TX_BATCH_PACKETS);
+	return fill_batch(e, now, batch, ADV_TX_BATCH_PACKETS);
 }

@@ -17,38 +17,14 @@ _Static_assert(RAW_PLACE_LEN % TPACKET_ALIGNMENT == 0, "the kernel requires it")
 _Static_assert(RAW_PLACE_LEN >= TPACKET2_HDRLEN + TPACKET_ALIGNMENT + RAW_FRAME_MAX,
 	       "a place has room for a frame");
 
-void adv_raw_group_mac(const struct adv_gid *group, uint8_t mac[6])
-{
-	const uint8_t *g = group->raw;
-	const uint8_t ipv4[6] = {0x01, 0x00, 0x5e, g[13] & 0x7f, g[14], g[15]};
-	const uint8_t other[6] = {0x33, 0x33, g[12], g[13], g[14], g[15]};
-
-	memcpy(mac, adv_gid_is_ipv4(group) ? ipv4 : other, 6);
-}
-
 /* ---- ways ---- */
-
-bool raw_is_own(const struct raw_link *l, const struct adv_gid *gid)
-{
-	if (adv_gid_is_ipv4(gid) && gid->raw[12] == 127)
-		return true;
-	for (unsigned i = 0; i < l->address_count; i++)
-		if (adv_gid_equal(&l->address[i].gid, gid))
-			return true;
-	return false;
-}
-
-bool raw_leaves(const struct raw_link *l, const struct adv_path *path)
-{
-	return path->v1 && !raw_is_own(l, &path->dgid);
-}
 
 static void raw_way(struct adv_link *link, const struct adv_tx_packet *pkt,
 		    struct adv_link_way *way)
 {
 	struct raw_link *l = raw_link_of(link);
 
-	if (raw_leaves(l, pkt->path))
+	if (adv_raw_leaves(l, pkt->path))
 		*way = (struct adv_link_way){.v1 = true};
 	else
 		adv_link_find_way(l->inner, pkt, way);
@@ -59,7 +35,7 @@ static bool raw_sleep(struct adv_link *link, bool sleeping)
 	struct raw_link *l = raw_link_of(link);
 	bool nothing = !l->inner->ops->sleep || l->inner->ops->sleep(l->inner, sleeping);
 
-	return nothing && !raw_has_frame(l);
+	return nothing && !adv_raw_has_frame(l);
 }
 
 /* ---- long packets stay within the machine ---- */
@@ -69,7 +45,7 @@ static uint32_t raw_long_payload(struct adv_link *link, const struct adv_path *p
 {
 	struct raw_link *l = raw_link_of(link);
 
-	if (raw_leaves(l, path) || !l->inner->ops->long_payload)
+	if (adv_raw_leaves(l, path) || !l->inner->ops->long_payload)
 		return 0;
 	return l->inner->ops->long_payload(l->inner, path, dest_qpn, length);
 }
@@ -113,9 +89,9 @@ static void raw_destroy(struct adv_link *link)
 }
 
 static const struct adv_link_ops raw_ops = {
-	.send = raw_send,
-	.flush = raw_flush,
-	.receive = raw_receive,
+	.send = adv_raw_send,
+	.flush = adv_raw_flush,
+	.receive = adv_raw_receive,
 	.sleep = raw_sleep,
 	.long_payload = raw_long_payload,
 	.recall = raw_recall,
@@ -180,7 +156,7 @@ static int open_socket(struct raw_link *l)
 	/* With CAP_NET_ADMIN beyond net.core.wmem_max. */
 	if (adv_sys_setsockopt(l->fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)) < 0)
 		(void)adv_sys_setsockopt(l->fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
-	err = raw_filter_attach(l);
+	err = adv_raw_filter_attach(l);
 	if (!err)
 		err = make_ring(l);
 	if (!err && adv_sys_bind(l->fd, &any, sizeof(any)) < 0)
@@ -223,7 +199,7 @@ int adv_raw_add_qpns(struct adv_link *link, uint32_t qpn_first, uint32_t qpn_cou
 	if (l->range_count == ADV_UDP_RANGES)
 		return ENOSPC;
 	l->range[l->range_count++] = (struct raw_range){qpn_first, qpn_count};
-	err = raw_filter_attach(l);
+	err = adv_raw_filter_attach(l);
 	if (err)
 		l->range_count--;
 	return err;

@@ -40,7 +40,7 @@ static void load_field(struct program *p, uint16_t size, uint32_t at)
 	add_instruction(p, BPF_LD | size | BPF_ABS, at, 0, 0);
 }
 
-int raw_filter_attach(const struct raw_link *l)
+int adv_raw_filter_attach(const struct raw_link *l)
 {
 	struct program p = {.len = 0};
 	struct sock_fprog f = {.filter = p.code};

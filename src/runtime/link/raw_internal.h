@@ -65,21 +65,21 @@ static inline struct raw_link *raw_link_of(struct adv_link *link)
 	return adv_container_of(link, struct raw_link, link);
 }
 
-/* True if the GID is one of the machine's own addresses, or an IPv4 loopback address. */
-bool raw_is_own(const struct raw_link *l, const struct adv_gid *gid);
+/* raw_way.c. True if the GID is one of the machine's own addresses, or an IPv4 loopback address. */
+bool adv_raw_is_own(const struct raw_link *l, const struct adv_gid *gid);
 /* True if packets of the path leave as frames. */
-bool raw_leaves(const struct raw_link *l, const struct adv_path *path);
+bool adv_raw_leaves(const struct raw_link *l, const struct adv_path *path);
 
 /* raw_tx.c: adv_link_ops.send() and flush(). */
-bool raw_send(struct adv_link *link, struct adv_tx_batch *batch);
-bool raw_flush(struct adv_link *link);
+bool adv_raw_send(struct adv_link *link, struct adv_tx_batch *batch);
+bool adv_raw_flush(struct adv_link *link);
 
 /* raw_rx.c: adv_link_ops.receive(). */
-unsigned raw_receive(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user);
+unsigned adv_raw_receive(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user);
 /* True if a frame is queued. */
-bool raw_has_frame(const struct raw_link *l);
+bool adv_raw_has_frame(const struct raw_link *l);
 
 /* raw_filter.c: attaches the BPF program for the link's ranges. 0 or errno. */
-int raw_filter_attach(const struct raw_link *l);
+int adv_raw_filter_attach(const struct raw_link *l);
 
 #endif

@@ -22,7 +22,7 @@ static uint32_t status_of(const struct tpacket2_hdr *h)
 	return __atomic_load_n(&h->tp_status, __ATOMIC_ACQUIRE);
 }
 
-bool raw_has_frame(const struct raw_link *l)
+bool adv_raw_has_frame(const struct raw_link *l)
 {
 	return status_of(place_of(l, l->place)) & TP_STATUS_USER;
 }
@@ -68,7 +68,7 @@ static void take_frame(struct raw_link *l, const uint8_t *bytes, size_t len, uin
 	pkt.data = f.transport;
 	pkt.len = (uint32_t)f.transport_len;
 	/* Packets within the machine are no frames. */
-	if (adv_gid_is_multicast(&meta.sgid) || raw_is_own(l, &meta.sgid))
+	if (adv_gid_is_multicast(&meta.sgid) || adv_raw_is_own(l, &meta.sgid))
 		count->rx_malformed++;
 	else if (adv_frame_icrc(&f) != f.icrc)
 		count->rx_icrc_errors++;
@@ -91,12 +91,12 @@ static void take_place(struct raw_link *l, struct tpacket2_hdr *h, adv_link_rx_f
 	l->place = (l->place + 1) % RAW_PLACES;
 }
 
-unsigned raw_receive(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user)
+unsigned adv_raw_receive(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user)
 {
 	struct raw_link *l = raw_link_of(link);
 	unsigned packets = 0;
 
-	while (packets < budget && !link->enough && raw_has_frame(l)) {
+	while (packets < budget && !link->enough && adv_raw_has_frame(l)) {
 		take_place(l, place_of(l, l->place), fn, user);
 		packets++;
 	}

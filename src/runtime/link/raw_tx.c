@@ -187,7 +187,7 @@ static unsigned add_frames(struct raw_link *l, struct adv_tx_batch *batch)
 	for (unsigned i = 0; i < batch->count; i++) {
 		const struct adv_tx_packet *pkt = &batch->packet[i];
 
-		if (raw_leaves(l, pkt->path))
+		if (adv_raw_leaves(l, pkt->path))
 			add_frame(l, pkt);
 		else if (others++ != i)
 			batch->packet[others - 1] = *pkt;
@@ -195,7 +195,7 @@ static unsigned add_frames(struct raw_link *l, struct adv_tx_batch *batch)
 	return others;
 }
 
-bool raw_flush(struct adv_link *link)
+bool adv_raw_flush(struct adv_link *link)
 {
 	struct raw_link *l = raw_link_of(link);
 
@@ -209,7 +209,7 @@ bool raw_flush(struct adv_link *link)
 	return false;
 }
 
-bool raw_send(struct adv_link *link, struct adv_tx_batch *batch)
+bool adv_raw_send(struct adv_link *link, struct adv_tx_batch *batch)
 {
 	struct raw_link *l = raw_link_of(link);
 

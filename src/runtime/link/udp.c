@@ -104,7 +104,7 @@ int adv_udp_set_addresses(struct adv_link *link, const struct adv_udp_address *a
 	l->address_count = count;
 	if (++l->generation == 0)
 		l->generation = 1;
-	udp_memos_forget(l);
+	adv_udp_memos_forget(l);
 	return 0;
 }
 
@@ -112,7 +112,7 @@ void adv_udp_abandon(struct adv_link *link)
 {
 	struct udp_link *l = udp_link_of(link);
 
-	udp_sockets_close(l);
+	adv_udp_sockets_close(l);
 	adv_sys_close(l->receiver.fd);
 }
 
@@ -134,9 +134,9 @@ static void udp_way(struct adv_link *link, const struct adv_tx_packet *pkt,
 }
 
 static const struct adv_link_ops udp_ops = {
-	.send = udp_send,
-	.flush = udp_flush,
-	.receive = udp_receive,
+	.send = adv_udp_send,
+	.flush = adv_udp_flush,
+	.receive = adv_udp_receive,
 	.way = udp_way,
 	.destroy = udp_destroy,
 };
@@ -154,7 +154,7 @@ struct adv_link *adv_udp_create(const struct adv_udp_config *config)
 	}
 	l->port = config->port ? config->port : ADV_ROCE_UDP_PORT;
 	l->generation = 1;
-	udp_memos_forget(l);
+	adv_udp_memos_forget(l);
 	l->link.ops = &udp_ops;
 	l->link.receive_fd = config->receive_fd;
 	l->link.send_fd = -1;
@@ -167,13 +167,13 @@ struct adv_link *adv_udp_create(const struct adv_udp_config *config)
 		err = errno;
 	else
 		l->link.rx_window = size_receive_buffer(config->receive_fd);
-	if (!err && config->sender && !udp_sender_open(l))
+	if (!err && config->sender && !adv_udp_sender_open(l))
 		err = errno;
 	if (err) {
 		udp_destroy(&l->link);
 		errno = err;
 		return NULL;
 	}
-	udp_rx_init(l);
+	adv_udp_rx_init(l);
 	return &l->link;
 }

@@ -26,7 +26,7 @@
 /* Sends of one packet that may fail with ICMP errors before the packet is dropped. */
 #define PENDING_MOST 8
 
-void udp_errors_watch(const struct udp_link *l, const struct udp_socket *s)
+void adv_udp_errors_watch(const struct udp_link *l, const struct udp_socket *s)
 {
 	struct epoll_event e = {.events = 0, .data.u32 = (uint32_t)(s - l->socket)};
 	const int on = 1, room = QUEUE_BYTES;
@@ -38,7 +38,7 @@ void udp_errors_watch(const struct udp_link *l, const struct udp_socket *s)
 				 s->ipv4 ? IP_RECVERR : IPV6_RECVERR, &on, sizeof(on));
 }
 
-void udp_errors_forget(const struct udp_link *l, const struct udp_socket *s)
+void adv_udp_errors_forget(const struct udp_link *l, const struct udp_socket *s)
 {
 	struct epoll_event e = {0};
 
@@ -46,7 +46,7 @@ void udp_errors_forget(const struct udp_link *l, const struct udp_socket *s)
 		(void)adv_sys_epoll_ctl(l->error_epoll, EPOLL_CTL_DEL, s->fd, &e);
 }
 
-bool udp_error_was_pending(const struct udp_link *l, int err, unsigned *tries)
+bool adv_udp_error_was_pending(const struct udp_link *l, int err, unsigned *tries)
 {
 	if (l->error_epoll < 0 || err == EINTR || err == EAGAIN || err == ENOBUFS)
 		return false;

@@ -13,7 +13,7 @@
 
 #include "base/sys.h"
 
-bool udp_is_link_local(const struct adv_gid *gid)
+bool adv_udp_is_link_local(const struct adv_gid *gid)
 {
 	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
 }
@@ -45,7 +45,7 @@ static void fill_destination(const struct udp_link *l, struct udp_flow *f)
 	f->to.in6.sin6_family = AF_INET6;
 	f->to.in6.sin6_port = htons(l->port);
 	memcpy(&f->to.in6.sin6_addr, g->raw, 16);
-	if (udp_is_link_local(g) || f->multicast)
+	if (adv_udp_is_link_local(g) || f->multicast)
 		f->to.in6.sin6_scope_id = f->ifindex;
 	f->to_len = sizeof(f->to.in6);
 }
@@ -91,13 +91,13 @@ static bool is_in_use(const struct udp_link *l, const struct udp_flow *f)
 	return false;
 }
 
-void udp_flow_memorize(const struct udp_link *l, const struct udp_flow *f, struct adv_path *path,
-		       enum adv_ecn ecn)
+void adv_udp_flow_memorize(const struct udp_link *l, const struct udp_flow *f,
+			   struct adv_path *path, enum adv_ecn ecn)
 {
 	path->link_memo = (l->memo_tag | (uint64_t)ecn) << UDP_MEMO_SHIFT | (uint64_t)(f - l->flow);
 }
 
-void udp_memos_forget(struct udp_link *l)
+void adv_udp_memos_forget(struct udp_link *l)
 {
 	static _Atomic uint64_t last_tag;
 
@@ -105,9 +105,9 @@ void udp_memos_forget(struct udp_link *l)
 	l->memo_tag = (atomic_fetch_add_explicit(&last_tag, 1, memory_order_relaxed) + 1) << 2;
 }
 
-const struct udp_flow *udp_flow_find(struct udp_link *l, struct adv_path *path, uint16_t target)
+const struct udp_flow *adv_udp_flow_find(struct udp_link *l, struct adv_path *path, uint16_t target)
 {
-	bool any_path = udp_sender_serves(l, &path->dgid);
+	bool any_path = adv_udp_sender_serves(l, &path->dgid);
 	uint32_t place = place_of(path, any_path, target);
 	struct udp_flow *f = &l->flow[place];
 	struct udp_socket *s;
@@ -122,10 +122,10 @@ const struct udp_flow *udp_flow_find(struct udp_link *l, struct adv_path *path, 
 		return f;
 	if (adv_gid_is_ipv4(&path->sgid) != adv_gid_is_ipv4(&path->dgid))
 		return NULL;
-	s = udp_socket_get(l, path, target);
+	s = adv_udp_socket_get(l, path, target);
 	if (!s)
 		return NULL;
-	udp_memos_forget(l);
+	adv_udp_memos_forget(l);
 	*f = (struct udp_flow){
 		.sgid = path->sgid,
 		.dgid = path->dgid,
@@ -135,7 +135,7 @@ const struct udp_flow *udp_flow_find(struct udp_link *l, struct adv_path *path, 
 		.ipv4 = s->ipv4,
 		.any_path = any_path,
 		.multicast = adv_gid_is_multicast(&path->dgid),
-		.ifindex = s->any_source ? udp_ifindex_of(l, &path->sgid) : s->ifindex,
+		.ifindex = s->any_source ? adv_udp_ifindex_of(l, &path->sgid) : s->ifindex,
 		.socket = s,
 		.segment = s->any_source ? &l->sender[0].segment : &s->segment,
 	};

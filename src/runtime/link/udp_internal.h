@@ -242,20 +242,22 @@ static inline uint32_t udp_length_effect(struct udp_link *l, bool ipv4, uint32_t
  * with errno: EADDRNOTAVAIL if the machine does not have the source address; the errors of
  * socket(2) and bind(2).
  */
-struct udp_socket *udp_socket_get(struct udp_link *l, const struct adv_path *path, uint16_t target);
+struct udp_socket *adv_udp_socket_get(struct udp_link *l, const struct adv_path *path,
+				      uint16_t target);
 /* Opens link->sender. False with errno. */
-bool udp_sender_open(struct udp_link *l);
+bool adv_udp_sender_open(struct udp_link *l);
 /* Closes all sending sockets. */
-void udp_sockets_close(struct udp_link *l);
+void adv_udp_sockets_close(struct udp_link *l);
 /* Returns the index of the interface that has the address; 0: none. */
-uint32_t udp_ifindex_of(const struct udp_link *l, const struct adv_gid *gid);
+uint32_t adv_udp_ifindex_of(const struct udp_link *l, const struct adv_gid *gid);
 /* True if packets to this address leave from link->sender. */
-bool udp_sender_serves(const struct udp_link *l, const struct adv_gid *dgid);
+bool adv_udp_sender_serves(const struct udp_link *l, const struct adv_gid *dgid);
 
 /* ---- udp_flow.c ---- */
 
 /* As udp_flow_of(), for a path whose hint does not lead to its flow. */
-const struct udp_flow *udp_flow_find(struct udp_link *l, struct adv_path *path, uint16_t target);
+const struct udp_flow *adv_udp_flow_find(struct udp_link *l, struct adv_path *path,
+					 uint16_t target);
 
 static inline bool udp_flow_matches(const struct udp_link *l, const struct udp_flow *f,
 				    const struct adv_path *path, uint16_t target)
@@ -273,7 +275,7 @@ static inline const struct udp_flow *udp_flow_of(struct udp_link *l, struct adv_
 {
 	const struct udp_flow *f = &l->flow[path->link_hint % UDP_FLOWS];
 
-	return udp_flow_matches(l, f, path, target) ? f : udp_flow_find(l, path, target);
+	return udp_flow_matches(l, f, path, target) ? f : adv_udp_flow_find(l, path, target);
 }
 
 /*
@@ -295,13 +297,13 @@ static inline const struct udp_flow *udp_flow_recall(const struct udp_link *l,
 	return f->any_path || f->target == target ? f : NULL;
 }
 /* Notes in the path that packets of this flow with these ECN bits are plain. */
-void udp_flow_memorize(const struct udp_link *l, const struct udp_flow *f, struct adv_path *path,
-		       enum adv_ecn ecn);
+void adv_udp_flow_memorize(const struct udp_link *l, const struct udp_flow *f,
+			   struct adv_path *path, enum adv_ecn ecn);
 /* Makes the memos of all paths invalid. Call it when a flow, an option or a refusal changes. */
-void udp_memos_forget(struct udp_link *l);
+void adv_udp_memos_forget(struct udp_link *l);
 
 /* True if the address is link-local IPv6. */
-bool udp_is_link_local(const struct adv_gid *gid);
+bool adv_udp_is_link_local(const struct adv_gid *gid);
 
 /* ---- udp_segment.c ---- */
 
@@ -313,37 +315,36 @@ static inline bool udp_segment_fits(const struct udp_segment *s, uint32_t len, u
 }
 /* Notes a message that udp_segment_fits() does not fit, and sets the option of the descriptor if
  * all of the last messages needed this value. segment_len: as udp_segment_fits(). */
-void udp_segment_learn(struct udp_segment *s, int fd, uint16_t segment_len);
+void adv_udp_segment_learn(struct udp_segment *s, int fd, uint16_t segment_len);
 /* Switches the option off after the kernel rejected a message. False: it was off. */
-bool udp_segment_reset(struct udp_segment *s, int fd);
+bool adv_udp_segment_reset(struct udp_segment *s, int fd);
 
 /* ---- udp_refusal.c ---- */
 
 /* True if the next message to this destination must be a single packet; counts that message. */
-bool udp_refusal_holds(struct udp_link *l, const struct adv_gid *dgid);
+bool adv_udp_refusal_holds(struct udp_link *l, const struct adv_gid *dgid);
 /* Notes that the kernel rejected the segmented message m with the errno `err`, but accepted the
  * first packet of m alone. */
-void udp_refusal_note(struct udp_link *l, const struct udp_message *m, int err);
+void adv_udp_refusal_note(struct udp_link *l, const struct udp_message *m, int err);
 /* Notes that the kernel accepted a segmented send to this destination. */
-void udp_refusal_end(struct udp_link *l, const struct adv_gid *dgid);
+void adv_udp_refusal_end(struct udp_link *l, const struct adv_gid *dgid);
 
 /* ---- udp_error.c ---- */
 
 /* Makes a sending socket collect ICMP errors, if the link's owner requests that. */
-void udp_errors_watch(const struct udp_link *l, const struct udp_socket *s);
-/* Undoes udp_errors_watch(). Call it before the socket is closed. */
-void udp_errors_forget(const struct udp_link *l, const struct udp_socket *s);
-/* True if an earlier ICMP error may have made this send fail; the caller then tries again. *tries:
- * number of tries, 0 at first. */
-bool udp_error_was_pending(const struct udp_link *l, int err, unsigned *tries);
+void adv_udp_errors_watch(const struct udp_link *l, const struct udp_socket *s);
+/* Undoes adv_udp_errors_watch(). Call it before the socket is closed. */
+void adv_udp_errors_forget(const struct udp_link *l, const struct udp_socket *s);
+/* True if an ICMP error may have made this send fail: try again. *tries: how often, 0 at first. */
+bool adv_udp_error_was_pending(const struct udp_link *l, int err, unsigned *tries);
 
 /* ---- the operations of link.h ---- */
 
-bool udp_send(struct adv_link *link, struct adv_tx_batch *batch);
-bool udp_flush(struct adv_link *link);
-unsigned udp_receive(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user);
+bool adv_udp_send(struct adv_link *link, struct adv_tx_batch *batch);
+bool adv_udp_flush(struct adv_link *link);
+unsigned adv_udp_receive(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user);
 
 /* Prepares the receive side's message headers; the buffers are part of the link. */
-void udp_rx_init(struct udp_link *l);
+void adv_udp_rx_init(struct udp_link *l);
 
 #endif

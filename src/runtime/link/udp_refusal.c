@@ -35,7 +35,7 @@ static struct udp_refusal *add_refusal(struct udp_link *l, const struct adv_gid 
 	return r;
 }
 
-bool udp_refusal_holds(struct udp_link *l, const struct adv_gid *dgid)
+bool adv_udp_refusal_holds(struct udp_link *l, const struct adv_gid *dgid)
 {
 	struct udp_refusal *r = find_refusal(l, dgid);
 
@@ -45,7 +45,7 @@ bool udp_refusal_holds(struct udp_link *l, const struct adv_gid *dgid)
 	return true;
 }
 
-void udp_refusal_note(struct udp_link *l, const struct udp_message *m, int err)
+void adv_udp_refusal_note(struct udp_link *l, const struct udp_message *m, int err)
 {
 	struct udp_refusal *r = find_refusal(l, &m->flow->dgid);
 
@@ -53,7 +53,7 @@ void udp_refusal_note(struct udp_link *l, const struct udp_message *m, int err)
 		adv_info("port %u: a segmented send was refused: %s", m->flow->socket->port,
 			 strerror(err));
 		r = add_refusal(l, &m->flow->dgid);
-		udp_memos_forget(l);
+		adv_udp_memos_forget(l);
 	} else if (r->left) {
 		return; /* the message was built before the previous rejection */
 	}
@@ -62,7 +62,7 @@ void udp_refusal_note(struct udp_link *l, const struct udp_message *m, int err)
 	r->left = r->pause;
 }
 
-void udp_refusal_end(struct udp_link *l, const struct adv_gid *dgid)
+void adv_udp_refusal_end(struct udp_link *l, const struct adv_gid *dgid)
 {
 	struct udp_refusal *r = find_refusal(l, dgid);
 

@@ -47,7 +47,7 @@ static void forget_reports(struct udp_rx *rx)
 		rx->known[i].control_len = SIZE_MAX;
 }
 
-void udp_rx_init(struct udp_link *l)
+void adv_udp_rx_init(struct udp_link *l)
 {
 	struct udp_rx *rx = &l->rx;
 
@@ -349,8 +349,8 @@ static __attribute__((noinline)) unsigned receive_any(struct udp_link *l, struct
 /*
  * Handles one datagram, and makes its header ready for the next. Mostly the datagram is one packet
  * as long as the last one with an equal report, and its Identification is 0: then the first state
- * of its ICRC is known, too. This function and the next two are not inline, so that udp_receive()
- * is short when no datagram is queued.
+ * of its ICRC is known, too. This function and the next two are not inline, so that
+ * adv_udp_receive() is short when no datagram is queued.
  */
 static __attribute__((noinline)) unsigned receive_datagram(struct udp_link *l, struct mmsghdr *mmsg,
 							   adv_link_rx_fn *fn, void *user)
@@ -418,7 +418,7 @@ static __attribute__((noinline)) unsigned receive_one(struct udp_link *l, ssize_
  * The size of the next batch grows while calls return full batches. recvmsg() is fastest for a
  * single packet. recvmmsg() is faster only if several datagrams are queued.
  */
-unsigned udp_receive(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user)
+unsigned adv_udp_receive(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user)
 {
 	struct udp_link *l = udp_link_of(link);
 	ssize_t r;

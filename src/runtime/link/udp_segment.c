@@ -24,7 +24,7 @@ static void set_option(struct udp_segment *s, int fd, uint16_t len)
 	s->streak = 0;
 }
 
-void udp_segment_learn(struct udp_segment *s, int fd, uint16_t segment_len)
+void adv_udp_segment_learn(struct udp_segment *s, int fd, uint16_t segment_len)
 {
 	if (!s->patience)
 		s->patience = PATIENCE_FIRST;
@@ -34,7 +34,7 @@ void udp_segment_learn(struct udp_segment *s, int fd, uint16_t segment_len)
 		set_option(s, fd, segment_len);
 }
 
-bool udp_segment_reset(struct udp_segment *s, int fd)
+bool adv_udp_segment_reset(struct udp_segment *s, int fd)
 {
 	if (!s->len)
 		return false;

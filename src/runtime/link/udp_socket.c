@@ -40,7 +40,7 @@ static const struct adv_udp_address *find_address(const struct udp_link *l,
 	return NULL;
 }
 
-uint32_t udp_ifindex_of(const struct udp_link *l, const struct adv_gid *gid)
+uint32_t adv_udp_ifindex_of(const struct udp_link *l, const struct adv_gid *gid)
 {
 	const struct adv_udp_address *a = find_address(l, gid);
 
@@ -190,7 +190,7 @@ static int open_everywhere(int *fd)
 	return family;
 }
 
-bool udp_sender_open(struct udp_link *l)
+bool adv_udp_sender_open(struct udp_link *l)
 {
 	uint16_t port = 0;
 	int fd, family = open_everywhere(&fd);
@@ -272,7 +272,7 @@ static struct udp_socket *open_socket(struct udp_link *l, const struct adv_path 
 		.wish = path->sport,
 		.ttl = -1,
 		.multicast_ttl = 1,
-		.ifindex = udp_ifindex_of(l, &path->sgid),
+		.ifindex = adv_udp_ifindex_of(l, &path->sgid),
 		.sgid = path->sgid,
 	};
 	s->fd = s->ipv4 ? open_ipv4(&s->sgid) : open_ipv6(s->ifindex);
@@ -285,23 +285,24 @@ static struct udp_socket *open_socket(struct udp_link *l, const struct adv_path 
 		errno = err;
 		return NULL;
 	}
-	udp_errors_watch(l, s);
+	adv_udp_errors_watch(l, s);
 	s->next = l->hash[h];
 	l->hash[h] = (uint16_t)++l->socket_count;
 	return s;
 }
 
-bool udp_sender_serves(const struct udp_link *l, const struct adv_gid *dgid)
+bool adv_udp_sender_serves(const struct udp_link *l, const struct adv_gid *dgid)
 {
 	return l->sender[0].port && adv_udp_is_own_address(&l->link, dgid);
 }
 
-struct udp_socket *udp_socket_get(struct udp_link *l, const struct adv_path *path, uint16_t target)
+struct udp_socket *adv_udp_socket_get(struct udp_link *l, const struct adv_path *path,
+				      uint16_t target)
 {
 	unsigned h = hash_key(&path->sgid, path->sport, target);
 	struct udp_socket *s = NULL;
 
-	if (udp_sender_serves(l, &path->dgid))
+	if (adv_udp_sender_serves(l, &path->dgid))
 		return &l->sender[adv_gid_is_ipv4(&path->sgid)];
 	for (unsigned i = l->hash[h]; i; i = s->next) {
 		s = &l->socket[i - 1];
@@ -324,10 +325,10 @@ struct udp_socket *udp_socket_get(struct udp_link *l, const struct adv_path *pat
 	return s;
 }
 
-void udp_sockets_close(struct udp_link *l)
+void adv_udp_sockets_close(struct udp_link *l)
 {
 	for (unsigned i = 0; i < l->socket_count; i++) {
-		udp_errors_forget(l, &l->socket[i]);
+		adv_udp_errors_forget(l, &l->socket[i]);
 		adv_sys_close(l->socket[i].fd);
 	}
 	l->socket_count = 0;

@@ -69,7 +69,7 @@ static struct udp_message *start_message(struct udp_link *l, const struct udp_fl
 					 uint32_t len)
 {
 	struct udp_message *m = &l->tx.message[l->tx.count++];
-	bool alone = pkt->icrc_flip || (l->refusal_count && udp_refusal_holds(l, &f->dgid));
+	bool alone = pkt->icrc_flip || (l->refusal_count && adv_udp_refusal_holds(l, &f->dgid));
 
 	*m = (struct udp_message){
 		.flow = f,
@@ -202,7 +202,7 @@ static void set_options(struct udp_link *l, const struct udp_message *m)
 
 	if (s->tos == m->tos && *ttl == m->ttl)
 		return;
-	udp_memos_forget(l);
+	adv_udp_memos_forget(l);
 	if (s->tos != m->tos) {
 		set_option(s, IP_TOS, IPV6_TCLASS, m->tos);
 		s->tos = m->tos;
@@ -247,7 +247,7 @@ static size_t put_source(const struct udp_flow *f, struct cmsghdr *c)
 		return CMSG_SPACE(sizeof(v4));
 	}
 	memcpy(&v6.ipi6_addr, f->sgid.raw, 16);
-	if (udp_is_link_local(&f->sgid))
+	if (adv_udp_is_link_local(&f->sgid))
 		v6.ipi6_ifindex = f->ifindex;
 	c->cmsg_level = IPPROTO_IPV6;
 	c->cmsg_type = IPV6_PKTINFO;
@@ -320,7 +320,7 @@ static ssize_t send_one(struct udp_message *m, uint32_t len, uint16_t segment_le
 	fill_header(&h, m, &iov, &control, segment_len);
 	sent = adv_sys_sendmsg(fd, &h, 0);
 	if (sent >= 0 && !fits)
-		udp_segment_learn(option, fd, segment_len);
+		adv_udp_segment_learn(option, fd, segment_len);
 	return sent;
 }
 
@@ -348,7 +348,7 @@ static void count_sent(struct udp_link *l, unsigned messages)
 		l->link.counters.tx_packets += m->segments;
 		l->link.counters.tx_bytes += m->len;
 		if (m->segments > 1 && l->refusal_count)
-			udp_refusal_end(l, &m->flow->dgid);
+			adv_udp_refusal_end(l, &m->flow->dgid);
 	}
 }
 
@@ -405,12 +405,12 @@ static bool send_singly(struct udp_link *l, int err)
 		write_icrc(begin_icrc(l, m, 0, len), m->data, len, 0);
 		do
 			sent = send_one(m, len, 0);
-		while (sent < 0 && udp_error_was_pending(l, errno, &tries));
+		while (sent < 0 && adv_udp_error_was_pending(l, errno, &tries));
 		if (sent >= 0) {
 			l->link.counters.tx_packets++;
 			l->link.counters.tx_bytes += len;
 			if (err)
-				udp_refusal_note(l, m, err);
+				adv_udp_refusal_note(l, m, err);
 		} else if (is_full(errno)) {
 			return note_full_socket(l, m);
 		} else {
@@ -437,7 +437,7 @@ static bool handle_failure(struct udp_link *l, int err)
 
 	if (is_full(err))
 		return note_full_socket(l, m);
-	if (may_reject_gso(err) && udp_segment_reset(m->flow->segment, m->flow->socket->fd))
+	if (may_reject_gso(err) && adv_udp_segment_reset(m->flow->segment, m->flow->socket->fd))
 		return true;
 	if (m->segments > 1 && may_reject_gso(err))
 		return send_singly(l, err);
@@ -455,7 +455,7 @@ static bool send_next_run(struct udp_link *l)
 
 	do
 		sent = send_run(tx, run_length(tx));
-	while (sent < 0 && udp_error_was_pending(l, errno, &tries));
+	while (sent < 0 && adv_udp_error_was_pending(l, errno, &tries));
 	if (sent < 0)
 		return errno == EINTR || handle_failure(l, errno);
 	count_sent(l, (unsigned)sent);
@@ -506,7 +506,7 @@ find_plain(struct udp_link *l, const struct adv_tx_packet *pkt, uint16_t target)
 
 	if (!f || !is_plain(l, f, tos_of(pkt), ttl_of(pkt->path, false)))
 		return NULL;
-	udp_flow_memorize(l, f, pkt->path, pkt->ecn);
+	adv_udp_flow_memorize(l, f, pkt->path, pkt->ecn);
 	return f;
 }
 
@@ -544,7 +544,7 @@ static bool send_message(struct udp_link *l)
 	return true;
 }
 
-bool udp_flush(struct adv_link *link)
+bool adv_udp_flush(struct adv_link *link)
 {
 	struct udp_link *l = udp_link_of(link);
 	const struct udp_tx *tx = &l->tx;
@@ -557,7 +557,7 @@ bool udp_flush(struct adv_link *link)
 /* Sends a batch by messages, after the messages that wait for room in the socket. */
 static __attribute__((noinline)) bool send_messages(struct udp_link *l, struct adv_tx_batch *batch)
 {
-	if (l->tx.next < l->tx.count && !udp_flush(&l->link)) {
+	if (l->tx.next < l->tx.count && !adv_udp_flush(&l->link)) {
 		l->link.counters.tx_dropped += batch->count;
 		return false;
 	}
@@ -565,7 +565,7 @@ static __attribute__((noinline)) bool send_messages(struct udp_link *l, struct a
 	return (l->tx.count == 1 && send_message(l)) || send_all(l);
 }
 
-bool udp_send(struct adv_link *link, struct adv_tx_batch *batch)
+bool adv_udp_send(struct adv_link *link, struct adv_tx_batch *batch)
 {
 	struct udp_link *l = udp_link_of(link);
 

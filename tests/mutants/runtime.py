@@ -422,7 +422,7 @@ RUNTIME = [
     ("stream-end-timer", "an iWARP device waits for the end of a connection whose peer stays", STREAMS,
      "\tset_end_timer(s, now);\n\tif (phase ==", "\tif (phase =="),
     ("stream-end-discard", "an iWARP device lets bytes behind an error lie in the socket", STREAMS,
-     "if (!s->qp) {\n\t\tdiscard(s);", "if (!s->qp) {\n\t\tif (now == 0)\n\t\t\tdiscard(s);"),
+     "if (!s->qp) {\n\t\tdiscard_bytes(s);", "if (!s->qp) {\n\t\tif (now == 0)\n\t\t\tdiscard_bytes(s);"),
     ("stream-attach-failed", "a queue pair without a connection stays in RTS", STREAMS,
      "int err = s ? check_qp(qp) : ENOMEM;", "int err = s ? check_qp(qp) : ENOMEM;\n\n\tbring_to_rts(qp, 0);"),
     ("stream-refused-left", "a listener that is destroyed resets the connections that its device has refused",

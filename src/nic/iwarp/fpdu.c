@@ -40,7 +40,7 @@ void adv_fpdu_rx_init(struct adv_fpdu_rx *rx, bool crc, bool markers)
 }
 
 /* Counts bytes of the stream that are no marker. The CRC does not cover itself. */
-static void count(struct adv_fpdu_rx *rx, const void *p, size_t len, size_t summed)
+static void count_bytes(struct adv_fpdu_rx *rx, const void *p, size_t len, size_t summed)
 {
 	if (rx->crc && summed)
 		rx->sum = adv_crc32c(rx->sum, p, summed);
@@ -90,7 +90,7 @@ static size_t take_part(struct adv_fpdu_rx *rx, uint8_t *to, const uint8_t *p, s
 	}
 	memcpy(to + rx->have, p, n);
 	rx->have += (uint8_t)n;
-	count(rx, p, n, summed);
+	count_bytes(rx, p, n, summed);
 	return n;
 }
 
@@ -160,12 +160,12 @@ uint32_t adv_fpdu_rx_room(const struct adv_fpdu_rx *rx)
 
 void adv_fpdu_rx_placed(struct adv_fpdu_rx *rx, const void *p, uint32_t len)
 {
-	count(rx, p, len, len);
+	count_bytes(rx, p, len, len);
 	rx->payload_left -= len;
 }
 
 /* Returns true if a part is complete, so that part_taken() can be called without further bytes. */
-static bool complete(const struct adv_fpdu_rx *rx)
+static bool is_complete(const struct adv_fpdu_rx *rx)
 {
 	return rx->part == PART_PAYLOAD ? rx->payload_left == 0 : rx->have == rx->need;
 }
@@ -181,7 +181,7 @@ enum adv_fpdu_event adv_fpdu_rx_take(struct adv_fpdu_rx *rx, const uint8_t *p, s
 		size_t left = (size_t)(end - p);
 
 		*used = (size_t)(p - start);
-		if (complete(rx)) {
+		if (is_complete(rx)) {
 			event = part_taken(rx);
 			if (event != ADV_FPDU_MORE)
 				return event;
@@ -267,7 +267,7 @@ static void add_marker_if_due(struct frame *f)
 }
 
 /* Adds bytes with the markers that fall in front of and among them. */
-static void add(struct frame *f, const uint8_t *p, size_t len)
+static void add_with_markers(struct frame *f, const uint8_t *p, size_t len)
 {
 	while (len) {
 		size_t n = len;
@@ -294,16 +294,16 @@ size_t adv_fpdu_tx_frame(struct adv_fpdu_tx *tx, const struct iovec *pieces, siz
 	for (i = 0; i < count; i++)
 		len += pieces[i].iov_len;
 	adv_put_be16(added->length, (uint16_t)len);
-	add(&f, added->length, ADV_FPDU_LENGTH_LEN);
+	add_with_markers(&f, added->length, ADV_FPDU_LENGTH_LEN);
 	for (i = 0; i < count; i++)
-		add(&f, pieces[i].iov_base, pieces[i].iov_len);
+		add_with_markers(&f, pieces[i].iov_base, pieces[i].iov_len);
 	padding = trailer_len(len) - ADV_FPDU_CRC_LEN;
 	memset(added->trailer, 0, sizeof(added->trailer));
-	add(&f, added->trailer, padding);
+	add_with_markers(&f, added->trailer, padding);
 	/* A marker in front of the CRC is covered by it. */
 	add_marker_if_due(&f);
 	if (tx->crc)
 		adv_crc32c_put(f.sum, added->trailer + padding);
-	add(&f, added->trailer + padding, ADV_FPDU_CRC_LEN);
+	add_with_markers(&f, added->trailer + padding, ADV_FPDU_CRC_LEN);
 	return f.count;
 }

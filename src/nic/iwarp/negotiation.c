@@ -4,7 +4,7 @@
 #define REVISION_PLAIN	  1
 #define REVISION_ENHANCED 2
 
-static uint32_t smaller(uint32_t a, uint32_t b)
+static uint32_t smaller_of(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
 }
@@ -29,8 +29,8 @@ void adv_mpa_make_request(const struct adv_mpa_wish *wish, const uint8_t *privat
 }
 
 /* Fills in what does not depend on who has begun. */
-static void agree(const struct adv_mpa_wish *wish, const struct adv_mpa_frame *peer,
-		  struct adv_rdmap_config *config)
+static void agree_on(const struct adv_mpa_wish *wish, const struct adv_mpa_frame *peer,
+		     struct adv_rdmap_config *config)
 {
 	*config = (struct adv_rdmap_config){
 		.crc = wish->crc == ADV_MPA_CRC_REQUIRE || peer->crc,
@@ -40,7 +40,7 @@ static void agree(const struct adv_mpa_wish *wish, const struct adv_mpa_frame *p
 		.ord = wish->ord,
 	};
 	if (peer->enhanced)
-		config->ord = smaller(wish->ord, peer->ird);
+		config->ord = smaller_of(wish->ord, peer->ird);
 }
 
 static bool refuses_crc(const struct adv_mpa_wish *wish, const struct adv_mpa_frame *peer)
@@ -76,7 +76,7 @@ enum adv_mpa_verdict adv_mpa_take_reply(const struct adv_mpa_wish *wish,
 		return ADV_MPA_CRC;
 	if (reply->ord > wish->ird)
 		return ADV_MPA_FEW_READS;
-	agree(wish, reply, config);
+	agree_on(wish, reply, config);
 	return choose_rtr(wish, reply, config);
 }
 
@@ -92,7 +92,7 @@ void adv_mpa_answer(const struct adv_mpa_wish *wish, const struct adv_mpa_frame 
 		    const uint8_t *private_data, uint16_t private_len, struct adv_mpa_frame *reply,
 		    struct adv_rdmap_config *config)
 {
-	agree(wish, request, config);
+	agree_on(wish, request, config);
 	config->first = request->peer_to_peer ? ADV_RDMAP_FIRST_OF_PEER : ADV_RDMAP_FIRST_HOPED;
 	*reply = (struct adv_mpa_frame){
 		.kind = ADV_MPA_REPLY,

@@ -157,7 +157,7 @@ static void fail_read(struct adv_rdmap_stream *s, enum adv_vendor_err why, uint6
 	adv_rdmap_fail(s);
 }
 
-static void place(struct adv_rdmap_stream *s, const uint8_t *p, uint32_t len, uint64_t now)
+static void place_payload(struct adv_rdmap_stream *s, const uint8_t *p, uint32_t len, uint64_t now)
 {
 	const struct adv_recv_wqe *recv = s->qp->resp.recv;
 	enum adv_vendor_err why = ADV_ERR_NONE;
@@ -334,7 +334,7 @@ void adv_rdmap_rx(struct adv_rdmap_stream *s, uint64_t now, const uint8_t *p, si
 			begin_segment(s, now);
 			break;
 		case ADV_FPDU_PAYLOAD:
-			place(s, s->fpdu_rx.payload, (uint32_t)s->fpdu_rx.payload_len, now);
+			place_payload(s, s->fpdu_rx.payload, (uint32_t)s->fpdu_rx.payload_len, now);
 			break;
 		case ADV_FPDU_END:
 			s->qp->engine->counters.rx_packets++;

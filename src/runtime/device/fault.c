@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Injected faults of a device. While a plan is in force, a fault link wraps the device's link, and
- * the engine calls inject() to ask whether an operation is to fail. Without a plan, neither
+ * the engine calls decide_work() to ask whether an operation is to fail. Without a plan, neither
  * happens.
  */
 #include "runtime/device/internal.h"
@@ -21,7 +21,7 @@ _Static_assert((int)ADV_WORK_SEND == (int)ADV_FAULT_SEND_QUEUE &&
 		       (int)ADV_WORK_SHARED == (int)ADV_FAULT_SHARED_QUEUE,
 	       "the same queues");
 
-static uint32_t inject(void *user, enum adv_injection what, const struct adv_work *work)
+static uint32_t decide_work(void *user, enum adv_injection what, const struct adv_work *work)
 {
 	static const enum adv_fault_action actions[] = {
 		[ADV_INJECT_POST] = ADV_FAULT_POST,
@@ -75,7 +75,7 @@ static void follow_plan(struct adv_device *d)
 {
 	const struct adv_fault_state *s = state_of(d);
 
-	adv_engine_set_injector(d->engine, s && injects_errors(&s->plan) ? inject : NULL, d);
+	adv_engine_set_injector(d->engine, s && injects_errors(&s->plan) ? decide_work : NULL, d);
 }
 
 /* Raises the event of a rule. Returns the number of objects that got the event. */

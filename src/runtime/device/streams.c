@@ -76,7 +76,7 @@ static void count_packets(struct device_streams *all)
 	all->link.counters.rx_malformed = engine->rx_malformed;
 }
 
-static int watch(struct device_stream *s, int op)
+static int watch_socket(struct device_stream *s, int op)
 {
 	struct epoll_event e = {.events = EPOLLIN | (s->wants_room ? EPOLLOUT : 0), .data.ptr = s};
 
@@ -88,7 +88,7 @@ static void set_wants_room(struct device_stream *s, bool wants)
 	if (s->wants_room == wants)
 		return;
 	s->wants_room = wants;
-	(void)watch(s, EPOLL_CTL_MOD);
+	(void)watch_socket(s, EPOLL_CTL_MOD);
 }
 
 static struct adv_timer_heap *timers_of(const struct device_stream *s)
@@ -101,7 +101,7 @@ static struct adv_timer_heap *timers_of(const struct device_stream *s)
  * descriptor's. */
 static void free_stream(struct device_stream *s)
 {
-	(void)watch(s, EPOLL_CTL_DEL);
+	(void)watch_socket(s, EPOLL_CTL_DEL);
 	adv_list_del(&s->node);
 	adv_sys_close(s->fd);
 	adv_timer_remove(timers_of(s), &s->end_timer);
@@ -220,7 +220,7 @@ static void serve_turn(struct device_streams *all, const struct adv_tx_packet *p
 	(void)still_streams(s, now);
 }
 
-static void forget(struct adv_qp *qp)
+static void forget_qp(struct adv_qp *qp)
 {
 	struct device_stream *s = stream_of(qp);
 
@@ -232,7 +232,7 @@ static const struct adv_protocol iwarp = {
 	.supports = adv_iwarp_supports,
 	.modify = adv_iwarp_modify,
 	.turn = adv_iwarp_turn,
-	.forget = forget,
+	.forget = forget_qp,
 };
 
 /* ---- receiving ---- */
@@ -276,7 +276,7 @@ static enum read_result receive_once(struct device_stream *s, uint64_t now)
 
 /* Discards what the peer still sends on a connection that ends. Frees the stream at the peer's end.
  */
-static void discard(struct device_stream *s)
+static void discard_bytes(struct device_stream *s)
 {
 	struct iovec iov = {s->streams->buffer, BUFFER_LEN};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
@@ -297,7 +297,7 @@ static unsigned receive_stream(struct device_stream *s, uint64_t now)
 	unsigned reads = 0;
 
 	if (!s->qp) {
-		discard(s);
+		discard_bytes(s);
 		return 0;
 	}
 	while (result == READ_PART && reads < READS) {
@@ -373,7 +373,7 @@ static bool flush_packets(struct adv_link *link)
 
 /* The engine and its queue pairs do not exist any more: the streams only end. adverbd ends their
  * connections. */
-static void destroy(struct adv_link *link)
+static void destroy_streams(struct adv_link *link)
 {
 	struct device_streams *all = (struct device_streams *)(void *)link;
 
@@ -390,7 +390,7 @@ static const struct adv_link_ops ops = {
 	.send = send_turns,
 	.flush = flush_packets,
 	.receive = receive_all,
-	.destroy = destroy,
+	.destroy = destroy_streams,
 };
 
 const struct adv_protocol *adv_device_streams_protocol(void)
@@ -487,7 +487,7 @@ static int prepare_stream(struct device_stream *s, const struct adv_rdmap_config
 		return err;
 	adv_timer_init(&s->end_timer, end_timer_expired);
 	s->rdmap = adv_rdmap_stream_create(s->qp, config);
-	if (s->rdmap && watch(s, EPOLL_CTL_ADD) == 0)
+	if (s->rdmap && watch_socket(s, EPOLL_CTL_ADD) == 0)
 		return 0;
 	err = s->rdmap ? errno : ENOMEM;
 	if (s->rdmap)
@@ -497,8 +497,8 @@ static int prepare_stream(struct device_stream *s, const struct adv_rdmap_config
 }
 
 /* A failure leaves the QP in its state. */
-static int attach(struct adv_device *d, struct adv_qp *qp, int fd,
-		  const struct adv_rdmap_config *config)
+static int attach_stream(struct adv_device *d, struct adv_qp *qp, int fd,
+			 const struct adv_rdmap_config *config)
 {
 	struct device_stream *s = calloc(1, sizeof(*s));
 	int err = s ? check_qp(qp) : ENOMEM;
@@ -530,7 +530,7 @@ int adv_device_attach_stream(struct adv_device *d, uint32_t qpn, int fd,
 		struct adv_engine *e = adv_device_lock(shard);
 		struct adv_qp *qp = shard->streams ? adv_qp_number_find(e, qpn) : NULL;
 
-		err = qp ? attach(shard, qp, fd, config) : ENOENT;
+		err = qp ? attach_stream(shard, qp, fd, config) : ENOENT;
 		adv_device_unlock(shard);
 		if (err != ENOENT)
 			return err;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "transport.h"
+#include "nic/engine/invariants.h"
 #include "nic/queue/mcast.h"
 
 #define REST_STEPS 2000000u
@@ -286,6 +287,7 @@ void world_take(struct world *w)
 		struct node *node = &w->node[i];
 		struct adv_event event;
 
+		FUZZ_CHECK(adv_engine_check(node->e) == NULL);
 		while (adv_engine_event(node->e, &event))
 			if (event.kind == ADV_EVENT_ASYNC && event.async == IBV_EVENT_CQ_ERR)
 				node->overrun = true;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "sim.h"
+#include "nic/engine/invariants.h"
 #include "nic/fast/unusual.h"
 
 #define TICK_FIRST (5 * US)
@@ -173,15 +174,12 @@ static uint64_t next_of_host(const struct sim *s, const struct host *h)
 	return next;
 }
 
-/* The engine's summary shows at least what there is to do. */
-static void check_summary(struct sim *s, const struct host *h)
+static void check_engine(struct sim *s, const struct host *h)
 {
-	uint32_t todo = adv_engine_todo(h->e);
+	const char *broken = adv_engine_check(h->e);
 
-	if (adv_engine_tx_ready(h->e) && !(todo & ADV_TODO_TX))
-		violation(s, "packets are ready, and the engine's summary does not say so");
-	if (adv_engine_has_event(h->e) && !(todo & ADV_TODO_EVENT))
-		violation(s, "an event is queued, and the engine's summary does not say so");
+	if (broken)
+		violation(s, "%s", broken);
 }
 
 static void run_host(struct sim *s, struct host *h)
@@ -194,7 +192,7 @@ static void run_host(struct sim *s, struct host *h)
 	manager_expire(h);
 	if (adv_engine_tx_ready(h->e) && h->link_free_at <= s->now)
 		network_pull(h);
-	check_summary(s, h);
+	check_engine(s, h);
 }
 
 static void step(struct sim *s)

@@ -2,10 +2,15 @@
 /* Delivers events of the engine and the port, signals eventfds, and publishes counters. */
 #include "runtime/device/internal.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "base/log.h"
 #include "base/sys.h"
 #include "runtime/control/counters.h"
 #include "nic/engine/cause.h"
+#include "nic/engine/invariants.h"
 
 static void signal_eventfd(int fd, uint64_t times)
 {
@@ -105,11 +110,24 @@ void adv_device_publish_latency(struct adv_device *d)
 	adv_engine_set_latency(d->engine, c->work.send_latency);
 }
 
+/* Ends the program if the engine does not keep an invariant: what it would do next is not known. */
+static void check_invariants(const struct adv_device *d)
+{
+	const char *broken = adv_engine_check(d->engine);
+
+	if (!broken)
+		return;
+	dprintf(STDERR_FILENO, "ADVERB_PARANOID: %s\n", broken);
+	abort();
+}
+
 void adv_device_release(struct adv_device *d)
 {
 	struct device_wake wakes[DEVICE_WAKES];
 	unsigned n;
 
+	if (d->paranoid)
+		check_invariants(d);
 	if (d->counters_due)
 		adv_device_publish_counters(d);
 	if (adv_engine_todo(d->engine) & ADV_TODO_EVENT)

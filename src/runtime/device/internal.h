@@ -141,6 +141,7 @@ struct adv_device {
 			bool counters_due;  /* write the page when the lock is released */
 			uint8_t held;	    /* small requests that are posted and not sent */
 			uint8_t wake_count; /* eventfds to signal when the lock is released */
+			bool paranoid;	    /* ADVERB_PARANOID: check the engine at each release */
 		};
 		uint64_t unusual; /* not 0: any of these is not 0 */
 	};

@@ -23,13 +23,13 @@
 #define TIMEOUT_TICKS	    4
 #define ACK_DELAY	    25000 /* ns; a program that responds at once has responded by then */
 #define PACE_BURST	    65536 /* bytes of 50 us at 10 Gb/s: a sleeping thread wakes that late */
-#define NO_LATENCY_VARIABLE "ADVERB_NO_LATENCY"
+#define NO_LATENCY_VARIABLE "ADVERB_NO_LATENCY" /* do not measure the latency of completions */
+#define PARANOID_VARIABLE   "ADVERB_PARANOID"	/* check the engine's invariants after each call */
 #define UNRELIABLE_MBPS	    4000 /* rate at which a receiver on a busy machine still reads */
 
-/* True if the user has switched the measurement of completions' latency off. */
-static bool latency_is_off(void)
+static bool is_set(const char *variable)
 {
-	const char *value = getenv(NO_LATENCY_VARIABLE);
+	const char *value = getenv(variable);
 
 	return value && *value;
 }
@@ -47,7 +47,7 @@ static int create_engine(struct adv_device *d, const struct adv_cc_config *cc)
 		.pace_burst = PACE_BURST,
 		.local_memory = d->shm != NULL,
 		.page_in = adv_pages_in,
-		.no_latency = latency_is_off(),
+		.no_latency = is_set(NO_LATENCY_VARIABLE),
 		.protocol = d->streams ? adv_device_streams_protocol() : NULL,
 		.no_fast_path = d->streams || d->v1,
 	};
@@ -151,6 +151,7 @@ static int assemble_device(struct adv_device *d, char *why, size_t why_len)
 	if (err)
 		return err;
 	err = create_engine(d, &cc);
+	d->paranoid = !err && is_set(PARANOID_VARIABLE);
 	if (!err)
 		err = adv_control_sender(d->control, &d->slot, adv_udp_sender(d->udp));
 	if (!err)

@@ -68,7 +68,7 @@ static void test_req_fields(void **state)
 	assert_memory_equal(ip.destination.raw, p->b.gid.raw, 16);
 	assert_memory_equal(req.req.private_data + 36, "hello\0", 6);
 	assert_int_equal(adv_cm_id_route(id)->path.sport,
-			 adv_udp_sport(req.req.primary.flow_label, 0, 0));
+			 adv_frame_sport(req.req.primary.flow_label, 0, 0));
 	assert_true(adv_cm_id_busy(id));
 }
 

@@ -33,7 +33,7 @@ static int ask(uint32_t kind, uint32_t number, enum adv_fault_command command, c
 	message->text_len = (uint32_t)strlen(plan);
 	memcpy(message->text, plan, message->text_len);
 	why[0] = 0;
-	return adv_fault_exchange_request(control, &target, message, WAIT_MS, why, sizeof(why));
+	return adv_fault_request(control, &target, message, WAIT_MS, why, sizeof(why));
 }
 
 static uint32_t slot_of(const struct node *n)

@@ -258,7 +258,7 @@ static void read_cm(struct connections *c, const struct adv_frame *f, const uint
 		r->comm_id = adv_get_be32(mad + 24);
 		memcpy(r->from.addr, f->saddr, 16);
 		r->from.qpn = adv_get_be32(mad + 56) >> 8;
-		r->from.sport = adv_udp_sport(adv_get_be32(mad + 112) >> 12, 0, 0);
+		r->from.sport = adv_frame_sport(adv_get_be32(mad + 112) >> 12, 0, 0);
 	} else if (attribute == 0x13) {
 		for (r = c->requests; r->comm_id != adv_get_be32(mad + 28); r++)
 			assert_true(r < c->requests + c->request_count);
@@ -367,7 +367,7 @@ static void test_sport_from_qpns(void **state)
 			const struct pair *p = &pairs.pair[k];
 
 			if (p->ends == 2 &&
-			    adv_udp_sport(0, p->to[0].qpn, p->to[1].qpn) == p->sport)
+			    adv_frame_sport(0, p->to[0].qpn, p->to[1].qpn) == p->sport)
 				right += p->packets;
 		}
 		assert_int_equal(right, files[i].ports_from_qpns);

@@ -452,21 +452,21 @@ static void test_sport_from_qpns(void **state)
 	size_t i;
 
 	for (i = 0; i < ADV_ARRAY_SIZE(seen); i++) {
-		assert_int_equal(adv_udp_sport(0, seen[i].a, seen[i].b), seen[i].port);
-		assert_int_equal(adv_udp_sport(0, seen[i].b, seen[i].a), seen[i].port);
+		assert_int_equal(adv_frame_sport(0, seen[i].a, seen[i].b), seen[i].port);
+		assert_int_equal(adv_frame_sport(0, seen[i].b, seen[i].a), seen[i].port);
 	}
-	assert_int_equal(adv_udp_sport(0, 0, 0), 0xc000);
+	assert_int_equal(adv_frame_sport(0, 0, 0), 0xc000);
 	/* 0xffffff^2 = 0xfffffe000001: folded by 20 and by 40, then by 14 bits. */
-	assert_int_equal(adv_udp_sport(0, 0xffffff, 0xffffff), 0xc000 | (0x3f1e ^ 0x3f));
+	assert_int_equal(adv_frame_sport(0, 0xffffff, 0xffffff), 0xc000 | (0x3f1e ^ 0x3f));
 }
 
 static void test_sport_from_flow_label(void **state)
 {
-	assert_int_equal(adv_udp_sport(1, 0x28, 0x2a), 0xc001);
-	assert_int_equal(adv_udp_sport(0x4000, 0x28, 0x2a), 0xc001);
-	assert_int_equal(adv_udp_sport(0xfffff, 0x28, 0x2a), 0xc000 | (0x3fff ^ 0x3f));
+	assert_int_equal(adv_frame_sport(1, 0x28, 0x2a), 0xc001);
+	assert_int_equal(adv_frame_sport(0x4000, 0x28, 0x2a), 0xc001);
+	assert_int_equal(adv_frame_sport(0xfffff, 0x28, 0x2a), 0xc000 | (0x3fff ^ 0x3f));
 	/* Only the 20 low bits of the flow label count. */
-	assert_int_equal(adv_udp_sport(0x100000, 0x28, 0x2a), 0xc690);
+	assert_int_equal(adv_frame_sport(0x100000, 0x28, 0x2a), 0xc690);
 }
 
 /* Returns the IP version of the 40 bytes, as rdma-core's ibv_init_ah_from_wc() detects it; 0:

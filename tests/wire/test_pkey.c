@@ -11,13 +11,13 @@
 
 static void test_matching(void **state)
 {
-	assert_true(adv_pkeys_match(0xffff, 0xffff));
-	assert_true(adv_pkeys_match(0x7fff, 0xffff));
-	assert_true(adv_pkeys_match(0xffff, 0x7fff));
-	assert_false(adv_pkeys_match(0x7fff, 0x7fff));
-	assert_false(adv_pkeys_match(0x8001, 0x8002));
-	assert_false(adv_pkeys_match(0x8000, 0x8000));
-	assert_false(adv_pkeys_match(0, 0));
+	assert_true(adv_pkey_matches(0xffff, 0xffff));
+	assert_true(adv_pkey_matches(0x7fff, 0xffff));
+	assert_true(adv_pkey_matches(0xffff, 0x7fff));
+	assert_false(adv_pkey_matches(0x7fff, 0x7fff));
+	assert_false(adv_pkey_matches(0x8001, 0x8002));
+	assert_false(adv_pkey_matches(0x8000, 0x8000));
+	assert_false(adv_pkey_matches(0, 0));
 }
 
 static void test_table(void **state)

@@ -168,8 +168,8 @@ static void fill_port(const struct adv_gid_table *table, struct ibv_port_attr *a
 	attr->max_vl_num = 1;
 	attr->link_layer = IBV_LINK_LAYER_ETHERNET;
 	attr->flags = IBV_QPF_GRH_REQUIRED;
-	adv_port_speed(table->count > 0 ? table->entry[0].speed_mbps : 0, &attr->active_width,
-		       &attr->active_speed);
+	adv_identity_speed(table->count > 0 ? table->entry[0].speed_mbps : 0, &attr->active_width,
+			   &attr->active_speed);
 }
 
 /* Counts the packets with a wrong P_Key or Q_Key that queue pairs of the device have dropped. 0 in

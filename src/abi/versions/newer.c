@@ -242,7 +242,7 @@ int adv_ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uin
 
 	if (err)
 		return err;
-	*port_speed = adv_port_mbps(table->count > 0 ? table->entry[0].speed_mbps : 0) / 100;
+	*port_speed = adv_identity_mbps(table->count > 0 ? table->entry[0].speed_mbps : 0) / 100;
 	free(table);
 	return 0;
 }

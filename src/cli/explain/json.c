@@ -217,6 +217,6 @@ void adv_explain_json_port(struct json_object *to, const struct adv_port_reading
 	adv_json_add_number(o, "rx-packets", b->rx_packets - a->rx_packets);
 	adv_json_add_number(o, "rx-bytes", b->rx_bytes - a->rx_bytes);
 	changes = adv_json_add_object(o, "changed");
-	add_changes(changes, &before->counters, &now->counters, adv_port_counter);
+	add_changes(changes, &before->counters, &now->counters, adv_hw_counter_of_port);
 	add_changes(changes, &before->counters, &now->counters, adv_hw_counter);
 }

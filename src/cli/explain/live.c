@@ -51,8 +51,7 @@ static bool has_faults(struct adv_control *c, uint32_t slot)
 
 	if (m) {
 		m->command = ADV_FAULT_SHOW;
-		in_force = adv_fault_exchange_request(c, &target, m, FAULT_WAIT_MS, why,
-						      sizeof(why)) == 0 &&
+		in_force = adv_fault_request(c, &target, m, FAULT_WAIT_MS, why, sizeof(why)) == 0 &&
 			   m->in_force;
 	}
 	free(m);
@@ -63,7 +62,7 @@ static bool read_twice(struct readings *r)
 {
 	const struct timespec pause = {0, READINGS_NS};
 
-	if (!read_once(r, 0) || adv_port_read(r->control, &r->port[0]) != 0)
+	if (!read_once(r, 0) || adv_port_reading_take(r->control, &r->port[0]) != 0)
 		return false;
 	nanosleep(&pause, NULL);
 	if (!read_once(r, 1))
@@ -332,7 +331,7 @@ static bool read_port_again(struct readings *r)
 
 	fflush(stdout);
 	nanosleep(&rest, NULL);
-	return adv_port_read(r->control, &r->port[1]) == 0;
+	return adv_port_reading_take(r->control, &r->port[1]) == 0;
 }
 
 static int report_qps(struct readings *r, uint32_t qpn)

@@ -236,7 +236,7 @@ void adv_explain_print_port(const struct adv_port_reading *before,
 	       (double)(b->tx_bytes - a->tx_bytes) / seconds / 1e6,
 	       (double)(b->rx_packets - a->rx_packets) / seconds,
 	       (double)(b->rx_bytes - a->rx_bytes) / seconds / 1e6);
-	between = print_changes(&before->counters, &now->counters, adv_port_counter, between);
+	between = print_changes(&before->counters, &now->counters, adv_hw_counter_of_port, between);
 	between = print_changes(&before->counters, &now->counters, adv_hw_counter, between);
 	if (between[0] == ',')
 		printf("\n");

@@ -159,7 +159,7 @@ static void write_single(FILE *f, const char *name, const char *type, const char
 static void write_port_state(FILE *f, const struct adv_gid_table *t)
 {
 	static const char prefix[] = "node_infiniband_";
-	uint64_t mbps = adv_port_shown_mbps(t->count ? t->entry[0].speed_mbps : 0);
+	uint64_t mbps = adv_identity_shown_mbps(t->count ? t->entry[0].speed_mbps : 0);
 
 	begin_metric(f, prefix, "info", "", "gauge", "The device; always 1.");
 	fprintf(f,
@@ -180,7 +180,7 @@ static void write_port_counters(FILE *f, const struct adv_counters *c)
 	const char *name;
 	uint64_t value;
 
-	for (unsigned i = 0; (name = adv_port_counter(c, i, &value)); i++) {
+	for (unsigned i = 0; (name = adv_hw_counter_of_port(c, i, &value)); i++) {
 		const struct described *d =
 			find_described(port_counters, ADV_ARRAY_SIZE(port_counters), name);
 

@@ -227,8 +227,7 @@ static void send_request(struct requests *r, const char *who,
 	memcpy(m->text, r->text, r->text_len);
 	r->sent++;
 	fflush(stdout);
-	if (adv_fault_exchange_request(r->control, target, m, ANSWER_WAIT_MS, why, sizeof(why)) ==
-	    0) {
+	if (adv_fault_request(r->control, target, m, ANSWER_WAIT_MS, why, sizeof(why)) == 0) {
 		if (m->in_force || !terse)
 			print_answer(r, who);
 		return;

@@ -6,7 +6,7 @@
 #define TRIES	 8
 #define QUICK_NS 1000000u
 
-int adv_port_read(struct adv_control *c, struct adv_port_reading *r)
+int adv_port_reading_take(struct adv_control *c, struct adv_port_reading *r)
 {
 	uint64_t quickest = UINT64_MAX;
 

@@ -16,6 +16,6 @@ struct adv_port_reading {
 /* Reads the counters, and when they were read: adverbd may answer late on a busy machine. If that
  * takes more than a millisecond, reads again, and returns the quickest of some readings. Blocks. 0
  * or errno of adv_control_counters(). */
-int adv_port_read(struct adv_control *c, struct adv_port_reading *r);
+int adv_port_reading_take(struct adv_control *c, struct adv_port_reading *r);
 
 #endif

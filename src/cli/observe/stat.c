@@ -133,7 +133,7 @@ static void count_port(struct counted *c, const struct adv_counters *sums)
 	const char *name;
 	uint64_t value;
 
-	for (unsigned i = 0; (name = adv_port_counter(sums, i, &value)); i++)
+	for (unsigned i = 0; (name = adv_hw_counter_of_port(sums, i, &value)); i++)
 		add_value(c, name, value, false);
 	for (unsigned i = 0; (name = adv_hw_counter(sums, i, &value)); i++)
 		add_value(c, name, value, false);
@@ -188,7 +188,7 @@ static bool read_port(struct adv_control *control, struct reading *r)
 	struct adv_port_reading port;
 
 	r->list = calloc(1, sizeof(*r->list));
-	if (!r->list || adv_port_read(control, &port)) {
+	if (!r->list || adv_port_reading_take(control, &port)) {
 		fprintf(stderr, "adverb stat: adverbd closed the connection\n");
 		return false;
 	}
@@ -255,8 +255,8 @@ static void print_latency(struct latency l)
 
 	if (!l.requests)
 		return;
-	adv_format_duration(p50, l.p50);
-	adv_format_duration(p99, l.p99);
+	adv_duration_text(p50, l.p50);
+	adv_duration_text(p99, l.p99);
 	printf("  %-32s %16s\n  %-32s %16s\n", "latency p50", p50, "latency p99", p99);
 }
 

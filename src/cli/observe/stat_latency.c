@@ -21,7 +21,7 @@ static const struct {
 } quantiles[] = {
 	{"p50", "p50", 0.5}, {"p90", "p90", 0.9}, {"p99", "p99", 0.99}, {"p99.9", "p99_9", 0.999}};
 
-void adv_format_duration(char text[ADV_DURATION_TEXT], uint64_t ns)
+void adv_duration_text(char text[ADV_DURATION_TEXT], uint64_t ns)
 {
 	static const char *const units[] = {"ns", "us", "ms", "s"};
 	double v = (double)ns;
@@ -116,8 +116,8 @@ static void print_buckets(const uint64_t bucket[ADV_LATENCY_BUCKETS])
 
 		if (!bucket[i])
 			continue;
-		adv_format_duration(from, lower_bound(i));
-		adv_format_duration(to, adv_latency_bound(i));
+		adv_duration_text(from, lower_bound(i));
+		adv_duration_text(to, adv_latency_bound(i));
 		printf("  %8s to %8s %14" PRIu64 " %.*s\n", from, to, bucket[i], bar,
 		       "########################################");
 	}
@@ -138,11 +138,11 @@ static void print_text(const struct histogram *h)
 	else
 		printf("completion latency of all programs: ");
 	printf("%" PRIu64 " requests", count);
-	adv_format_duration(text, count ? adv_latency_sum(bucket) / count : 0);
+	adv_duration_text(text, count ? adv_latency_sum(bucket) / count : 0);
 	if (count)
 		printf(", mean %s", text);
 	for (size_t i = 0; count && i < ADV_ARRAY_SIZE(quantiles); i++) {
-		adv_format_duration(text, adv_latency_quantile(bucket, quantiles[i].q));
+		adv_duration_text(text, adv_latency_quantile(bucket, quantiles[i].q));
 		printf(", %s %s", quantiles[i].text, text);
 	}
 	printf("\n");

@@ -22,6 +22,6 @@ bool adv_stat_latency(struct adv_control *c, const struct adv_stat_latency *want
 
 /* Writes a duration with three digits and its unit: "1.23us". */
 #define ADV_DURATION_TEXT 16
-void adv_format_duration(char text[ADV_DURATION_TEXT], uint64_t ns);
+void adv_duration_text(char text[ADV_DURATION_TEXT], uint64_t ns);
 
 #endif

@@ -105,22 +105,22 @@ static void print_groups(struct adv_plan_out *out, const struct options *o,
 	const struct adv_plan_switch *sw = &o->sw;
 	char speed[ADV_UNITS_TEXT], length[ADV_UNITS_TEXT], key[32], label[80];
 
-	adv_plan_head(out, "Reserved buffer:");
+	adv_planner_head(out, "Reserved buffer:");
 	for (unsigned i = 0; i < sw->groups && sw->lossless; i++) {
 		snprintf(key, sizeof(key), "headroom_%u", i + 1);
 		snprintf(label, sizeof(label), "headroom, %" PRIu32 " x %s, %s", sw->group[i].count,
 			 adv_units_print(ADV_UNIT_RATE, sw->group[i].link.speed, speed),
 			 adv_units_print(ADV_UNIT_LENGTH, o->length[i], length));
-		adv_plan_value(out, key, label, ADV_UNIT_BYTES, of_group(sw, b, i),
-			       sw->headroom ? NULL : "adverb plan headroom: IEEE 802.1Q annex O",
-			       "%" PRIu32 " x %" PRIu32 " x %" PRIu64, sw->group[i].count,
-			       sw->lossless, b->group_headroom[i]);
+		adv_planner_value(out, key, label, ADV_UNIT_BYTES, of_group(sw, b, i),
+				  sw->headroom ? NULL : "adverb plan headroom: IEEE 802.1Q annex O",
+				  "%" PRIu32 " x %" PRIu32 " x %" PRIu64, sw->group[i].count,
+				  sw->lossless, b->group_headroom[i]);
 	}
-	adv_plan_value(out, "headroom", "headroom of all ports", ADV_UNIT_BYTES, b->headroom, NULL,
-		       "the sum of these");
-	adv_plan_value(out, "reserved", "reserve of all queues", ADV_UNIT_BYTES, b->reserved, NULL,
-		       "%" PRIu32 " x (%" PRIu32 " + %" PRIu32 ") x %" PRIu64, b->ports,
-		       sw->lossless, sw->lossy, sw->reserve);
+	adv_planner_value(out, "headroom", "headroom of all ports", ADV_UNIT_BYTES, b->headroom,
+			  NULL, "the sum of these");
+	adv_planner_value(out, "reserved", "reserve of all queues", ADV_UNIT_BYTES, b->reserved,
+			  NULL, "%" PRIu32 " x (%" PRIu32 " + %" PRIu32 ") x %" PRIu64, b->ports,
+			  sw->lossless, sw->lossy, sw->reserve);
 }
 
 static void print_threshold(const struct adv_plan_out *out, struct json_object *thresholds,
@@ -150,7 +150,7 @@ static void print_thresholds(struct adv_plan_out *out, const struct options *o,
 	struct json_object *thresholds =
 		out->json ? adv_json_add_array(out->json, "thresholds") : NULL;
 
-	adv_plan_head(
+	adv_planner_head(
 		out,
 		"What a queue may hold (xoff, or tail drop), by the number of congested queues:");
 	for (uint64_t n = 1; n < all; n *= 2)
@@ -168,28 +168,30 @@ static void print_verdict(struct adv_plan_out *out, const struct options *o,
 	char length[ADV_UNITS_TEXT];
 
 	if (b->fits)
-		adv_plan_note(out,
-			      "It fits. With these ports, up to %" PRIu32
-			      " lossless priorities fit.",
-			      b->lossless_fit);
+		adv_planner_note(out,
+				 "It fits. With these ports, up to %" PRIu32
+				 " lossless priorities fit.",
+				 b->lossless_fit);
 	else
-		adv_plan_note(out,
-			      "Does not fit: %" PRIu64 " B are missing. With these ports, %" PRIu32
-			      " lossless priorities fit.",
-			      b->missing, b->lossless_fit);
+		adv_planner_note(out,
+				 "Does not fit: %" PRIu64
+				 " B are missing. With these ports, %" PRIu32
+				 " lossless priorities fit.",
+				 b->missing, b->lossless_fit);
 	if (b->delay_fit)
-		adv_plan_note(out, "The longest cable that all ports can have is %s of fibre.",
-			      adv_units_print(ADV_UNIT_LENGTH,
-					      b->delay_fit / FIBRE_PS_PER_MM / 1000 * 1000,
-					      length));
+		adv_planner_note(out, "The longest cable that all ports can have is %s of fibre.",
+				 adv_units_print(ADV_UNIT_LENGTH,
+						 b->delay_fit / FIBRE_PS_PER_MM / 1000 * 1000,
+						 length));
 	else if (!b->fits && !o->sw.headroom && o->sw.lossless)
-		adv_plan_note(out, "It does not fit with the shortest cable either.");
+		adv_planner_note(out, "It does not fit with the shortest cable either.");
 	if (b->fits && least < 2 * (o->mtu + ADV_PLAN_FRAME_OVERHEAD))
-		adv_plan_note(out,
-			      "With all %" PRIu64
-			      " queues congested, each may hold less than two frames, so links are "
-			      "paused before they are well used. Use a larger alpha or reserve.",
-			      all);
+		adv_planner_note(
+			out,
+			"With all %" PRIu64
+			" queues congested, each may hold less than two frames, so links are "
+			"paused before they are well used. Use a larger alpha or reserve.",
+			all);
 }
 
 int adv_plan_buffer_main(int argc, char **argv)
@@ -201,21 +203,21 @@ int adv_plan_buffer_main(int argc, char **argv)
 	const char *wrong;
 	bool json;
 
-	if (!adv_plan_parse(&syntax, argc, argv, &o, &json))
+	if (!adv_planner_parse(&syntax, argc, argv, &o, &json))
 		return ADV_EXIT_USAGE;
 	wrong = adv_plan_buffer(&o.sw, &b);
 	if (wrong) {
 		fprintf(stderr, "adverb plan buffer: %s\n", wrong);
 		return ADV_EXIT_USAGE;
 	}
-	adv_plan_begin(&out, "buffer", json);
+	adv_planner_begin(&out, "buffer", json);
 	print_groups(&out, &o, &b);
 	if (b.fits) {
-		adv_plan_value(&out, "shared", "left to share", ADV_UNIT_BYTES, b.shared, NULL,
-			       "%" PRIu64 " - %" PRIu64 " - %" PRIu64, o.sw.buffer, b.headroom,
-			       b.reserved);
+		adv_planner_value(&out, "shared", "left to share", ADV_UNIT_BYTES, b.shared, NULL,
+				  "%" PRIu64 " - %" PRIu64 " - %" PRIu64, o.sw.buffer, b.headroom,
+				  b.reserved);
 		print_thresholds(&out, &o, &b);
 	}
 	print_verdict(&out, &o, &b);
-	return adv_plan_end(&out, b.fits);
+	return adv_planner_end(&out, b.fits);
 }

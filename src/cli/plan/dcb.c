@@ -108,7 +108,7 @@ static const struct argp argp = {
 
 static void begin_group(struct plan *p, const char *key, const char *title)
 {
-	adv_plan_head(&p->out, title);
+	adv_planner_head(&p->out, title);
 	p->steps = p->out.json ? adv_json_add_array(p->out.json, key) : NULL;
 }
 
@@ -246,7 +246,7 @@ static void print_priorities(struct plan *p)
 {
 	struct json_object *to = p->out.json ? adv_json_add_array(p->out.json, "priorities") : NULL;
 
-	adv_plan_head(&p->out, "  PRIORITY  DSCP              SERVICE      SHARE  ECN");
+	adv_planner_head(&p->out, "  PRIORITY  DSCP              SERVICE      SHARE  ECN");
 	for (unsigned i = 0; i < ADV_PRIORITIES; i++) {
 		char dscps[256];
 
@@ -264,8 +264,8 @@ static void print_ports(struct plan *p)
 {
 	struct json_object *to = p->out.json ? adv_json_add_array(p->out.json, "ports") : NULL;
 
-	adv_plan_head(&p->out, "  PORTS  TO             SPEED     CABLE  HEADROOM OF A LOSSLESS "
-			       "PRIORITY");
+	adv_planner_head(&p->out, "  PORTS  TO             SPEED     CABLE  HEADROOM OF A LOSSLESS "
+				  "PRIORITY");
 	for (unsigned i = 0; i < p->dcb.ports; i++) {
 		const struct adv_plan_dcb_port *port = &p->dcb.port[i];
 		uint64_t speed = 8000000000000u / port->cable.ps_per_byte;
@@ -377,22 +377,24 @@ static void print_notes(struct plan *p)
 {
 	const struct adv_plan_dcb *d = &p->dcb;
 
-	adv_plan_note(&p->out,
-		      "PFC, the map of DSCPs and ETS must be the same at both ends of each "
-		      "cable. DCBX (lldptool, or willing on) may change what is set here.");
+	adv_planner_note(&p->out,
+			 "PFC, the map of DSCPs and ETS must be the same at both ends of each "
+			 "cable. DCBX (lldptool, or willing on) may change what is set here.");
 	if (d->lossless & ~d->used)
-		adv_plan_note(&p->out, "A lossless priority has no DSCP, so no traffic uses it.");
+		adv_planner_note(&p->out,
+				 "A lossless priority has no DSCP, so no traffic uses it.");
 	if (d->lossless & d->strict)
-		adv_plan_note(&p->out, "A lossless priority is strict: it can starve all others.");
-	adv_plan_note(&p->out, "The headroom is that of the simulated switch. Real equipment "
-			       "responds later: compare adverb plan headroom.");
+		adv_planner_note(&p->out,
+				 "A lossless priority is strict: it can starve all others.");
+	adv_planner_note(&p->out, "The headroom is that of the simulated switch. Real equipment "
+				  "responds later: compare adverb plan headroom.");
 	if (d->rounded)
-		adv_plan_note(&p->out, "ETS takes whole percent: the shares are rounded.");
+		adv_planner_note(&p->out, "ETS takes whole percent: the shares are rounded.");
 	if (d->more_ports)
-		adv_plan_note(&p->out, "More kinds of ports exist than are listed.");
+		adv_planner_note(&p->out, "More kinds of ports exist than are listed.");
 	for (unsigned i = 0; i < ADV_PRIORITIES; i++)
 		if (d->lossless & ~d->marked & (1u << i))
-			adv_plan_note(
+			adv_planner_note(
 				&p->out,
 				"Priority %u is lossless and not marked: congestion spreads by "
 				"pauses.",
@@ -401,7 +403,7 @@ static void print_notes(struct plan *p)
 
 static int print_plan(struct plan *p)
 {
-	struct json_object *sonic = adv_plan_sonic(p->s, &p->dcb);
+	struct json_object *sonic = adv_planner_sonic(p->s, &p->dcb);
 
 	if (p->o->sonic) {
 		adv_json_print(stdout, sonic);
@@ -410,7 +412,7 @@ static int print_plan(struct plan *p)
 		fprintf(stderr, "adverb plan dcb: the result cannot be written: %m\n");
 		return ADV_EXIT_FAILED;
 	}
-	adv_plan_begin(&p->out, "dcb", p->o->json);
+	adv_planner_begin(&p->out, "dcb", p->o->json);
 	print_priorities(p);
 	print_ports(p);
 	print_dcb(p);
@@ -423,7 +425,7 @@ static int print_plan(struct plan *p)
 		adv_json_add(p->out.json, "sonic", sonic);
 	else
 		json_object_put(sonic);
-	return adv_plan_end(&p->out, true);
+	return adv_planner_end(&p->out, true);
 }
 
 static int plan_scenario(const struct options *o, const char *text, size_t len)
@@ -443,9 +445,9 @@ static int plan_scenario(const struct options *o, const char *text, size_t len)
 		if (wrong)
 			fprintf(stderr, "adverb plan dcb: %s: %s\n", o->file, wrong);
 		else if (o->compare)
-			status = adv_plan_dcbx_compare_capture(&p.dcb, o->compare, o->json);
+			status = adv_planner_dcbx_compare_capture(&p.dcb, o->compare, o->json);
 		else if (o->write)
-			status = adv_plan_dcbx_write_capture(&p.dcb, o->write);
+			status = adv_planner_dcbx_write_capture(&p.dcb, o->write);
 		else
 			status = print_plan(&p);
 		adv_fabric_destroy(fabric);

@@ -124,7 +124,8 @@ static int end_comparison(struct comparison *c, const char *capture, struct json
 	return c->count == 0 || c->different ? ADV_EXIT_FAILED : 0;
 }
 
-int adv_plan_dcbx_compare_capture(const struct adv_plan_dcb *plan, const char *capture, bool json)
+int adv_planner_dcbx_compare_capture(const struct adv_plan_dcb *plan, const char *capture,
+				     bool json)
 {
 	struct json_object *all = json ? adv_json_object() : NULL;
 	struct comparison c = {.plan = plan};
@@ -151,7 +152,7 @@ int adv_plan_dcbx_compare_capture(const struct adv_plan_dcb *plan, const char *c
 	return status;
 }
 
-int adv_plan_dcbx_write_capture(const struct adv_plan_dcb *plan, const char *capture)
+int adv_planner_dcbx_write_capture(const struct adv_plan_dcb *plan, const char *capture)
 {
 	uint8_t frame[ADV_DCBX_FRAME_MAX];
 	struct adv_dcbx d;

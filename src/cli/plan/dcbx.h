@@ -10,10 +10,11 @@
  * differs, as text or JSON. Returns the exit status of the command: 0: nothing differs;
  * ADV_EXIT_FAILED: something differs, or the capture has no LLDP frame; ADV_EXIT_USAGE: the file
  * cannot be read. */
-int adv_plan_dcbx_compare_capture(const struct adv_plan_dcb *plan, const char *capture, bool json);
+int adv_planner_dcbx_compare_capture(const struct adv_plan_dcb *plan, const char *capture,
+				     bool json);
 
 /* Writes a capture with the LLDP frame that a port of the plan sends. Returns the exit status; if
  * it fails, prints the error. */
-int adv_plan_dcbx_write_capture(const struct adv_plan_dcb *plan, const char *capture);
+int adv_planner_dcbx_write_capture(const struct adv_plan_dcb *plan, const char *capture);
 
 #endif

@@ -193,43 +193,46 @@ static void print_turns(const struct plan *p, struct adv_plan_out *out)
 static void print_verdict(const struct plan *p, struct adv_plan_out *out)
 {
 	if (p->d->cycle_length == 0) {
-		adv_plan_note(out, "No cyclic buffer dependency: PFC alone cannot deadlock this "
-				   "network, as long as hosts accept all packets, and packets use "
-				   "these routes only (no failures, no flooding).");
+		adv_planner_note(out,
+				 "No cyclic buffer dependency: PFC alone cannot deadlock this "
+				 "network, as long as hosts accept all packets, and packets use "
+				 "these routes only (no failures, no flooding).");
 		return;
 	}
-	adv_plan_note(out,
-		      "A cycle is necessary for a deadlock, and not sufficient: it happens when "
-		      "traffic fills all of these buffers at once (%s).",
-		      NECESSARY);
+	adv_planner_note(out,
+			 "A cycle is necessary for a deadlock, and not sufficient: it happens when "
+			 "traffic fills all of these buffers at once (%s).",
+			 NECESSARY);
 	if (p->t->routing == ADV_PLAN_UPDOWN)
-		adv_plan_note(out, "Without the routes that are not up-down there is no cycle.");
+		adv_planner_note(out, "Without the routes that are not up-down there is no cycle.");
 	else if (p->d->updown_helps)
-		adv_plan_note(out,
-			      "Another way out: up-down routing (%s) reaches everything here, and "
-			      "has no cycle.",
-			      p->scenario ? "routes = up-down" : "'routing = updown', no routes");
-	adv_plan_note(out, "Or: change those flows to another lossless priority at that turn, or "
-			   "use a PFC watchdog, which breaks deadlocks.");
+		adv_planner_note(
+			out,
+			"Another way out: up-down routing (%s) reaches everything here, and "
+			"has no cycle.",
+			p->scenario ? "routes = up-down" : "'routing = updown', no routes");
+	adv_planner_note(out,
+			 "Or: change those flows to another lossless priority at that turn, or "
+			 "use a PFC watchdog, which breaks deadlocks.");
 }
 
 static int print_plan(const struct plan *p, bool json)
 {
 	struct adv_plan_out out;
 
-	adv_plan_begin(&out, "deadlock", json);
-	adv_plan_head(&out,
-		      p->d->cycle_length ? "Deadlock is possible." : "Deadlock is not possible.");
-	adv_plan_value(&out, "buffers", "buffers (ingress port, priority)", ADV_UNIT_COUNT,
-		       p->d->buffers, NULL, NULL);
-	adv_plan_value(&out, "dependencies", "dependencies between them", ADV_UNIT_COUNT,
-		       p->d->dependencies, NULL, NULL);
-	adv_plan_value(&out, "cycle_length", "shortest cycle found", ADV_UNIT_COUNT,
-		       p->d->cycle_length, NULL, NULL);
+	adv_planner_begin(&out, "deadlock", json);
+	adv_planner_head(&out, p->d->cycle_length ? "Deadlock is possible."
+						  : "Deadlock is not possible.");
+	adv_planner_value(&out, "buffers", "buffers (ingress port, priority)", ADV_UNIT_COUNT,
+			  p->d->buffers, NULL, NULL);
+	adv_planner_value(&out, "dependencies", "dependencies between them", ADV_UNIT_COUNT,
+			  p->d->dependencies, NULL, NULL);
+	adv_planner_value(&out, "cycle_length", "shortest cycle found", ADV_UNIT_COUNT,
+			  p->d->cycle_length, NULL, NULL);
 	print_cycle(p, &out);
 	print_turns(p, &out);
 	print_verdict(p, &out);
-	return adv_plan_end(&out, p->d->cycle_length == 0);
+	return adv_planner_end(&out, p->d->cycle_length == 0);
 }
 
 static int plan_text(const struct options *o, const char *text, size_t len)

@@ -76,19 +76,20 @@ static void print_bounds(struct adv_plan_out *out, const struct options *o,
 	char beta[ADV_UNITS_TEXT];
 
 	adv_units_print(ADV_UNIT_RATIO, sw->beta, beta);
-	adv_plan_head(out, "Bounds from the buffer:");
-	adv_plan_value(out, "shared", "shared buffer", ADV_UNIT_BYTES, e->shared, PAPER,
-		       "%" PRIu64 " - %" PRIu32 " x %" PRIu32 " x %" PRIu64 " (B - P n t_flight)",
-		       sw->buffer, sw->lossless, sw->ports, sw->headroom);
-	adv_plan_value(out, "t_pfc_static", "t_PFC, static", ADV_UNIT_BYTES, e->t_pfc, PAPER,
-		       "%" PRIu64 " / (%" PRIu32 " x %" PRIu32 ")", e->shared, sw->lossless,
-		       sw->ports);
-	adv_plan_value(out, "t_ecn_static", "K_min below, with static t_PFC", ADV_UNIT_BYTES,
-		       e->t_ecn_static, PAPER, "%" PRIu64 " / %" PRIu32 " (t_PFC / n)", e->t_pfc,
-		       sw->ports);
-	adv_plan_value(out, "t_ecn", "K_min below, with dynamic t_PFC", ADV_UNIT_BYTES, e->t_ecn,
-		       PAPER, "%s x %" PRIu64 " / (%" PRIu32 " x %" PRIu32 " x (%s + 1))", beta,
-		       e->shared, sw->lossless, sw->ports, beta);
+	adv_planner_head(out, "Bounds from the buffer:");
+	adv_planner_value(out, "shared", "shared buffer", ADV_UNIT_BYTES, e->shared, PAPER,
+			  "%" PRIu64 " - %" PRIu32 " x %" PRIu32 " x %" PRIu64
+			  " (B - P n t_flight)",
+			  sw->buffer, sw->lossless, sw->ports, sw->headroom);
+	adv_planner_value(out, "t_pfc_static", "t_PFC, static", ADV_UNIT_BYTES, e->t_pfc, PAPER,
+			  "%" PRIu64 " / (%" PRIu32 " x %" PRIu32 ")", e->shared, sw->lossless,
+			  sw->ports);
+	adv_planner_value(out, "t_ecn_static", "K_min below, with static t_PFC", ADV_UNIT_BYTES,
+			  e->t_ecn_static, PAPER, "%" PRIu64 " / %" PRIu32 " (t_PFC / n)", e->t_pfc,
+			  sw->ports);
+	adv_planner_value(out, "t_ecn", "K_min below, with dynamic t_PFC", ADV_UNIT_BYTES, e->t_ecn,
+			  PAPER, "%s x %" PRIu64 " / (%" PRIu32 " x %" PRIu32 " x (%s + 1))", beta,
+			  e->shared, sw->lossless, sw->ports, beta);
 }
 
 /* Chooses the thresholds that were not given. K_min is at least a frame, and below the bound if
@@ -120,24 +121,26 @@ static void print_marking(struct adv_plan_out *out, const struct options *o, boo
 
 	adv_units_print(ADV_UNIT_RATIO, o->sw.beta, beta);
 	adv_units_print(ADV_UNIT_RATE, o->speed, speed);
-	adv_plan_head(out, "Marking:");
-	adv_plan_value(out, "k_min", "K_min", ADV_UNIT_BYTES, o->k_min, chosen_min ? source : NULL,
-		       chosen_min ? "5 kB x %s / 40 Gb/s, a frame at least, below t_ECN"
-				  : "--k-min (%s)",
-		       speed);
-	adv_plan_value(out, "k_max", "K_max", ADV_UNIT_BYTES, o->k_max, chosen_max ? source : NULL,
-		       chosen_max ? "200 kB x %s / 40 Gb/s" : "--k-max (%s)", speed);
-	adv_plan_value(out, "p_max", "P_max", ADV_UNIT_RATIO, o->p_max,
-		       o->p_max == P_MAX ? "DCQCN, SIGCOMM 2015, section 5: 1 %" : "--p-max", NULL);
-	adv_plan_value(out, "worst_ingress", "one ingress queue, at worst", ADV_UNIT_BYTES,
-		       o->sw.ports * o->k_min, PAPER,
-		       "%" PRIu32 " x %" PRIu64
-		       " (every egress queue at K_min, all of one ingress)",
-		       o->sw.ports, o->k_min);
-	adv_plan_value(out, "t_pfc_at_k_min", "t_PFC then", ADV_UNIT_BYTES, at_min, PAPER,
-		       "%s x (B - P n t_flight - %" PRIu32 " x %" PRIu32 " x %" PRIu64
-		       ") / %" PRIu32,
-		       beta, o->sw.lossless, o->sw.ports, o->k_min, o->sw.lossless);
+	adv_planner_head(out, "Marking:");
+	adv_planner_value(
+		out, "k_min", "K_min", ADV_UNIT_BYTES, o->k_min, chosen_min ? source : NULL,
+		chosen_min ? "5 kB x %s / 40 Gb/s, a frame at least, below t_ECN" : "--k-min (%s)",
+		speed);
+	adv_planner_value(out, "k_max", "K_max", ADV_UNIT_BYTES, o->k_max,
+			  chosen_max ? source : NULL,
+			  chosen_max ? "200 kB x %s / 40 Gb/s" : "--k-max (%s)", speed);
+	adv_planner_value(out, "p_max", "P_max", ADV_UNIT_RATIO, o->p_max,
+			  o->p_max == P_MAX ? "DCQCN, SIGCOMM 2015, section 5: 1 %" : "--p-max",
+			  NULL);
+	adv_planner_value(out, "worst_ingress", "one ingress queue, at worst", ADV_UNIT_BYTES,
+			  o->sw.ports * o->k_min, PAPER,
+			  "%" PRIu32 " x %" PRIu64
+			  " (every egress queue at K_min, all of one ingress)",
+			  o->sw.ports, o->k_min);
+	adv_planner_value(out, "t_pfc_at_k_min", "t_PFC then", ADV_UNIT_BYTES, at_min, PAPER,
+			  "%s x (B - P n t_flight - %" PRIu32 " x %" PRIu32 " x %" PRIu64
+			  ") / %" PRIu32,
+			  beta, o->sw.lossless, o->sw.ports, o->k_min, o->sw.lossless);
 }
 
 static bool print_verdict(struct adv_plan_out *out, const struct options *o,
@@ -146,23 +149,23 @@ static bool print_verdict(struct adv_plan_out *out, const struct options *o,
 	bool good = o->k_min < e->t_ecn && e->t_ecn > frame;
 
 	if (e->t_ecn <= frame)
-		adv_plan_note(out,
-			      "No K_min is possible: the bound of %" PRIu64
-			      " B is not above a frame of %" PRIu64
-			      " B. Use fewer lossless priorities, a smaller headroom, a larger "
-			      "beta or a larger buffer.",
-			      e->t_ecn, frame);
+		adv_planner_note(out,
+				 "No K_min is possible: the bound of %" PRIu64
+				 " B is not above a frame of %" PRIu64
+				 " B. Use fewer lossless priorities, a smaller headroom, a larger "
+				 "beta or a larger buffer.",
+				 e->t_ecn, frame);
 	else if (!good)
-		adv_plan_note(out,
-			      "PFC may act before ECN: K_min is not below %" PRIu64
-			      " B. Use a smaller K_min or a larger beta.",
-			      e->t_ecn);
+		adv_planner_note(out,
+				 "PFC may act before ECN: K_min is not below %" PRIu64
+				 " B. Use a smaller K_min or a larger beta.",
+				 e->t_ecn);
 	else
-		adv_plan_note(out,
-			      "ECN marks before PFC pauses: %" PRIu64 " B is below %" PRIu64 " B.",
-			      o->k_min, e->t_ecn);
+		adv_planner_note(
+			out, "ECN marks before PFC pauses: %" PRIu64 " B is below %" PRIu64 " B.",
+			o->k_min, e->t_ecn);
 	if (good && o->k_max > e->t_ecn)
-		adv_plan_note(
+		adv_planner_note(
 			out,
 			"K_max is above the bound: an incast that senders have not answered "
 			"yet may still cause pauses, as the paper says of its own thresholds.");
@@ -180,7 +183,7 @@ int adv_plan_ecn_main(int argc, char **argv)
 	uint64_t frame;
 	bool json;
 
-	if (!adv_plan_parse(&syntax, argc, argv, &o, &json))
+	if (!adv_planner_parse(&syntax, argc, argv, &o, &json))
 		return ADV_EXIT_USAGE;
 	wrong = adv_plan_ecn(&o.sw, &e);
 	if (wrong) {
@@ -191,9 +194,9 @@ int adv_plan_ecn_main(int argc, char **argv)
 	chosen_max = !o.k_max;
 	frame = o.mtu + ADV_PLAN_FRAME_OVERHEAD;
 	choose_thresholds(&o, &e, frame);
-	adv_plan_begin(&out, "ecn", json);
+	adv_planner_begin(&out, "ecn", json);
 	print_bounds(&out, &o, &e);
 	print_marking(&out, &o, chosen_min, chosen_max);
 	good = print_verdict(&out, &o, &e, frame);
-	return adv_plan_end(&out, good);
+	return adv_planner_end(&out, good);
 }

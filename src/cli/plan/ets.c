@@ -52,7 +52,7 @@ static void read_share(struct argp_state *state, const char *option, const char 
 	unsigned i = read_class(state, option, arg, &value);
 
 	use_class(state, option, o, i, false);
-	o->c[i].share = adv_plan_quantity(state, option, ADV_UNIT_RATIO, value);
+	o->c[i].share = adv_planner_quantity(state, option, ADV_UNIT_RATIO, value);
 	if (o->c[i].share > ADV_RATIO_ONE)
 		argp_error(state, "%s: '%s' is more than 100%%: write %u=50%% for one half", option,
 			   arg, i);
@@ -71,7 +71,7 @@ static void read_demand(struct argp_state *state, const char *option, const char
 	const char *value;
 	unsigned i = read_class(state, option, arg, &value);
 
-	o->c[i].demand = adv_plan_quantity(state, option, ADV_UNIT_RATE, value);
+	o->c[i].demand = adv_planner_quantity(state, option, ADV_UNIT_RATE, value);
 	o->has_demand[i] = true;
 }
 
@@ -208,8 +208,8 @@ static void print_classes(struct adv_plan_out *out, const struct options *o,
 {
 	struct json_object *classes = out->json ? adv_json_add_array(out->json, "classes") : NULL;
 
-	adv_plan_head(out,
-		      "  CLASS      SHARE         WANTS          GETS      AT LEAST     QUANTUM");
+	adv_planner_head(
+		out, "  CLASS      SHARE         WANTS          GETS      AT LEAST     QUANTUM");
 	for (unsigned i = ADV_PLAN_CLASSES; i-- > 0;) {
 		if (!o->c[i].used)
 			continue;
@@ -223,24 +223,26 @@ static void print_classes(struct adv_plan_out *out, const struct options *o,
 static void print_rest(struct adv_plan_out *out, const struct options *o,
 		       const struct adv_plan_ets *e)
 {
-	adv_plan_head(out, "Use of the link:");
-	adv_plan_value(out, "strict", "strict classes use", ADV_UNIT_RATE, e->strict_rate,
-		       "IEEE 802.1Q 37.3: strict before ETS", NULL);
-	adv_plan_value(out, "ets", "left to ETS classes", ADV_UNIT_RATE, o->speed - e->strict_rate,
-		       "IEEE 802.1Q 37.3: by shares, unused ones redistributed (water filling)",
-		       "%" PRIu64 " - %" PRIu64, o->speed, e->strict_rate);
-	adv_plan_value(out, "unused", "unused", ADV_UNIT_RATE, e->unused, NULL,
-		       "%" PRIu64 " - %" PRIu64, o->speed, o->speed - e->unused);
+	adv_planner_head(out, "Use of the link:");
+	adv_planner_value(out, "strict", "strict classes use", ADV_UNIT_RATE, e->strict_rate,
+			  "IEEE 802.1Q 37.3: strict before ETS", NULL);
+	adv_planner_value(out, "ets", "left to ETS classes", ADV_UNIT_RATE,
+			  o->speed - e->strict_rate,
+			  "IEEE 802.1Q 37.3: by shares, unused ones redistributed (water filling)",
+			  "%" PRIu64 " - %" PRIu64, o->speed, e->strict_rate);
+	adv_planner_value(out, "unused", "unused", ADV_UNIT_RATE, e->unused, NULL,
+			  "%" PRIu64 " - %" PRIu64, o->speed, o->speed - e->unused);
 	for (unsigned i = 0; i < ADV_PLAN_CLASSES; i++)
 		if (o->c[i].used && o->c[i].demand && !e->got[i])
-			adv_plan_note(
+			adv_planner_note(
 				out,
 				"Class %u starves: strict classes above it use the whole link. "
 				"Limit them, or give them a share.",
 				i);
-	adv_plan_note(out, "AT LEAST is the rate of a class when all other ETS classes send "
-			   "without limit. QUANTUM is for deficit round robin: proportional to the "
-			   "shares, at least one frame (Shreedhar and Varghese, SIGCOMM 1995).");
+	adv_planner_note(out,
+			 "AT LEAST is the rate of a class when all other ETS classes send "
+			 "without limit. QUANTUM is for deficit round robin: proportional to the "
+			 "shares, at least one frame (Shreedhar and Varghese, SIGCOMM 1995).");
 }
 
 /* ---- commands of iproute2's dcb(8): dcb-ets(8), dcb-pfc(8), dcb-app(8) ---- */
@@ -304,10 +306,10 @@ static void print_commands(struct adv_plan_out *out, const struct options *o)
 
 	for (unsigned i = 0; i < ADV_PLAN_CLASSES; i++)
 		if (o->c[i].share % (ADV_RATIO_ONE / 100)) {
-			adv_plan_note(out, "No commands: dcb(8) takes whole percent only.");
+			adv_planner_note(out, "No commands: dcb(8) takes whole percent only.");
 			return;
 		}
-	adv_plan_head(out, "To set it (iproute2):");
+	adv_planner_head(out, "To set it (iproute2):");
 	commands = out->json ? adv_json_add_array(out->json, "commands") : NULL;
 	for (unsigned i = 0; i < 3; i++) {
 		char *text = NULL;
@@ -335,17 +337,17 @@ int adv_plan_ets_main(int argc, char **argv)
 	bool json;
 
 	memset(o.class_of_dscp, -1, sizeof(o.class_of_dscp));
-	if (!adv_plan_parse(&syntax, argc, argv, &o, &json))
+	if (!adv_planner_parse(&syntax, argc, argv, &o, &json))
 		return ADV_EXIT_USAGE;
 	wrong = adv_plan_ets(o.c, o.speed, o.mtu + ADV_PLAN_FRAME_OVERHEAD, &e);
 	if (wrong) {
 		fprintf(stderr, "adverb plan ets: %s\n", wrong);
 		return ADV_EXIT_USAGE;
 	}
-	adv_plan_begin(&out, "ets", json);
+	adv_planner_begin(&out, "ets", json);
 	print_classes(&out, &o, &e);
 	print_rest(&out, &o, &e);
 	if (o.device)
 		print_commands(&out, &o);
-	return adv_plan_end(&out, true);
+	return adv_planner_end(&out, true);
 }

@@ -103,29 +103,30 @@ static void print_delays(struct adv_plan_out *out, const struct options *o,
 
 	adv_units_print(ADV_UNIT_TIME, l->delay, delay);
 	adv_units_print(ADV_UNIT_RATE, l->speed, speed);
-	adv_plan_head(out, "From the decision to pause until the link is silent, in bit times:");
-	adv_plan_value(out, "frame_ahead_bits", "largest frame, just begun", ADV_UNIT_COUNT,
-		       h->frame_ahead, NULL, "(%" PRIu64 " B frame + 20 B preamble and gap) x 8",
-		       l->max_frame);
-	adv_plan_value(out, "pfc_frame_bits", "PFC frame", ADV_UNIT_COUNT, h->pfc_frame, NULL,
-		       "(64 B + 20 B) x 8");
-	adv_plan_value(out, "cable_bits", "cable, one way", ADV_UNIT_COUNT, h->cable, NULL,
-		       o->length != NOT_GIVEN ? "%s x %s (%s)" : "%s x %s", delay, speed,
-		       o->copper ? "copper, 5.556 ns/m" : "fibre, 5 ns/m");
-	adv_plan_value(out, "response_bits", "response of the other end", ADV_UNIT_COUNT,
-		       l->response_bits,
-		       o->response != NOT_GIVEN		  ? NULL
-		       : l->speed > ADV_PLAN_SPEED_LIMITS ? SOURCE_ASSUMED
-							  : SOURCE_RESPONSE,
-		       o->response != NOT_GIVEN ? "--response x speed" : "%" PRIu64 " quanta x 512",
-		       l->response_bits / 512);
-	adv_plan_value(out, "interface_bits", "own MAC and PHY, out and in", ADV_UNIT_COUNT,
-		       l->interface_bits, o->interface != NOT_GIVEN ? NULL : SOURCE_INTERFACE,
-		       o->interface != NOT_GIVEN ? "--interface x speed"
-						 : "%" PRIu64 " - 614.4 ns x speed",
-		       l->response_bits);
-	adv_plan_value(out, "frame_begun_bits", "other end's last frame", ADV_UNIT_COUNT,
-		       h->frame_begun, NULL, "(%" PRIu64 " B frame + 20 B) x 8", l->lossless_frame);
+	adv_planner_head(out, "From the decision to pause until the link is silent, in bit times:");
+	adv_planner_value(out, "frame_ahead_bits", "largest frame, just begun", ADV_UNIT_COUNT,
+			  h->frame_ahead, NULL, "(%" PRIu64 " B frame + 20 B preamble and gap) x 8",
+			  l->max_frame);
+	adv_planner_value(out, "pfc_frame_bits", "PFC frame", ADV_UNIT_COUNT, h->pfc_frame, NULL,
+			  "(64 B + 20 B) x 8");
+	adv_planner_value(out, "cable_bits", "cable, one way", ADV_UNIT_COUNT, h->cable, NULL,
+			  o->length != NOT_GIVEN ? "%s x %s (%s)" : "%s x %s", delay, speed,
+			  o->copper ? "copper, 5.556 ns/m" : "fibre, 5 ns/m");
+	adv_planner_value(
+		out, "response_bits", "response of the other end", ADV_UNIT_COUNT, l->response_bits,
+		o->response != NOT_GIVEN	   ? NULL
+		: l->speed > ADV_PLAN_SPEED_LIMITS ? SOURCE_ASSUMED
+						   : SOURCE_RESPONSE,
+		o->response != NOT_GIVEN ? "--response x speed" : "%" PRIu64 " quanta x 512",
+		l->response_bits / 512);
+	adv_planner_value(out, "interface_bits", "own MAC and PHY, out and in", ADV_UNIT_COUNT,
+			  l->interface_bits, o->interface != NOT_GIVEN ? NULL : SOURCE_INTERFACE,
+			  o->interface != NOT_GIVEN ? "--interface x speed"
+						    : "%" PRIu64 " - 614.4 ns x speed",
+			  l->response_bits);
+	adv_planner_value(out, "frame_begun_bits", "other end's last frame", ADV_UNIT_COUNT,
+			  h->frame_begun, NULL, "(%" PRIu64 " B frame + 20 B) x 8",
+			  l->lossless_frame);
 }
 
 static void print_headroom(struct adv_plan_out *out, const struct options *o,
@@ -134,27 +135,27 @@ static void print_headroom(struct adv_plan_out *out, const struct options *o,
 	const struct adv_plan_link *l = &o->link;
 	char small[ADV_UNITS_TEXT];
 
-	adv_plan_head(out, "Headroom:");
-	adv_plan_value(out, "reaction_bytes", "arrives before the last frame", ADV_UNIT_BYTES,
-		       h->reaction, ANNEX_O,
-		       "(%" PRIu64 " + %" PRIu64 " + 2 x %" PRIu64 " + %" PRIu64 " + %" PRIu64
-		       ") / 8",
-		       h->frame_ahead, h->pfc_frame, h->cable, l->response_bits, l->interface_bits);
+	adv_planner_head(out, "Headroom:");
+	adv_planner_value(
+		out, "reaction_bytes", "arrives before the last frame", ADV_UNIT_BYTES, h->reaction,
+		ANNEX_O,
+		"(%" PRIu64 " + %" PRIu64 " + 2 x %" PRIu64 " + %" PRIu64 " + %" PRIu64 ") / 8",
+		h->frame_ahead, h->pfc_frame, h->cable, l->response_bits, l->interface_bits);
 	if (l->cell)
-		adv_plan_value(out, "occupied_bytes", "as it is stored in cells", ADV_UNIT_BYTES,
-			       h->occupied, "SONiC cfgmgr/buffer_headroom_*.lua, cell_occupancy",
-			       "%" PRIu64 " x (1 - s + s x w), s = %s of 64 B packets, w = %s, "
-			       "cells of %" PRIu32 " B",
-			       h->reaction,
-			       adv_units_print(ADV_UNIT_RATIO, l->small_packets, small),
-			       l->cell > 128 ? "cell / 64" : "2 cell / (1 + cell)", l->cell);
-	adv_plan_value(out, "headroom", "headroom of a priority", ADV_UNIT_BYTES, h->headroom,
-		       ANNEX_O, "%" PRIu64 " + %" PRIu64 " + %" PRIu64 "%s", h->occupied,
-		       h->frame_begun / 8, l->whole_frames ? l->lossless_frame : 0,
-		       l->cell ? ", rounded up to cells" : "");
-	adv_plan_value(out, "headroom_port", "headroom of the port", ADV_UNIT_BYTES,
-		       h->headroom * o->priorities, NULL, "%u x %" PRIu64, o->priorities,
-		       h->headroom);
+		adv_planner_value(out, "occupied_bytes", "as it is stored in cells", ADV_UNIT_BYTES,
+				  h->occupied, "SONiC cfgmgr/buffer_headroom_*.lua, cell_occupancy",
+				  "%" PRIu64 " x (1 - s + s x w), s = %s of 64 B packets, w = %s, "
+				  "cells of %" PRIu32 " B",
+				  h->reaction,
+				  adv_units_print(ADV_UNIT_RATIO, l->small_packets, small),
+				  l->cell > 128 ? "cell / 64" : "2 cell / (1 + cell)", l->cell);
+	adv_planner_value(out, "headroom", "headroom of a priority", ADV_UNIT_BYTES, h->headroom,
+			  ANNEX_O, "%" PRIu64 " + %" PRIu64 " + %" PRIu64 "%s", h->occupied,
+			  h->frame_begun / 8, l->whole_frames ? l->lossless_frame : 0,
+			  l->cell ? ", rounded up to cells" : "");
+	adv_planner_value(out, "headroom_port", "headroom of the port", ADV_UNIT_BYTES,
+			  h->headroom * o->priorities, NULL, "%u x %" PRIu64, o->priorities,
+			  h->headroom);
 }
 
 /* Prints the thresholds of the smallest buffer that drops no packet and does not become empty in a
@@ -162,15 +163,15 @@ static void print_headroom(struct adv_plan_out *out, const struct options *o,
 static void print_least(struct adv_plan_out *out, const struct options *o,
 			const struct adv_plan_headroom *h)
 {
-	adv_plan_head(out,
-		      "Thresholds of the smallest buffer that loses no packet and never runs dry:");
-	adv_plan_value(out, "xon", "xon", ADV_UNIT_BYTES, h->xon, NULL,
-		       "%" PRIu64 ": the queue drains by this much until XON takes effect",
-		       h->occupied);
-	adv_plan_value(out, "xoff", "xoff", ADV_UNIT_BYTES, h->xoff, SOURCE_XOFF,
-		       "%" PRIu64 " + 2 x %" PRIu64, h->xon, o->link.lossless_frame);
-	adv_plan_value(out, "size", "buffer of a priority", ADV_UNIT_BYTES, h->size, NULL,
-		       "%" PRIu64 " + %" PRIu64, h->xoff, h->headroom);
+	adv_planner_head(
+		out, "Thresholds of the smallest buffer that loses no packet and never runs dry:");
+	adv_planner_value(out, "xon", "xon", ADV_UNIT_BYTES, h->xon, NULL,
+			  "%" PRIu64 ": the queue drains by this much until XON takes effect",
+			  h->occupied);
+	adv_planner_value(out, "xoff", "xoff", ADV_UNIT_BYTES, h->xoff, SOURCE_XOFF,
+			  "%" PRIu64 " + 2 x %" PRIu64, h->xon, o->link.lossless_frame);
+	adv_planner_value(out, "size", "buffer of a priority", ADV_UNIT_BYTES, h->size, NULL,
+			  "%" PRIu64 " + %" PRIu64, h->xoff, h->headroom);
 }
 
 static bool print_of_size(struct adv_plan_out *out, const struct options *o,
@@ -179,26 +180,26 @@ static bool print_of_size(struct adv_plan_out *out, const struct options *o,
 	uint64_t between = 2 * o->link.lossless_frame, xoff, xon;
 
 	if (o->size < h->headroom + between) {
-		adv_plan_note(out,
-			      "Does not fit: %" PRIu64 " B are less than the headroom (%" PRIu64
-			      " B) and two frames (%" PRIu64
-			      " B). Use a shorter cable, a smaller MTU or a larger buffer.",
-			      o->size, h->headroom, between);
+		adv_planner_note(out,
+				 "Does not fit: %" PRIu64 " B are less than the headroom (%" PRIu64
+				 " B) and two frames (%" PRIu64
+				 " B). Use a shorter cable, a smaller MTU or a larger buffer.",
+				 o->size, h->headroom, between);
 		return false;
 	}
 	xoff = o->size - h->headroom;
 	xon = xoff - between;
-	adv_plan_head(out, "Thresholds of the given buffer:");
-	adv_plan_value(out, "xoff", "xoff", ADV_UNIT_BYTES, xoff, NULL, "%" PRIu64 " - %" PRIu64,
-		       o->size, h->headroom);
-	adv_plan_value(out, "xon", "xon", ADV_UNIT_BYTES, xon, SOURCE_XOFF,
-		       "%" PRIu64 " - 2 x %" PRIu64, xoff, o->link.lossless_frame);
+	adv_planner_head(out, "Thresholds of the given buffer:");
+	adv_planner_value(out, "xoff", "xoff", ADV_UNIT_BYTES, xoff, NULL, "%" PRIu64 " - %" PRIu64,
+			  o->size, h->headroom);
+	adv_planner_value(out, "xon", "xon", ADV_UNIT_BYTES, xon, SOURCE_XOFF,
+			  "%" PRIu64 " - 2 x %" PRIu64, xoff, o->link.lossless_frame);
 	if (xon < h->xon)
-		adv_plan_note(out,
-			      "No packet is lost, but the queue runs dry after each pause: it "
-			      "drains by %" PRIu64 " B until XON takes effect, and xon is %" PRIu64
-			      " B.",
-			      h->xon, xon);
+		adv_planner_note(out,
+				 "No packet is lost, but the queue runs dry after each pause: it "
+				 "drains by %" PRIu64
+				 " B until XON takes effect, and xon is %" PRIu64 " B.",
+				 h->xon, xon);
 	return true;
 }
 
@@ -209,16 +210,16 @@ static void print_mlx5(struct adv_plan_out *out, const struct options *o)
 	if (o->length == NOT_GIVEN)
 		return;
 	adv_plan_headroom_mlx5(o->link.speed, o->length, o->mtu, o->link.cell, &m);
-	adv_plan_head(out, "By NVIDIA's formula, for the receive buffers of its NICs:");
-	adv_plan_value(out, "mlx5_headroom", "headroom (xoff) of a buffer", ADV_UNIT_BYTES,
-		       m.headroom, SOURCE_MLX5,
-		       "(301 + 216 x %" PRIu64 " m / 100) x %" PRIu64
-		       " Mb/s / 1000 + 272 x %" PRIu64 " B MTU / 100",
-		       (o->length + 999) / 1000, m.speed, o->mtu);
-	adv_plan_value(out, "mlx5_size", "least size of a buffer", ADV_UNIT_BYTES, m.size,
-		       "the same file, update_xoff_threshold()",
-		       "%" PRIu64 " + %" PRIu64 " B max MTU (xoff to xon) + %" PRIu32 " B cell",
-		       m.headroom, m.max_mtu, o->link.cell);
+	adv_planner_head(out, "By NVIDIA's formula, for the receive buffers of its NICs:");
+	adv_planner_value(out, "mlx5_headroom", "headroom (xoff) of a buffer", ADV_UNIT_BYTES,
+			  m.headroom, SOURCE_MLX5,
+			  "(301 + 216 x %" PRIu64 " m / 100) x %" PRIu64
+			  " Mb/s / 1000 + 272 x %" PRIu64 " B MTU / 100",
+			  (o->length + 999) / 1000, m.speed, o->mtu);
+	adv_planner_value(out, "mlx5_size", "least size of a buffer", ADV_UNIT_BYTES, m.size,
+			  "the same file, update_xoff_threshold()",
+			  "%" PRIu64 " + %" PRIu64 " B max MTU (xoff to xon) + %" PRIu32 " B cell",
+			  m.headroom, m.max_mtu, o->link.cell);
 }
 
 int adv_plan_headroom_main(int argc, char **argv)
@@ -235,14 +236,14 @@ int adv_plan_headroom_main(int argc, char **argv)
 	const char *wrong;
 	bool fits = true, json;
 
-	if (!adv_plan_parse(&syntax, argc, argv, &o, &json))
+	if (!adv_planner_parse(&syntax, argc, argv, &o, &json))
 		return ADV_EXIT_USAGE;
 	wrong = adv_plan_headroom(&o.link, &h);
 	if (wrong) {
 		fprintf(stderr, "adverb plan headroom: %s\n", wrong);
 		return ADV_EXIT_USAGE;
 	}
-	adv_plan_begin(&out, "headroom", json);
+	adv_planner_begin(&out, "headroom", json);
 	print_delays(&out, &o, &h);
 	print_headroom(&out, &o, &h);
 	if (o.size)
@@ -250,5 +251,5 @@ int adv_plan_headroom_main(int argc, char **argv)
 	else
 		print_least(&out, &o, &h);
 	print_mlx5(&out, &o);
-	return adv_plan_end(&out, fits);
+	return adv_planner_end(&out, fits);
 }

@@ -15,8 +15,8 @@ struct parse {
 	uint32_t given; /* options that were given, a bit each */
 };
 
-uint64_t adv_plan_quantity(struct argp_state *state, const char *option, enum adv_unit unit,
-			   const char *arg)
+uint64_t adv_planner_quantity(struct argp_state *state, const char *option, enum adv_unit unit,
+			      const char *arg)
 {
 	char why[ADV_UNITS_WHY];
 	uint64_t value = 0;
@@ -58,7 +58,7 @@ static void read_option(struct argp_state *state, const struct adv_plan_option *
 	} else if (o->read) {
 		o->read(state, option, arg, p->options);
 	} else {
-		value = adv_plan_quantity(state, option, o->unit, arg);
+		value = adv_planner_quantity(state, option, o->unit, arg);
 		check_range(state, o, option, arg, value);
 		narrow = (uint32_t)value;
 		memcpy(into, o->size == sizeof(narrow) ? (void *)&narrow : (void *)&value, o->size);
@@ -125,8 +125,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	}
 }
 
-bool adv_plan_parse(const struct adv_plan_syntax *syntax, int argc, char **argv, void *options,
-		    bool *json)
+bool adv_planner_parse(const struct adv_plan_syntax *syntax, int argc, char **argv, void *options,
+		       bool *json)
 {
 	struct argp_option option[ADV_PLAN_OPTIONS_MAX + 2];
 	struct parse p = {syntax, options, json, 0};

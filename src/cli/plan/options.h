@@ -43,12 +43,12 @@ struct adv_plan_syntax {
 /* Reads the command line into `options` and *json. The caller has set the defaults in `options`. If
  * the command line is wrong, prints an error and exits like argp. False if the caller must return
  * without any effect: see adv_command_parse(). */
-bool adv_plan_parse(const struct adv_plan_syntax *syntax, int argc, char **argv, void *options,
-		    bool *json);
+bool adv_planner_parse(const struct adv_plan_syntax *syntax, int argc, char **argv, void *options,
+		       bool *json);
 
 /* Reads a quantity. If `arg` is no quantity, prints an error with the option's name and exits like
  * argp. */
-uint64_t adv_plan_quantity(struct argp_state *state, const char *option, enum adv_unit unit,
-			   const char *arg);
+uint64_t adv_planner_quantity(struct argp_state *state, const char *option, enum adv_unit unit,
+			      const char *arg);
 
 #endif

@@ -36,27 +36,26 @@ struct adv_plan_out {
 	char *note[ADV_PLAN_NOTES];
 };
 
-void adv_plan_begin(struct adv_plan_out *out, const char *planner, bool json);
+void adv_planner_begin(struct adv_plan_out *out, const char *planner, bool json);
 
 /* Prints a heading above the next values. JSON has no headings. */
-void adv_plan_head(struct adv_plan_out *out, const char *text);
+void adv_planner_head(struct adv_plan_out *out, const char *text);
 
 /* Prints a value. Text has `label`. JSON has an object named `key` with value, unit, formula and
  * source. The value is in the base unit: bytes, bit/s, ps, mm, or 1.0 for ADV_RATIO_ONE. `formula`
  * contains the inputs. `source` and `formula` may be NULL. */
-__attribute__((format(printf, 7, 8))) void adv_plan_value(struct adv_plan_out *out, const char *key,
-							  const char *label, enum adv_unit unit,
-							  uint64_t value, const char *source,
-							  const char *formula, ...);
+__attribute__((format(printf, 7, 8))) void
+adv_planner_value(struct adv_plan_out *out, const char *key, const char *label, enum adv_unit unit,
+		  uint64_t value, const char *source, const char *formula, ...);
 
 /* Keeps a sentence for the end of the output (JSON: "notes"). If there are more than
  * ADV_PLAN_NOTES, the others are dropped. */
-__attribute__((format(printf, 2, 3))) void adv_plan_note(struct adv_plan_out *out,
-							 const char *format, ...);
+__attribute__((format(printf, 2, 3))) void adv_planner_note(struct adv_plan_out *out,
+							    const char *format, ...);
 
 /* Writes the notes and the end of the output, and frees the notes. If writing fails, prints an
  * error. Returns the command's exit status: ADV_EXIT_FAILED if writing failed or the plan is not
  * `good` (does not fit, may deadlock...). */
-int adv_plan_end(struct adv_plan_out *out, bool good);
+int adv_planner_end(struct adv_plan_out *out, bool good);
 
 #endif

@@ -7,7 +7,7 @@
 
 #define WIDTH 100
 
-void adv_plan_begin(struct adv_plan_out *out, const char *planner, bool json)
+void adv_planner_begin(struct adv_plan_out *out, const char *planner, bool json)
 {
 	memset(out, 0, sizeof(*out));
 	if (!json)
@@ -16,7 +16,7 @@ void adv_plan_begin(struct adv_plan_out *out, const char *planner, bool json)
 	adv_json_add_text(out->json, "planner", planner);
 }
 
-void adv_plan_head(struct adv_plan_out *out, const char *text)
+void adv_planner_head(struct adv_plan_out *out, const char *text)
 {
 	if (out->json)
 		return;
@@ -84,9 +84,9 @@ static void print_text_value(const char *label, enum adv_unit unit, uint64_t val
 	}
 }
 
-void adv_plan_value(struct adv_plan_out *out, const char *key, const char *label,
-		    enum adv_unit unit, uint64_t value, const char *source, const char *formula,
-		    ...)
+void adv_planner_value(struct adv_plan_out *out, const char *key, const char *label,
+		       enum adv_unit unit, uint64_t value, const char *source, const char *formula,
+		       ...)
 {
 	char *text = NULL;
 	va_list args;
@@ -104,7 +104,7 @@ void adv_plan_value(struct adv_plan_out *out, const char *key, const char *label
 	free(text);
 }
 
-void adv_plan_note(struct adv_plan_out *out, const char *format, ...)
+void adv_planner_note(struct adv_plan_out *out, const char *format, ...)
 {
 	va_list args;
 
@@ -130,7 +130,7 @@ static void print_notes(const struct adv_plan_out *out)
 	}
 }
 
-int adv_plan_end(struct adv_plan_out *out, bool good)
+int adv_planner_end(struct adv_plan_out *out, bool good)
 {
 	print_notes(out);
 	for (unsigned i = 0; i < out->notes; i++)

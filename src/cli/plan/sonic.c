@@ -145,7 +145,7 @@ static void add_watchdog(struct json_object *db, const struct adv_scenario *s)
 	add_number(to, "restoration_time", (s->sw.watchdog_restore + PS_PER_MS - 1) / PS_PER_MS);
 }
 
-struct json_object *adv_plan_sonic(const struct adv_scenario *s, const struct adv_plan_dcb *d)
+struct json_object *adv_planner_sonic(const struct adv_scenario *s, const struct adv_plan_dcb *d)
 {
 	struct json_object *db = adv_json_object();
 

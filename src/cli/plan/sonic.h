@@ -12,6 +12,6 @@
  * sonic-buildimage. Names of ports are those of the switch, so PORT_QOS_MAP has the entry "global"
  * and one template, "Ethernet0". The caller owns the object.
  */
-struct json_object *adv_plan_sonic(const struct adv_scenario *s, const struct adv_plan_dcb *d);
+struct json_object *adv_planner_sonic(const struct adv_scenario *s, const struct adv_plan_dcb *d);
 
 #endif

@@ -27,7 +27,7 @@ static const char *privilege_of(const char *path, const struct stat *st)
 	return NULL;
 }
 
-void adv_program_warn(const char *name)
+void adv_run_warn(const char *name)
 {
 	char path[PATH_MAX];
 	const char *privilege;

@@ -7,6 +7,6 @@
  * the reason and the remedy: the program is statically linked; or it is set-user-ID, set-group-ID
  * or has file capabilities that this user does not have, so that the dynamic linker ignores
  * LD_LIBRARY_PATH. Prints nothing if the program cannot be found or read. */
-void adv_program_warn(const char *name);
+void adv_run_warn(const char *name);
 
 #endif

@@ -273,7 +273,7 @@ int adv_run_main(int argc, char **argv)
 	if (o.host && !adv_call_enter_host("adverb run", o.host))
 		return EXIT_OURS;
 	warn_of_conflicts();
-	adv_program_warn(o.program[0]);
+	adv_run_warn(o.program[0]);
 	execvp(o.program[0], o.program);
 	error = errno;
 	fprintf(stderr, "adverb run: %s: %s\n", o.program[0],

@@ -210,7 +210,7 @@ static void set_head(struct top *t, const struct adv_sample *s)
 
 	d->status = s->status;
 	d->port_active = s->gids.port_active;
-	d->mbps = adv_port_shown_mbps(s->gids.count ? s->gids.entry[0].speed_mbps : 0);
+	d->mbps = adv_identity_shown_mbps(s->gids.count ? s->gids.entry[0].speed_mbps : 0);
 	d->port = adv_top_port(s);
 	if (t->port_at)
 		adv_top_compare_row(&d->port, &t->port, s->at - t->port_at, false);

@@ -159,7 +159,7 @@ static int set_up_fabric(struct adv_fabric *f)
 	f->calendar = adv_calendar_create(2 * t->links, f->look_ahead);
 	f->host = adv_lines_calloc(t->hosts * sizeof(*f->host));
 	f->node = adv_lines_calloc((t->switches + 1ul) * sizeof(*f->node));
-	f->memory = adv_payload_create(ADV_FABRIC_MESSAGE_MAX);
+	f->memory = adv_fabric_payload_create(ADV_FABRIC_MESSAGE_MAX);
 	if (!f->calendar || !f->host || !f->node || !f->memory)
 		return ENOMEM;
 	for (uint32_t h = 0; h < t->hosts; h++)
@@ -244,7 +244,7 @@ void adv_fabric_destroy(struct adv_fabric *f)
 	free(f->edge);
 	free(f->storm);
 	adv_fabric_failures_free(f);
-	adv_payload_destroy(f->memory, ADV_FABRIC_MESSAGE_MAX);
+	adv_fabric_payload_destroy(f->memory, ADV_FABRIC_MESSAGE_MAX);
 	free(f->cycle);
 	free(f);
 }

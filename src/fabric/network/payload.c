@@ -3,7 +3,7 @@
 
 #include <sys/mman.h>
 
-uint8_t *adv_payload_create(size_t bytes)
+uint8_t *adv_fabric_payload_create(size_t bytes)
 {
 	/* calloc() would write to all of it if it takes memory that was freed, and so would the
 	 * checking allocators of sanitizers. */
@@ -13,7 +13,7 @@ uint8_t *adv_payload_create(size_t bytes)
 	return payload == MAP_FAILED ? NULL : payload;
 }
 
-void adv_payload_destroy(uint8_t *payload, size_t bytes)
+void adv_fabric_payload_destroy(uint8_t *payload, size_t bytes)
 {
 	if (payload)
 		munmap(payload, bytes);

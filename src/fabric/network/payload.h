@@ -8,8 +8,8 @@
 
 /* Returns `bytes` bytes. Nobody pays for pages that no transfer uses. NULL: no
  * memory. */
-uint8_t *adv_payload_create(size_t bytes);
+uint8_t *adv_fabric_payload_create(size_t bytes);
 /* `bytes`: as at its creation. `payload` may be NULL. */
-void adv_payload_destroy(uint8_t *payload, size_t bytes);
+void adv_fabric_payload_destroy(uint8_t *payload, size_t bytes);
 
 #endif

@@ -28,7 +28,7 @@ static struct adv_part *make_part(struct adv_parts *all, uint32_t index, uint32_
 	f->calendar = adv_calendar_create(f->wires / count, f->look_ahead);
 	f->pool = (struct adv_packet_pool){.unused = NULL};
 	f->events = f->lost = f->jobs_left = f->endless = 0;
-	f->memory = adv_payload_create(ADV_FABRIC_MESSAGE_MAX);
+	f->memory = adv_fabric_payload_create(ADV_FABRIC_MESSAGE_MAX);
 	for (unsigned i = 0; i < 2; i++)
 		p->out[i] = calloc(count, sizeof(*p->out[i]));
 	all->part[index] = p;
@@ -166,7 +166,7 @@ static void free_part(struct adv_part *p, uint32_t count)
 	}
 	adv_packet_pool_free(&p->fabric.pool);
 	adv_calendar_destroy(p->fabric.calendar);
-	adv_payload_destroy(p->fabric.memory, ADV_FABRIC_MESSAGE_MAX);
+	adv_fabric_payload_destroy(p->fabric.memory, ADV_FABRIC_MESSAGE_MAX);
 	free(p->report);
 	free(p);
 }

@@ -34,10 +34,10 @@ static void add_received(const struct adv_fabric *f, uint32_t connection, struct
 	adv_mail_add(m, &received, sizeof(received));
 }
 
-static struct adv_copy copy_of(enum adv_gather what)
+static struct adv_switch_copy copy_of(enum adv_gather what)
 {
-	return (struct adv_copy){.take_peaks = what == ADV_GATHER_RESULTS,
-				 .stuck = what == ADV_GATHER_WAITS};
+	return (struct adv_switch_copy){.take_peaks = what == ADV_GATHER_RESULTS,
+					.stuck = what == ADV_GATHER_WAITS};
 }
 
 /* ---- write ---- */

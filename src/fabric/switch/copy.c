@@ -16,7 +16,7 @@ static bool is_used(const struct adv_egress *e, unsigned priority)
 	return q->most || e->pauses[priority].count || q->sent;
 }
 
-void adv_egress_write(struct adv_egress *e, struct adv_copy what, struct adv_mail *m)
+void adv_egress_write(struct adv_egress *e, struct adv_switch_copy what, struct adv_mail *m)
 {
 	uint8_t head[4] = {e->filled, e->paused, e->ignores, 0};
 
@@ -190,7 +190,7 @@ static bool read_stuck(struct adv_switch *s, struct adv_egress_queue *q, uint64_
 
 /* ---- the switch ---- */
 
-void adv_switch_write(struct adv_switch *s, struct adv_copy what, struct adv_mail *m)
+void adv_switch_write(struct adv_switch *s, struct adv_switch_copy what, struct adv_mail *m)
 {
 	adv_mail_add(m, &s->counters, sizeof(s->counters));
 	adv_mail_add(m, &s->used, sizeof(s->used));
@@ -206,7 +206,7 @@ void adv_switch_write(struct adv_switch *s, struct adv_copy what, struct adv_mai
 	}
 }
 
-bool adv_switch_read(struct adv_switch *s, struct adv_copy what, struct adv_mail_reader *r)
+bool adv_switch_read(struct adv_switch *s, struct adv_switch_copy what, struct adv_mail_reader *r)
 {
 	bool good = adv_mail_take(r, &s->counters, sizeof(s->counters)) &&
 		    adv_mail_take(r, &s->used, sizeof(s->used)) &&

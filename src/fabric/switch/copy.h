@@ -9,18 +9,18 @@
 #include "fabric/switch/switch.h"
 
 /* Which of the changing values are copied. */
-struct adv_copy {
+struct adv_switch_copy {
 	bool take_peaks; /* adv_egress_take_peak() of all queues */
 	bool stuck;	 /* frames of paused queues, as the search for deadlocks needs them */
 };
 
-void adv_egress_write(struct adv_egress *e, struct adv_copy what, struct adv_mail *m);
+void adv_egress_write(struct adv_egress *e, struct adv_switch_copy what, struct adv_mail *m);
 /* False: the mail is malformed. */
 bool adv_egress_read(struct adv_egress *e, struct adv_mail_reader *r);
 
-void adv_switch_write(struct adv_switch *s, struct adv_copy what, struct adv_mail *m);
+void adv_switch_write(struct adv_switch *s, struct adv_switch_copy what, struct adv_mail *m);
 /* The stuck frames of an input port become one, of the switch's pool. False: the mail is malformed,
  * or there is no memory (pool.failed). */
-bool adv_switch_read(struct adv_switch *s, struct adv_copy what, struct adv_mail_reader *r);
+bool adv_switch_read(struct adv_switch *s, struct adv_switch_copy what, struct adv_mail_reader *r);
 
 #endif

@@ -215,7 +215,7 @@ int adv_cm_set_route(struct adv_cm_id *id, const struct adv_cm_route *route)
 		id->route.pkey = id->cm->config.pkeys.pkey[0];
 	if (!path->flow_label)
 		path->flow_label = choose_flow_label(id);
-	path->sport = adv_udp_sport(path->flow_label, 0, 0);
+	path->sport = adv_frame_sport(path->flow_label, 0, 0);
 	id->has_route = true;
 	adv_cm_id_set_state(id, ADV_CM_ROUTED);
 	return 0;

@@ -93,7 +93,7 @@ static void set_route(struct adv_cm_id *id, const struct adv_cm_req *req)
 	uint8_t life = req->primary.local_ack_timeout;
 
 	route->path.flow_label = req->primary.flow_label;
-	route->path.sport = adv_udp_sport(req->primary.flow_label, 1, 1);
+	route->path.sport = adv_frame_sport(req->primary.flow_label, 1, 1);
 	route->path.tclass = req->primary.traffic_class;
 	route->path.hop_limit = req->primary.hop_limit ? req->primary.hop_limit : ADV_CM_HOP_LIMIT;
 	route->path.sl = req->primary.sl;

@@ -115,7 +115,7 @@ static void add_sidr_request(struct adv_cm_id *listener, uint64_t now,
 	id->route.pkey = adv_cm_pkey_for(id->cm, req->pkey);
 	id->route.path.tclass = meta->tclass & 0xfc;
 	id->route.path.hop_limit = ADV_CM_HOP_LIMIT;
-	id->route.path.sport = adv_udp_sport(0, ADV_GSI_QPN, ADV_GSI_QPN);
+	id->route.path.sport = adv_frame_sport(0, ADV_GSI_QPN, ADV_GSI_QPN);
 	adv_cm_id_enter_remote(id, req->request_id);
 	event->event.listen = listener;
 	event->event.param.qp_type = IBV_QPT_UD;

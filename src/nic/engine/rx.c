@@ -70,7 +70,7 @@ static void deliver_packet(struct adv_engine *e, struct adv_qp *qp, uint64_t now
 		c->rx_no_qp++;
 		return;
 	}
-	if (!adv_pkeys_match(in->h->bth.pkey, qp->pkey)) {
+	if (!adv_pkey_matches(in->h->bth.pkey, qp->pkey)) {
 		refuse_pkey(qp, now, &in->h->bth, in->meta);
 		return;
 	}
@@ -178,7 +178,7 @@ static uint64_t *wrong_sender(struct adv_engine *e, const struct adv_qp *qp,
 
 	if (!qp || qp->type == IBV_QPT_UD || !adv_qp_can_receive(qp))
 		return &c->rx_no_qp;
-	if (!adv_pkeys_match(bth->pkey, qp->pkey))
+	if (!adv_pkey_matches(bth->pkey, qp->pkey))
 		return &c->rx_bad_pkey;
 	if (!is_on_path(qp, meta))
 		return &c->rx_bad_address;

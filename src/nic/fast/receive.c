@@ -309,7 +309,7 @@ INLINED bool is_in_partition(const struct adv_qp *qp, uint64_t bth)
 	const uint16_t pkey = (uint16_t)(bth >> 32);
 
 	/* Mostly both are full members, with equal P_Keys. */
-	return (pkey == qp->pkey && pkey > ADV_PKEY_FULL) || adv_pkeys_match(pkey, qp->pkey);
+	return (pkey == qp->pkey && pkey > ADV_PKEY_FULL) || adv_pkey_matches(pkey, qp->pkey);
 }
 
 /* True if the QP's peer sent the packet to the QP. */

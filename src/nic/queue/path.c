@@ -42,7 +42,7 @@ int adv_qp_path_from_attr(struct adv_engine *e, const struct ibv_ah_attr *attr, 
 	path->tclass = grh->traffic_class & 0xfc;
 	path->hop_limit = grh->hop_limit ? grh->hop_limit : DEFAULT_HOP_LIMIT;
 	path->sl = attr->sl;
-	path->sport = adv_udp_sport(path->flow_label, lqpn, rqpn);
+	path->sport = adv_frame_sport(path->flow_label, lqpn, rqpn);
 	path->v1 = e->gids[grh->sgid_index].v1;
 	return 0;
 }

@@ -309,7 +309,7 @@ size_t adv_frame_build(const struct adv_frame *f, uint8_t *out, size_t room)
 	return headers + length;
 }
 
-uint16_t adv_udp_sport(uint32_t flow_label, uint32_t lqpn, uint32_t rqpn)
+uint16_t adv_frame_sport(uint32_t flow_label, uint32_t lqpn, uint32_t rqpn)
 {
 	uint32_t label = flow_label & 0xfffff;
 

@@ -63,7 +63,7 @@ size_t adv_frame_build(const struct adv_frame *f, uint8_t *out, size_t room);
  * label, or if that is 0, from the two QP numbers. The port is 0xC000 or higher, and the same for
  * both directions.
  */
-uint16_t adv_udp_sport(uint32_t flow_label, uint32_t lqpn, uint32_t rqpn);
+uint16_t adv_frame_sport(uint32_t flow_label, uint32_t lqpn, uint32_t rqpn);
 
 /*
  * Writes the 40 bytes before a UD message received over RoCE v2 (annex A17.4.5.1): an IPv6 header,

@@ -25,7 +25,7 @@ int adv_pkey_match_index(const struct adv_pkey_table *table, uint16_t pkey)
 	int limited = -1;
 
 	for (uint32_t i = 0; i < table->count; i++) {
-		if (!adv_pkeys_match(table->pkey[i], pkey))
+		if (!adv_pkey_matches(table->pkey[i], pkey))
 			continue;
 		if (table->pkey[i] & ADV_PKEY_FULL)
 			return (int)i;

@@ -27,7 +27,7 @@ struct adv_pkey_table {
 
 /* True if a packet with P_Key a may reach a queue pair with P_Key b: both are of one partition, and
  * at least one is a full member (IBTA 10.9.3). */
-static inline bool adv_pkeys_match(uint16_t a, uint16_t b)
+static inline bool adv_pkey_matches(uint16_t a, uint16_t b)
 {
 	return ((a ^ b) & ADV_PKEY_BASE) == 0 && ((a | b) & ADV_PKEY_FULL) && (a & ADV_PKEY_BASE);
 }

@@ -37,7 +37,7 @@ int adv_device_load_gids(struct adv_device *d)
 	(void)adv_engine_set_pkeys(d->engine, &t.pkeys);
 	(void)adv_udp_set_addresses(d->udp, addresses, t.count);
 	if (d->raw)
-		adv_raw_set_table(d->raw, &t);
+		adv_raw_table_set(d->raw, &t);
 	adv_engine_set_line_rate(d->engine, adv_device_line_rate(d, &t));
 	pthread_mutex_lock(&d->gids_lock);
 	d->gids = t;

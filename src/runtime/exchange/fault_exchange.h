@@ -77,8 +77,7 @@ void adv_fault_exchange_answer(int fd, const struct adv_fault_exchange_follower 
  * - ETIMEDOUT: the target did not answer within wait_ms; it may be stopped.
  * - Others: the result in the answer.
  */
-int adv_fault_exchange_request(struct adv_control *c, const struct adv_control_fault *target,
-			       struct adv_fault_exchange_message *m, int wait_ms, char *why,
-			       size_t why_len);
+int adv_fault_request(struct adv_control *c, const struct adv_control_fault *target,
+		      struct adv_fault_exchange_message *m, int wait_ms, char *why, size_t why_len);
 
 #endif

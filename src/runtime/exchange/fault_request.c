@@ -42,9 +42,8 @@ static void explain_exchange_error(int error, char *why, size_t why_len)
 		snprintf(why, why_len, "%s", strerror(error));
 }
 
-int adv_fault_exchange_request(struct adv_control *c, const struct adv_control_fault *target,
-			       struct adv_fault_exchange_message *m, int wait_ms, char *why,
-			       size_t why_len)
+int adv_fault_request(struct adv_control *c, const struct adv_control_fault *target,
+		      struct adv_fault_exchange_message *m, int wait_ms, char *why, size_t why_len)
 {
 	const struct adv_control_fault open = {ADV_CONTROL_FAULT_OPEN, 0};
 	const int room = SEND_ROOM;
@@ -86,7 +85,7 @@ void adv_control_tell_faults(struct adv_control *c)
 	if (m) {
 		m->command = ADV_FAULT_SET;
 		m->text_len = (uint32_t)adv_fault_plan_print(&plan, m->text, sizeof(m->text));
-		error = adv_fault_exchange_request(c, &own, m, OWN_WAIT_MS, why, sizeof(why));
+		error = adv_fault_request(c, &own, m, OWN_WAIT_MS, why, sizeof(why));
 	}
 	if (!m || error)
 		adv_warn("adverbd does not follow the plan of %s: %s", ADV_FAULT_VARIABLE, why);

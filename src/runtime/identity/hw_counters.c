@@ -69,7 +69,7 @@ bool adv_hw_counter_of_qp(const uint32_t share[ADV_ENGINE_COUNTERS], unsigned i,
 	return true;
 }
 
-const char *adv_port_counter(const struct adv_counters *c, unsigned i, uint64_t *value)
+const char *adv_hw_counter_of_port(const struct adv_counters *c, unsigned i, uint64_t *value)
 {
 	/* Some counters are always 0: there is no physical link, no switch and no virtual lane 15.
 	 */

@@ -17,6 +17,6 @@ bool adv_hw_counter_of_qp(const uint32_t share[ADV_ENGINE_COUNTERS], unsigned i,
 
 /* As adv_hw_counter(), for the PortCounters of the InfiniBand Architecture (the folder counters of
  * sysfs). Data counters are in units of four octets. */
-const char *adv_port_counter(const struct adv_counters *c, unsigned i, uint64_t *value);
+const char *adv_hw_counter_of_port(const struct adv_counters *c, unsigned i, uint64_t *value);
 
 #endif

@@ -56,12 +56,12 @@ void adv_uverbs_name(char name[ADV_UVERBS_NAME_LEN])
 	}
 }
 
-uint32_t adv_port_mbps(uint32_t mbps)
+uint32_t adv_identity_mbps(uint32_t mbps)
 {
 	return mbps ? mbps : 100000;
 }
 
-void adv_port_speed(uint32_t mbps, uint8_t *width, uint8_t *speed)
+void adv_identity_speed(uint32_t mbps, uint8_t *width, uint8_t *speed)
 {
 	static const struct {
 		uint32_t mbps;
@@ -74,19 +74,19 @@ void adv_port_speed(uint32_t mbps, uint8_t *width, uint8_t *speed)
 	const size_t n = ADV_ARRAY_SIZE(table);
 	size_t i = 0;
 
-	mbps = adv_port_mbps(mbps);
+	mbps = adv_identity_mbps(mbps);
 	while (i < n - 1 && table[i].mbps < mbps)
 		i++;
 	*width = table[i].width;
 	*speed = table[i].speed;
 }
 
-uint32_t adv_port_shown_mbps(uint32_t mbps)
+uint32_t adv_identity_shown_mbps(uint32_t mbps)
 {
 	uint8_t width, speed;
 	uint32_t lanes, lane;
 
-	adv_port_speed(mbps, &width, &speed);
+	adv_identity_speed(mbps, &width, &speed);
 	lanes = width == 2 ? 4 : width == 16 ? 2 : 1;
 	lane = speed == 1 ? 2500 : speed == 8 ? 10000 : speed * 25000u / 32;
 	return lanes * lane;

@@ -56,17 +56,18 @@ void adv_uverbs_name(char name[ADV_UVERBS_NAME_LEN]);
 
 /* Returns the port's speed in Mbit/s for an Ethernet interface that reports `mbps`. 0: the
  * interface reports no speed; the result is then 100,000. */
-uint32_t adv_port_mbps(uint32_t mbps);
+uint32_t adv_identity_mbps(uint32_t mbps);
 
 /*
  * Sets the width and the lane speed that the kernel shows for an Ethernet port of `mbps` Mbit/s (0:
  * not known), encoded as in IBTA's PortInfo. width: 1 is 1x, 2 is 4x, 16 is 2x. speed of a lane, in
  * Gbit/s: 1 is 2.5, 8 is 10, 32 is 25, 64 is 50, 128 is 100.
  */
-void adv_port_speed(uint32_t mbps, uint8_t *width, uint8_t *speed);
+void adv_identity_speed(uint32_t mbps, uint8_t *width, uint8_t *speed);
 
-/* Returns the speed that the kernel shows for such a port, Mbit/s: all lanes of adv_port_speed().
+/* Returns the speed that the kernel shows for such a port, Mbit/s: all lanes of
+ * adv_identity_speed().
  */
-uint32_t adv_port_shown_mbps(uint32_t mbps);
+uint32_t adv_identity_shown_mbps(uint32_t mbps);
 
 #endif

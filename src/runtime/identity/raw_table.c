@@ -5,7 +5,7 @@
 
 _Static_assert(ADV_GID_TABLE_ENTRIES <= ADV_RAW_ADDRESSES, "the link takes a whole table");
 
-void adv_raw_set_table(struct adv_link *raw, const struct adv_gid_table *table)
+void adv_raw_table_set(struct adv_link *raw, const struct adv_gid_table *table)
 {
 	struct adv_raw_address own[ADV_GID_TABLE_ENTRIES];
 

@@ -8,6 +8,6 @@
 
 /* Gives the link the addresses of the table. Frames neither leave from nor arrive at loopback
  * addresses. */
-void adv_raw_set_table(struct adv_link *raw, const struct adv_gid_table *table);
+void adv_raw_table_set(struct adv_link *raw, const struct adv_gid_table *table);
 
 #endif

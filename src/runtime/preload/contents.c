@@ -267,9 +267,9 @@ static void write_rate(struct adv_files *f, uint32_t mbps)
 		const char *name;
 	} speeds[] = {{1, ""}, {8, " FDR10"}, {32, " EDR"}, {64, " HDR"}, {128, " NDR"}};
 	uint8_t width, speed;
-	unsigned lanes, i = 0, tenths = adv_port_shown_mbps(mbps) / 100;
+	unsigned lanes, i = 0, tenths = adv_identity_shown_mbps(mbps) / 100;
 
-	adv_port_speed(mbps, &width, &speed);
+	adv_identity_speed(mbps, &width, &speed);
 	while (i < ADV_ARRAY_SIZE(speeds) - 1 && speeds[i].code != speed)
 		i++;
 	lanes = width == 2 ? 4 : width == 16 ? 2 : 1;
@@ -357,7 +357,7 @@ static void write_counters(struct adv_files *f, const struct adv_counters *c)
 	const char *name;
 	uint64_t value;
 
-	for (unsigned i = 0; (name = adv_port_counter(c, i, &value)); i++) {
+	for (unsigned i = 0; (name = adv_hw_counter_of_port(c, i, &value)); i++) {
 		snprintf(path, sizeof(path), PORT "/counters/%s", name);
 		adv_files_text(f, path, "%" PRIu64 "\n", value);
 	}

@@ -4,8 +4,9 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-enum adv_mpa_status adv_mpa_receive(int fd, struct adv_mpa_received *r, enum adv_mpa_kind kind,
-				    struct adv_mpa_frame *f, int *error)
+enum adv_mpa_status adv_mpa_socket_receive(int fd, struct adv_mpa_received *r,
+					   enum adv_mpa_kind kind, struct adv_mpa_frame *f,
+					   int *error)
 {
 	*error = 0;
 	for (;;) {
@@ -31,7 +32,7 @@ enum adv_mpa_status adv_mpa_receive(int fd, struct adv_mpa_received *r, enum adv
 	}
 }
 
-int adv_mpa_send(int fd, const struct adv_mpa_frame *f)
+int adv_mpa_socket_send(int fd, const struct adv_mpa_frame *f)
 {
 	uint8_t out[ADV_MPA_FRAME_LEN + ADV_MPA_PRIVATE_MAX];
 	size_t len = adv_mpa_encode(f, out);

@@ -16,11 +16,12 @@ struct adv_mpa_received {
  * the errno of the connection's end (ECONNRESET: the peer has ended it). f->private_data points
  * into *r.
  */
-enum adv_mpa_status adv_mpa_receive(int fd, struct adv_mpa_received *r, enum adv_mpa_kind kind,
-				    struct adv_mpa_frame *f, int *error);
+enum adv_mpa_status adv_mpa_socket_receive(int fd, struct adv_mpa_received *r,
+					   enum adv_mpa_kind kind, struct adv_mpa_frame *f,
+					   int *error);
 
 /* Sends a frame; a new connection has room for it. 0; EINVAL: the frame cannot be encoded;
  * ECONNABORTED: the connection has ended. */
-int adv_mpa_send(int fd, const struct adv_mpa_frame *f);
+int adv_mpa_socket_send(int fd, const struct adv_mpa_frame *f);
 
 #endif

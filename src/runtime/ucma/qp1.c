@@ -162,7 +162,7 @@ int adv_qp1_start_v1(struct adv_qp1 *q)
 	q->raw = adv_raw_create(q->udp, adv_qpn_of_slot(ADV_SLOT_DAEMON), ADV_GSI_QPN + 1);
 	if (!q->raw)
 		return errno;
-	adv_raw_set_table(q->raw, &q->gids);
+	adv_raw_table_set(q->raw, &q->gids);
 	stack_links(q);
 	return 0;
 }
@@ -196,7 +196,7 @@ int adv_qp1_set_gids(struct adv_qp1 *q, const struct adv_gid_table *gids)
 	q->full = false;
 	memcpy(&q->gids, gids, sizeof(q->gids));
 	if (q->raw)
-		adv_raw_set_table(q->raw, &q->gids);
+		adv_raw_table_set(q->raw, &q->gids);
 	return 0;
 }
 
@@ -402,7 +402,7 @@ static void fill_packet(struct adv_qp1 *q, unsigned i)
 		.deth = {.qkey = ADV_GSI_QKEY, .src_qpn = ADV_GSI_QPN},
 	};
 	struct adv_tx_packet *p = &q->batch.packet[i];
-	uint16_t port = adv_udp_sport(q->mad[i].path.flow_label, ADV_GSI_QPN, q->mad[i].dest_qpn);
+	uint16_t port = adv_frame_sport(q->mad[i].path.flow_label, ADV_GSI_QPN, q->mad[i].dest_qpn);
 
 	q->psn = adv_psn_add(q->psn, 1);
 	q->mad[i].path.sport = (uint16_t)(0xc000 | (port & PORT_CHOICE));

@@ -113,7 +113,7 @@ static void on_connected(struct adv_ucma_stream *s)
 	int error = adv_tcp_error(s->fd);
 
 	if (!error)
-		error = adv_mpa_send(s->fd, &s->request);
+		error = adv_mpa_socket_send(s->fd, &s->request);
 	if (error) {
 		report_failure(s, error, NULL);
 		return;
@@ -129,7 +129,7 @@ static void on_reply(struct adv_ucma_stream *s)
 	struct adv_mpa_frame f;
 	int error;
 	enum adv_mpa_status status =
-		adv_mpa_receive(s->fd, &s->received, ADV_MPA_REPLY, &f, &error);
+		adv_mpa_socket_receive(s->fd, &s->received, ADV_MPA_REPLY, &f, &error);
 
 	if (status == ADV_MPA_MORE && !error)
 		return;
@@ -209,7 +209,7 @@ static void on_request(struct adv_ucma_stream *s)
 	enum adv_mpa_verdict verdict = ADV_MPA_REVISION;
 	int error;
 	enum adv_mpa_status status =
-		adv_mpa_receive(s->fd, &s->received, ADV_MPA_REQUEST, &s->request, &error);
+		adv_mpa_socket_receive(s->fd, &s->received, ADV_MPA_REQUEST, &s->request, &error);
 
 	if (status == ADV_MPA_MORE && !error)
 		return;
@@ -329,7 +329,7 @@ int adv_ucma_stream_accept(struct adv_ucma_id *id, const struct adv_cm_conn_para
 	take_param(s, param);
 	adv_mpa_answer(&s->wish, &s->request, param->private_data, param->private_data_len, &reply,
 		       &s->config);
-	error = adv_mpa_send(s->fd, &reply);
+	error = adv_mpa_socket_send(s->fd, &reply);
 	if (!error)
 		error = hand_over(s, fd, out);
 	if (error)

@@ -66,7 +66,7 @@ static void refuse_request(struct adv_ucma_stream *s, const uint8_t *private_dat
 	struct adv_mpa_frame reply;
 
 	adv_mpa_refuse(&s->request, private_data, len, &reply);
-	(void)adv_mpa_send(s->fd, &reply);
+	(void)adv_mpa_socket_send(s->fd, &reply);
 	await_end(s, ADV_UCMA_STREAM_REFUSED, REFUSED_MS);
 }
 

@@ -493,6 +493,12 @@ def step_includes(tally):
     print(run(["scripts/check-includes"], "includes", SMALL).splitlines()[-1])
 
 
+def step_names(tally):
+    run(["scripts/check-names", "--self-test"], "names-self-test", SMALL)
+    tally.good()
+    print(run(["scripts/check-names"], "names", SMALL).splitlines()[-1])
+
+
 def step_lengths(tally):
     run(["scripts/check-lengths", "--self-test"], "lengths-self-test", SMALL)
     tally.good()
@@ -579,6 +585,7 @@ def step_packages(tally, release):
 
 STEPS = {
     "includes": step_includes,
+    "names": step_names,
     "lengths": step_lengths,
     "docs": step_docs,
     "spdx": step_spdx,

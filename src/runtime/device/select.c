@@ -1,17 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Selects the shard of a thread. Opens one more shard if the threads need one. */
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "base/log.h"
 #include "runtime/device/shared.h"
 
-/* Returns the number of the calling thread: threads are counted when they first call this. */
-static uint32_t thread_number(void)
+static bool has_ended(pid_t tid)
 {
-	static _Thread_local uint32_t number;
-	static atomic_uint numbers;
+	int err = errno;
+	bool ended = syscall(SYS_tgkill, getpid(), tid, 0) < 0 && errno == ESRCH;
 
-	if (number == 0)
-		number = atomic_fetch_add(&numbers, 1) + 1;
-	return number;
+	errno = err;
+	return ended;
+}
+
+/* Forgets threads that have ended: a program may have a thread for each connection. It keeps them
+ * until the table is full, as what they have created may live on in their shards. A thread with the
+ * id of one that has ended takes over its shard. */
+static void forget_ended_threads(struct device_shards *s)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < s->threads; i++)
+		if (!has_ended(s->thread[i].tid))
+			s->thread[kept++] = s->thread[i];
+	s->threads = kept;
 }
 
 static unsigned threads_of(const struct device_shards *s, unsigned shard)
@@ -63,18 +78,20 @@ static unsigned select_shard(struct adv_device *d)
 }
 
 /* With shards.lock held. */
-static unsigned shard_of_thread(struct adv_device *d, uint32_t number)
+static unsigned shard_of_thread(struct adv_device *d, pid_t tid)
 {
 	struct device_shards *s = &d->shards;
 	unsigned shard;
 
 	for (unsigned i = 0; i < s->threads; i++)
-		if (s->thread[i].number == number)
+		if (s->thread[i].tid == tid)
 			return s->thread[i].shard;
 	if (s->threads == DEVICE_THREADS_MAX)
-		return number % atomic_load(&s->ready);
+		forget_ended_threads(s);
+	if (s->threads == DEVICE_THREADS_MAX)
+		return (unsigned)tid % atomic_load(&s->ready);
 	shard = select_shard(d);
-	s->thread[s->threads].number = number;
+	s->thread[s->threads].tid = tid;
 	s->thread[s->threads++].shard = shard;
 	return shard;
 }
@@ -86,7 +103,7 @@ struct adv_device *adv_device_of_thread(struct adv_device *d)
 	if (atomic_load(&d->shards.most) == 1 || adv_device_is_foreign(d))
 		return d;
 	pthread_mutex_lock(&d->shards.lock);
-	shard = d->shards.shard[shard_of_thread(d, thread_number())];
+	shard = d->shards.shard[shard_of_thread(d, gettid())];
 	pthread_mutex_unlock(&d->shards.lock);
 	return shard;
 }

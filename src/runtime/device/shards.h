@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #include "nic/engine/objects.h"
 
@@ -29,7 +30,7 @@ struct device_shards {
 	atomic_uint most;  /* most shards; 1: no thread gets a shard of its own */
 	unsigned threads;
 	struct {
-		uint32_t number; /* of the thread, in the order of their first CQs in the process */
+		pid_t tid; /* of a thread that has created a CQ */
 		unsigned shard;
 	} thread[DEVICE_THREADS_MAX];
 };

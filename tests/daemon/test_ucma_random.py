@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Clients that send valid commands in any order, while a peer changes and repeats their packets.
 
-Invariants: the daemon lives and answers everything; an id's events come in the order that cm/cm.h
+Invariants: the daemon lives and answers everything; an id's events come in the order that nic/cm/cm.h
 promises; no event waits without a byte on its channel; in the end nothing is left.
 ADVERB_TEST_SEED: the first seed; ADVERB_TEST_ROUNDS: the number of seeds.
 """

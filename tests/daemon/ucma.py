@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A bare client of the connection manager: the messages of host/ucma_protocol.h and nothing more.
+"""A bare client of the connection manager: the messages of runtime/control/ucma_protocol.h and nothing more.
 """
 
 import contextlib

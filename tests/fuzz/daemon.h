@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The border between the daemon of fuzz_daemon.c and the kernel. The daemon consists of adverbd's
- * own files and daemon_border.c, which replaces daemon/group.h, daemon/qp1.h, daemon/resolve.h and
- * the clock. No packet leaves the process.
+ * own files and daemon_border.c, which replaces runtime/steering/group.h, runtime/ucma/qp1.h,
+ * runtime/ucma/resolve.h and the clock. No packet leaves the process.
  */
 #ifndef ADV_FUZZ_DAEMON_H
 #define ADV_FUZZ_DAEMON_H

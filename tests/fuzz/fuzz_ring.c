@@ -50,7 +50,7 @@ static bool check_meta(void *user, struct adv_rx_meta *meta)
 	return (meta->sgid.raw[0] & 0x80) == 0;
 }
 
-/* In place of link/pull.c: checks what the ring passes. Some addresses cannot be read. */
+/* In place of runtime/link/pull.c: checks what the ring passes. Some addresses cannot be read. */
 bool adv_pull_read(const struct adv_pull_peer *peer, const struct adv_pull_piece *from,
 		   unsigned pieces, const struct iovec *to, unsigned count)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Tests empty polls that follow each other (host/idle.h): they skip what the first of them found
- * out about the device, and look for packets from time to time only. Each test changes one thing
- * that such a poll must heed. The tests change it without the lock, as acquiring the lock is one of
- * these things.
+ * Tests empty polls that follow each other (runtime/progress/idle.h): they skip what the first of
+ * them found out about the device, and look for packets from time to time only. Each test changes
+ * one thing that such a poll must heed. The tests change it without the lock, as acquiring the lock
+ * is one of these things.
  */
 #include "node.h"
 

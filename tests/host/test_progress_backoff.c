@@ -91,7 +91,7 @@ static void test_peer_ran(void **state)
 }
 
 /* Loops of a few polls, with pauses between them. The polls are those that skip what the poll
- * before them found out (host/device_poll.c): they only count themselves. */
+ * before them found out (runtime/device/poll.c): they only count themselves. */
 static void poll_in_short_loops(unsigned polls)
 {
 	(void)poll(POLL, 0);

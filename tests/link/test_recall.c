@@ -36,7 +36,7 @@ static struct adv_path path[2];
 static uint8_t payload[ADV_RING_AWAY_MIN];
 static unsigned pulled, refused;
 
-/* In place of link/pull.c. The copy takes time: the writer may continue between the loads. */
+/* In place of runtime/link/pull.c. The copy takes time: the writer may continue meanwhile. */
 bool adv_pull_read(const struct adv_pull_peer *peer, const struct adv_pull_piece *from,
 		   unsigned pieces, const struct iovec *to, unsigned count)
 {

@@ -227,7 +227,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* ---- host/control.h ---- */
+/* ---- runtime/control/control.h ---- */
 
 struct adv_control *adv_control_connect(bool start, char *why, size_t why_len)
 {

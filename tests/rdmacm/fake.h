@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A daemon that the test controls, in a thread of this process. The tests link the objects of the
- * library; this file replaces host/control.h.
+ * library; this file replaces runtime/control/control.h.
  */
 #ifndef ADV_TESTS_RDMACM_FAKE_H
 #define ADV_TESTS_RDMACM_FAKE_H

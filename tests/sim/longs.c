@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Long packets between hosts, as between processes of one machine (link/ring.h). The payload of a
- * long packet is either in the packet or away: then the receiver copies it from the memory of the
- * sender. Some of these copies fail. Unlike in shared memory, the network loses packets.
+ * Long packets between hosts, as between processes of one machine (runtime/link/ring.h). The
+ * payload of a long packet is either in the packet or away: then the receiver copies it from the
+ * memory of the sender. Some of these copies fail. Unlike in shared memory, the network loses
+ * packets.
  */
 #include "sim.h"
 

@@ -3,7 +3,7 @@
  * What the libraries report to the sanitizer. `adverb check` preloads libadverb-check.so, which
  * exports one struct adv_check_observer. The libraries look it up once, at load time; without it,
  * their pointer is NULL and no call is observed. Posting and polling are observed through functions
- * of their own (verbs/watch.h), so that they need no test of the pointer.
+ * of their own (abi/verbs/watch.h), so that they need no test of the pointer.
  *
  * No call of the observer is made with the device's lock held. Each keeps errno.
  */

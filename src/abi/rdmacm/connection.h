@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * This process's connection to adverbd for connection management. The protocol is in
- * host/ucma_protocol.h.
+ * runtime/control/ucma_protocol.h.
  *
  * One connection serves all event channels and ids that are made while the connection exists. When
  * the daemon exits, the connection and the objects made on it are dead. The next channel gets a new

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Reports calls to the sanitizer (check/observer.h). Without `adverb check` the observer is NULL,
- * and these functions only test that pointer. Call all of them without the connection's lock.
+ * Reports calls to the sanitizer (abi/check/observer.h). Without `adverb check` the observer is
+ * NULL, and these functions only test that pointer. Call all of them without the connection's lock.
  */
 #ifndef ADV_ABI_RDMACM_WATCH_H
 #define ADV_ABI_RDMACM_WATCH_H

@@ -101,7 +101,7 @@ static int start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
 			"ibv_start_poll(cq %u)", ibcq->handle);
 	if (!cq->single_threaded)
 		pthread_mutex_lock(&cq->poll_lock);
-	do { /* repeats for the reason in poll_again() in host/device_poll.c */
+	do { /* repeats for the reason in poll_again() in runtime/device/poll.c */
 		began = adv_ticks();
 		ret = copy_next_completion(cq, true);
 	} while (ret == ENOENT && adv_held_up(began) && ++tries < ADV_POLL_TRIES);

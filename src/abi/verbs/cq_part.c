@@ -192,7 +192,7 @@ int adv_ibv_cq_poll_parts(struct adv_ibv_cq *cq, int n, struct ibv_wc *wc)
 		adv_ibv_refuse_foreign();
 		return adv_ibv_refuse_minus_one(ADV_EFOREIGN, "ibv_poll_cq(cq %u)", cq->ibv.handle);
 	}
-	do { /* repeats for the reason in poll_again() in host/device_poll.c */
+	do { /* repeats for the reason in poll_again() in runtime/device/poll.c */
 		began = adv_ticks();
 		got = poll_once(cq, n, wc);
 	} while (got == 0 && adv_held_up(began) && ++tries < ADV_POLL_TRIES);

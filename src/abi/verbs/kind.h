@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What differs between the device as a RoCE adapter and as an iWARP adapter, beside the queue pairs
- * (transport/protocol.h). */
+ * (nic/engine/protocol.h). */
 #ifndef ADV_ABI_VERBS_KIND_H
 #define ADV_ABI_VERBS_KIND_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Reports calls to the sanitizer (check/observer.h). Without `adverb check` the observer is NULL:
- * calls that create, change and destroy objects test that pointer. Posting and polling test
+ * Reports calls to the sanitizer (abi/check/observer.h). Without `adverb check` the observer is
+ * NULL: calls that create, change and destroy objects test that pointer. Posting and polling test
  * nothing: adv_ibv_watch_context() replaces the context's operations. Call all of these without the
  * device's lock.
  */

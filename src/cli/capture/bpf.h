@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Filters of packets: expressions of pcap-filter(7). A module (cli/module.h): libpcap compiles and
- * applies them. */
+/* Filters of packets: expressions of pcap-filter(7). A module (cli/command/module.h): libpcap
+ * compiles and applies them. */
 #ifndef ADV_CLI_CAPTURE_BPF_H
 #define ADV_CLI_CAPTURE_BPF_H
 

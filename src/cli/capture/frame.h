@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Makes frames of captured packets: adds Ethernet, IP and UDP headers with right checksums, and the
- * ICRC. A long packet (wire/packet.h) becomes the packets of the path MTU that it stands for. Pure
- * functions; a record may have any contents that adv_tap_peek() lets pass.
+ * ICRC. A long packet (nic/wire/packet.h) becomes the packets of the path MTU that it stands for.
+ * Pure functions; a record may have any contents that adv_tap_peek() lets pass.
  */
 #ifndef ADV_CLI_CAPTURE_FRAME_H
 #define ADV_CLI_CAPTURE_FRAME_H

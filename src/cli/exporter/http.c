@@ -9,8 +9,8 @@
 
 #include "cli/exporter/http_clients.h"
 
-/* Limits against clients that open connections, or send without end. cli/http_clients.h has those
- * for clients that send slowly; the limit here has room for connections that give way. */
+/* Limits against clients that open connections, or send without end. cli/exporter/http_clients.h
+ * has those for clients that send slowly; the limit here has room for connections that give way. */
 #define CONNECTIONS	 64
 #define CONNECTION_BYTES 16384u /* of a request's line and headers */
 

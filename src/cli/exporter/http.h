@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The HTTP server of `adverb exporter`. It is a module (cli/module.h): libmicrohttpd reads the
- * requests. */
+/* The HTTP server of `adverb exporter`. It is a module (cli/command/module.h): libmicrohttpd reads
+ * the requests. */
 #ifndef ADV_CLI_EXPORTER_HTTP_H
 #define ADV_CLI_EXPORTER_HTTP_H
 

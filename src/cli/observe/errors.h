@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Texts of `adverb explain` for completion statuses and asynchronous events. transport/cause.h has
+/* Texts of `adverb explain` for completion statuses and asynchronous events. nic/engine/cause.h has
  * the causes of errors. */
 #ifndef ADV_CLI_OBSERVE_ERRORS_H
 #define ADV_CLI_OBSERVE_ERRORS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The ranks of `adverb sim --mpi`. A module (cli/module.h): MPI starts and connects them. */
+/* The ranks of `adverb sim --mpi`. A module (cli/command/module.h): MPI connects them. */
 #ifndef ADV_CLI_SIM_MPI_H
 #define ADV_CLI_SIM_MPI_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The terminal of `adverb top`. It is a module (cli/module.h): ncurses draws and reads keys. */
+/* The terminal of `adverb top`. It is a module (cli/command/module.h): ncurses draws and reads
+ * keys. */
 #ifndef ADV_CLI_TOP_TERMINAL_H
 #define ADV_CLI_TOP_TERMINAL_H
 

@@ -7,9 +7,9 @@
  *	adv_emulator_destroy(e);
  *
  * The switches, queues and cables are those of adv_fabric_run(): there is no second implementation.
- * Virtual time follows the clock (fabric/pace.h). One thread does everything. What a program writes
- * into its rings concerns its own port only: frames that are not valid are dropped and counted, and
- * a program whose ring is not valid is disconnected.
+ * Virtual time follows the clock (fabric/network/pace.h). One thread does everything. What a
+ * program writes into its rings concerns its own port only: frames that are not valid are dropped
+ * and counted, and a program whose ring is not valid is disconnected.
  */
 #ifndef ADV_FABRIC_EMULATOR_EMULATOR_H
 #define ADV_FABRIC_EMULATOR_EMULATOR_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * LLDP of the emulated switches: each port to a host tells the host's interface its settings of
- * PFC, ETS and the map of DSCPs by DCBX (wire/dcbx.h), four times in the first seconds and then
+ * PFC, ETS and the map of DSCPs by DCBX (nic/wire/dcbx.h), four times in the first seconds and then
  * every 30 s, as IEEE 802.1AB says (msgFastTx, txFastInit, msgTxInterval). The ports are not
  * willing and do not listen.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Virtual time, and the clock of the devices, which follows it (link/port_clock.h). The emulator
- * promises that it runs at least every PROMISE ns. Time beyond a broken promise is given up as that
- * of a late event is: a program may have sent meanwhile, and its packet was not carried.
+ * Virtual time, and the clock of the devices, which follows it (runtime/link/port_clock.h). The
+ * emulator promises that it runs at least every PROMISE ns. Time beyond a broken promise is given
+ * up as that of a late event is: a program may have sent meanwhile, and its packet was not carried.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -47,8 +47,8 @@ struct adv_fabric_external_ops {
 	bool (*pull)(void *user, uint32_t host, uint8_t wanted, struct adv_fabric_frame *frame);
 	/* Takes a frame that has arrived at the host. */
 	void (*deliver)(void *user, uint32_t host, const struct adv_fabric_frame *frame);
-	/* Sees a frame (fabric/packet.h) at an end of a cable that adv_fabric_tap() has named. out:
-	 * it begins to leave there; otherwise it has arrived. */
+	/* Sees a frame (fabric/network/packet.h) at an end of a cable that adv_fabric_tap() has
+	 * named. out: it begins to leave there; otherwise it has arrived. */
 	void (*seen)(void *user, uint32_t link, unsigned end, bool out,
 		     const struct adv_packet *packet);
 };

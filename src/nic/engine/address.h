@@ -23,8 +23,8 @@ bool adv_address_sender_good(const struct adv_engine *e, uint32_t src_qpn,
 
 /*
  * True if the process that has the QP number sent the packet. Local processes can forge a local
- * source address. They can use neither the UDP port of another process (see link/udp_socket.c) nor
- * its shared memory.
+ * source address. They can use neither the UDP port of another process (see
+ * runtime/link/udp_socket.c) nor its shared memory.
  */
 static inline bool adv_address_is_of_qpn(const struct adv_engine *e, uint32_t qpn,
 					 const struct adv_rx_meta *meta)

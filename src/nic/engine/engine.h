@@ -206,9 +206,9 @@ int adv_engine_set_pkeys(struct adv_engine *e, const struct adv_pkey_table *pkey
 
 /*
  * Sets the tables of sending processes of this machine. Both tables have ADV_PREFIXES entries, by
- * the prefix of the sender's QP number (wire/slot.h). `port`: UDP port of the process that has the
- * prefix; 0: no process. `home`: slot of that process, which identifies it in shared memory. The
- * entries may change at any time. The tables must exist until the engine is destroyed.
+ * the prefix of the sender's QP number (nic/wire/slot.h). `port`: UDP port of the process that has
+ * the prefix; 0: no process. `home`: slot of that process, which identifies it in shared memory.
+ * The entries may change at any time. The tables must exist until the engine is destroyed.
  *
  * After this call, the engine checks each packet from an address of the GID table or from
  * 127.0.0.0/8, except multicast. It accepts the packet if the UDP source port is the `port` entry
@@ -219,8 +219,8 @@ int adv_engine_set_pkeys(struct adv_engine *e, const struct adv_pkey_table *pkey
 void adv_engine_set_senders(struct adv_engine *e, const _Atomic uint16_t *port,
 			    const _Atomic uint16_t *home);
 
-/* Returns the most payload bytes of a long packet (wire/packet.h) for a message of `length` bytes;
- * 0: the path MTU. */
+/* Returns the most payload bytes of a long packet (nic/wire/packet.h) for a message of `length`
+ * bytes; 0: the path MTU. */
 typedef uint32_t adv_engine_long_payload(void *user, const struct adv_path *path, uint32_t dest_qpn,
 					 uint32_t length);
 

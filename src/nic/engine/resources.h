@@ -153,7 +153,7 @@ struct adv_object {
 };
 
 _Static_assert(ADV_RESOURCE_PIECES *ADV_RESOURCE_BUCKETS == ADV_LATENCY_BUCKETS, "whole pieces");
-_Static_assert(sizeof(struct adv_object) == 384, "fixed by the protocol of host/resources.h");
+_Static_assert(sizeof(struct adv_object) == 384, "fixed by the protocol of tools");
 
 #define ADV_RESOURCES_END UINT64_MAX
 

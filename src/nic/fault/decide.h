@@ -2,8 +2,8 @@
 /*
  * Applies a fault plan: decides about each packet, each work request and the device. Pure: the time
  * is passed in, and the randomness comes from the plan's seed. So the same packets at the same
- * times get the same verdicts. The link wrapper (link/fault_link.h), the daemon and the simulator
- * use it.
+ * times get the same verdicts. The link wrapper (runtime/link/fault_link.h), the daemon and the
+ * simulator use it.
  */
 #ifndef ADV_NIC_FAULT_DECIDE_H
 #define ADV_NIC_FAULT_DECIDE_H

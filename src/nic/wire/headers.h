@@ -128,7 +128,7 @@ enum adv_nak_code {
 	ADV_NAK_REMOTE_ACCESS_ERROR = 2,
 	ADV_NAK_REMOTE_OPERATIONAL_ERROR = 3,
 	ADV_NAK_INVALID_RD_REQUEST = 4,
-	/* Reserved by IBTA; see transport/selective.h. */
+	/* Reserved by IBTA; see nic/requester/selective.h. */
 	ADV_NAK_SELECTIVE = 31,
 };
 

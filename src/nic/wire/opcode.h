@@ -54,7 +54,7 @@ enum adv_op {
 #define ADV_OPCODE_CNP 0x81
 
 /* Two manufacturer's opcodes (table 38: 0xc0 and up). Adverb uses them within one machine only.
- * Their packets have a BTH and a DETH. The PSN counts packets, see transport/unreliable.c. */
+ * Their packets have a BTH and a DETH. The PSN counts packets, see nic/queue/unreliable.c. */
 #define ADV_OPCODE_PROBE  0xc0
 #define ADV_OPCODE_ANSWER 0xc1
 

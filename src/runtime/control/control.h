@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The client side of the control protocol with adverbd. host/control_protocol.h defines the
+ * The client side of the control protocol with adverbd. runtime/control/protocol.h defines the
  * messages; adverbd includes it too.
  *
  * A connection has its own lock. The lock is held for microseconds and never while a thread waits
@@ -154,7 +154,7 @@ int adv_control_count(struct adv_control *c, const struct adv_slot *slot, uint64
  * does not belong to this connection; ECONNRESET: adverbd ended. */
 int adv_control_sender(struct adv_control *c, const struct adv_slot *slot, uint16_t port);
 
-/* ---- memory shared with another slot, link/shm.h (pair.c) ---- */
+/* ---- memory shared with another slot, runtime/link/shm.h (pair.c) ---- */
 
 /*
  * Posts a request for memory that is shared with the slot `peer`. 0 or errno, as
@@ -271,7 +271,7 @@ int adv_control_counters(struct adv_control *c, struct adv_counters *sum);
 int adv_control_slot_counters(struct adv_control *c, uint32_t slot, struct adv_counters *counters);
 
 /*
- * Requests a socket of the connection manager (host/ucma_protocol.h): SOCK_SEQPACKET,
+ * Requests a socket of the connection manager (runtime/control/ucma_protocol.h): SOCK_SEQPACKET,
  * close-on-exec, blocking. The caller owns *fd. adverbd treats the socket as a separate client,
  * which ends when the socket is closed, not when c is closed. Blocks. 0, or errno with *fd -1 and a
  * line in why[]:

@@ -40,7 +40,7 @@ struct adv_gid_table {
 	struct adv_gid_entry entry[ADV_GID_TABLE_ENTRIES];
 };
 
-/* Both arrays are indexed by the prefix of a QP number (wire/slot.h). Each entry is read and
+/* Both arrays are indexed by the prefix of a QP number (nic/wire/slot.h). Each entry is read and
  * written on its own. */
 struct adv_senders {
 	/* The UDP port from which the process sends within this machine; 0: none. The entry remains

@@ -29,7 +29,7 @@
 #define ADV_COUNTERS	       192
 #define ADV_COUNTERS_A_MESSAGE 27
 
-/* Slots and blocks are those of wire/slot.h. */
+/* Slots and blocks are those of nic/wire/slot.h. */
 #define ADV_SLOT_GROUPS	       64 /* multicast memberships of a slot; the kernel may allow fewer */
 #define ADV_PAIRS_A_MESSAGE    112
 #define ADV_CONTROL_PAIR_READY 0x8000u /* in pairs.peer */
@@ -49,19 +49,19 @@ enum adv_control_type {
 	ADV_CONTROL_LEAVE,     /* group */
 	ADV_CONTROL_STATUS,    /* answer: status */
 	ADV_CONTROL_LIST,      /* entry.slot: first slot; answer: next slot in use, or ENOENT */
-	ADV_CONTROL_OPEN_CM,   /* answer: a socket for host/ucma_protocol.h */
+	ADV_CONTROL_OPEN_CM,   /* answer: a socket for runtime/control/ucma_protocol.h */
 	ADV_CONTROL_COUNT,     /* slot; the answer has a memfd of ADV_COUNTERS counters */
 	ADV_CONTROL_COUNTERS,  /* counters.first, slot; answer: the counters of the slot, or for
 				  slot 0 the sums of all slots, also of ended processes */
 	ADV_CONTROL_SENDER, /* sender: the UDP port from which the slot sends within this machine */
-	ADV_CONTROL_PAIR,   /* pair: memory shared with another slot (link/shm.h); answer: its
-			       descriptor, or EAGAIN: a notice follows when the other slot has
-			       requested the memory */
-	ADV_CONTROL_PAIRS,  /* pairs; answer: pairs */
-	ADV_CONTROL_FAULT,  /* fault: see host/fault_exchange.h and resource_exchange.h */
-	ADV_CONTROL_BLOCK,  /* slot.slot: requests more QP numbers for the slot; answer: block */
-	/* answer: the carrier (daemon/carrier.h), which the client holds as long as the slot;
-	 * ENOTSUP: adverbd has none */
+	ADV_CONTROL_PAIR, /* pair: memory shared with another slot (runtime/link/shm.h); answer: its
+			     descriptor, or EAGAIN: a notice follows when the other slot has
+			     requested the memory */
+	ADV_CONTROL_PAIRS, /* pairs; answer: pairs */
+	ADV_CONTROL_FAULT, /* fault: see fault_exchange.h and resource_exchange.h */
+	ADV_CONTROL_BLOCK, /* slot.slot: requests more QP numbers for the slot; answer: block */
+	/* answer: the carrier (runtime/keeper/carrier.h), which the client holds as long as the
+	 * slot; ENOTSUP: adverbd has none */
 	ADV_CONTROL_ESTATE,
 	ADV_CONTROL_NEIGHBOUR, /* neighbour: finds a MAC address for RoCE v1; EAGAIN: the kernel is
 				  resolving it, ask again later */
@@ -86,11 +86,11 @@ enum adv_control_fault_kind {
 				      0: of the client's own process */
 	ADV_CONTROL_FAULT_DAEMON,  /* all packets of QP 1, in adverbd */
 	/* Not a request about a plan: lists the connection manager's objects that the client may
-	 * see, see host/resource_exchange.h. With ADV_CONTROL_FAULT_SLOT, such requests reach a
-	 * slot's device. */
+	 * see, see runtime/exchange/resource_exchange.h. With ADV_CONTROL_FAULT_SLOT, such requests
+	 * reach a slot's device. */
 	ADV_CONTROL_FAULT_OBJECTS,
 	/* Not a request about a plan: captures each slot that is opened later, as long as the
-	 * client is connected, see host/capture_exchange.h. */
+	 * client is connected, see runtime/exchange/capture_exchange.h. */
 	ADV_CONTROL_FAULT_CAPTURES,
 };
 

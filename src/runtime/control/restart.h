@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * After both processes of adverbd have died, one of its clients starts another adverbd from the
- * carrier, which all clients hold (daemon/carrier.h). This code decides whether this process is
- * that client, and when it starts adverbd. No function here blocks or starts a process. The
- * connection's lock protects the structure.
+ * carrier, which all clients hold (runtime/keeper/carrier.h). This code decides whether this
+ * process is that client, and when it starts adverbd. No function here blocks or starts a process.
+ * The connection's lock protects the structure.
  */
 #ifndef ADV_RUNTIME_CONTROL_RESTART_H
 #define ADV_RUNTIME_CONTROL_RESTART_H

@@ -2,9 +2,9 @@
 /*
  * The messages between librdmacm and adverbd about connections.
  *
- * ADV_CONTROL_OPEN_CM (host/control_protocol.h) gives a process a SOCK_SEQPACKET socket for them.
- * The daemon answers each request once, in order and at once: no request waits in the daemon. When
- * the socket closes or the process ends, the daemon destroys all ids that were created on the
+ * ADV_CONTROL_OPEN_CM (runtime/control/protocol.h) gives a process a SOCK_SEQPACKET socket for
+ * them. The daemon answers each request once, in order and at once: no request waits in the daemon.
+ * When the socket closes or the process ends, the daemon destroys all ids that were created on the
  * socket, and closes their connections with DREQ. The socket also closes when the daemon's worker
  * dies. librdmacm then reports that the device was removed.
  *
@@ -108,7 +108,7 @@ struct adv_ucma_conn {
 	uint8_t private_data[ADV_UCMA_MESSAGE_PRIVATE];
 };
 
-/* What the ends of an iWARP connection have agreed on (iwarp/agreement.h). */
+/* What the ends of an iWARP connection have agreed on (nic/iwarp/agreement.h). */
 struct adv_ucma_agreement {
 	uint32_t ird;
 	uint32_t ord;
@@ -134,7 +134,7 @@ struct adv_ucma_message {
 			uint32_t iwarp;	     /* 1: connections are those of iWARP */
 			uint32_t crc;	     /* of iWARP: enum adv_mpa_crc */
 			uint32_t markers;    /* of iWARP: 1: the peer is to send markers */
-			uint32_t roce;	     /* enum adv_roce of the process (host/roce.h) */
+			uint32_t roce; /* enum adv_roce of the process (runtime/identity/roce.h) */
 		} create;
 		struct {
 			union adv_ucma_sockaddr local; /* family 0: any */

@@ -23,7 +23,7 @@ unsigned adv_daemon_descriptors(void);
 int adv_daemon_create(struct adv_daemon *d, char *why, size_t why_len);
 
 /* As adv_daemon_create(), but continues with the estate that a client kept. `queue` is a descriptor
- * of the queue end of the estate's carrier (daemon/carrier.h). */
+ * of the queue end of the estate's carrier (runtime/keeper/carrier.h). */
 int adv_daemon_adopt(struct adv_daemon *d, int queue, char *why, size_t why_len);
 
 /* Closes the sockets with names. After a failed start call it before the report, so that a client

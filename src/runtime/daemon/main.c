@@ -235,7 +235,7 @@ static void stay_in_foreground(void)
 }
 
 /* Returns the largest number of sockets to carry. The limit leaves descriptors in flight for other
- * programs of the user: see daemon/carrier.h. */
+ * programs of the user: see runtime/keeper/carrier.h. */
 static unsigned carried_most(const struct options *o)
 {
 	return o->descriptors / 2 > ADV_CARRIER_LEAST ? o->descriptors / 2 : ADV_CARRIER_LEAST;

@@ -55,7 +55,7 @@ struct worker {
 };
 
 /* Adds a descriptor to the epoll set. The data of epoll events: a small number is a source; other
- * values are sessions (daemon/session.h). */
+ * values are sessions (runtime/session/session.h). */
 static int watch_source(struct worker *w, int fd, uint64_t data)
 {
 	struct epoll_event e = {.events = EPOLLIN, .data.u64 = data};

@@ -87,8 +87,8 @@ struct adv_device *adv_device_none(void);
 /* Returns the shard with this index, from 0; NULL: there are no more. Shard 0 is the device. */
 struct adv_device *adv_device_shard(struct adv_device *d, unsigned index);
 /* Acquires the locks of all shards, and returns the engine of the device: the first of those that
- * share regions (transport/tpt.h). Needed to create, change and destroy protection domains, regions
- * and windows, and to destroy address handles. */
+ * share regions (nic/memory/tpt.h). Needed to create, change and destroy protection domains,
+ * regions and windows, and to destroy address handles. */
 struct adv_engine *adv_device_lock_all(struct adv_device *d);
 void adv_device_unlock_all(struct adv_device *d);
 

@@ -115,7 +115,7 @@ struct adv_device {
 	struct device_streams *streams; /* of an iWARP device, streams.c; else NULL */
 	int receive_fd;			/* readable when `link` would find packets, or bytes */
 	struct adv_tap tap[ADV_CAPTURE_PLACES];
-	int bell_fd; /* bell of `port` or `shm`, for a sleeping reader (link/bell.h); -1: none */
+	int bell_fd; /* bell of `port` or `shm` (runtime/link/bell.h); -1: none */
 	struct device_peers peers;
 	struct adv_control *control;
 	struct adv_change answers; /* changes with each handled answer of adverbd */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Posts work requests: holds small send requests, or receives after them (host/progress.h). */
+/* Posts work requests: holds small send requests, or receives after them
+ * (runtime/progress/progress.h). */
 #include "base/clock.h"
 #include "runtime/device/lock.h"
 #include "nic/fast/recv.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The exchange by which `adverb capture` begins a capture of a running program, or of adverbd. The
- * request is passed as in host/fault_exchange.h: adverbd gives the tool a socket and passes its
- * other end to the process. The process makes a ring (link/tap_ring.h) and sends its memory with
- * the answer. It keeps the socket open: the capture lasts until the tool closes its end, or ends.
- * The tool sees the end of the process in the same way.
+ * request is passed as in runtime/exchange/fault_exchange.h: adverbd gives the tool a socket and
+ * passes its other end to the process. The process makes a ring (runtime/link/tap_ring.h) and sends
+ * its memory with the answer. It keeps the socket open: the capture lasts until the tool closes its
+ * end, or ends. The tool sees the end of the process in the same way.
  *
  * With ADV_CONTROL_FAULT_CAPTURES adverbd keeps the request. For each slot that is opened later, it
  * makes a pair of sockets, queues a copy of the request, with the slot and its process, for the

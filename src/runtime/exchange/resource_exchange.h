@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The exchange by which a tool lists the objects of a running program, or of adverbd. The request
- * is passed as in host/fault_exchange.h: adverbd gives the tool a socket and passes its other end
- * to the process. The receiver answers once and closes the socket. In a process, the background
- * thread answers with the device's lock held. The number of objects in an answer is bounded, so the
- * program does not wait long for the lock.
+ * is passed as in runtime/exchange/fault_exchange.h: adverbd gives the tool a socket and passes its
+ * other end to the process. The receiver answers once and closes the socket. In a process, the
+ * background thread answers with the device's lock held. The number of objects in an answer is
+ * bounded, so the program does not wait long for the lock.
  */
 #ifndef ADV_RUNTIME_EXCHANGE_RESOURCE_EXCHANGE_H
 #define ADV_RUNTIME_EXCHANGE_RESOURCE_EXCHANGE_H

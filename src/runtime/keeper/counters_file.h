@@ -2,8 +2,8 @@
 /*
  * The file in which adverbd leaves the port's counters to the next adverbd of the network
  * namespace, so that they outlive programs and daemons, as a card's do. Each user has one file, in
- * the first writable folder of host/sysfs_root.h. It has a record for each of the 64 namespaces
- * that were used last. A record is valid until the machine boots again.
+ * the first writable folder of runtime/identity/sysfs_root.h. It has a record for each of the 64
+ * namespaces that were used last. A record is valid until the machine boots again.
  */
 #ifndef ADV_RUNTIME_KEEPER_COUNTERS_FILE_H
 #define ADV_RUNTIME_KEEPER_COUNTERS_FILE_H

@@ -79,7 +79,7 @@ struct adv_ledger {
 	struct adv_slot_record slot[ADV_SLOTS];
 };
 
-/* See daemon/carrier.h. */
+/* See runtime/keeper/carrier.h. */
 struct adv_carrier {
 	int queue; /* -1: none */
 	int feed;

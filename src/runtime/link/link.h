@@ -66,7 +66,7 @@ struct adv_link_ops {
 	 * before it sleeps. NULL: the link has no such peers.
 	 */
 	bool (*sleep)(struct adv_link *link, bool sleeping);
-	/* As adv_engine_long_payload() and adv_engine_withdraw() (transport/engine.h). NULL: the
+	/* As adv_engine_long_payload() and adv_engine_withdraw() (nic/engine/engine.h). NULL: the
 	 * link sends no long packets. */
 	uint32_t (*long_payload)(struct adv_link *link, const struct adv_path *path,
 				 uint32_t dest_qpn, uint32_t length);
@@ -85,7 +85,7 @@ struct adv_link {
 	const struct adv_link_ops *ops;
 	int receive_fd;	    /* readable when receive() would find packets */
 	int send_fd;	    /* writable when flush() can continue; -1 unless the link is full */
-	int bell_fd;	    /* link/bell.h, see sleep(); -1: none */
+	int bell_fd;	    /* runtime/link/bell.h, see sleep(); -1: none */
 	bool busy_polled;   /* set by the owner: it calls receive() continuously, so receive() need
 			     * not check costly sources in each call */
 	bool spaced;	    /* set by the owner: it polls, but calls receive() about once a us */

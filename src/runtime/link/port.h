@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A port of an emulated fabric (src/fabric/emulator). A process of an emulated host has a pair of
- * rings (link/ring.h) with the emulator. Packets to other hosts of the fabric go through these
- * rings; the emulator passes them through simulated switches.
+ * rings (runtime/link/ring.h) with the emulator. Packets to other hosts of the fabric go through
+ * these rings; the emulator passes them through simulated switches.
  *
  * A host is a network namespace. The emulator listens there on a socket with the name
  * ADV_PORT_NAME, so a process finds out by connecting whether it is on an emulated host. A message
@@ -27,7 +27,8 @@ enum adv_port_type {
 	ADV_PORT_CABLE,	     /* changes a cable: `text` is such as "s1:4 down" */
 	/* Begins a capture at the end of a cable that `text` names, such as "s1:4", until the
 	 * connection ends. first: bytes of a frame to keep. The answer has the ring of
-	 * link/tap_ring.h, of `count` bytes. A record without headers is a whole frame: of PFC. */
+	 * runtime/link/tap_ring.h, of `count` bytes. A record without headers is a whole frame: of
+	 * PFC. */
 	ADV_PORT_CAPTURE,
 };
 
@@ -47,7 +48,7 @@ struct adv_port_message {
 	uint32_t version; /* ADV_PORT_VERSION */
 	uint32_t type;	  /* enum adv_port_type */
 	uint32_t error;	  /* answers: 0 or errno */
-	uint32_t first;	  /* prefix of QP numbers (wire/slot.h) */
+	uint32_t first;	  /* prefix of QP numbers (nic/wire/slot.h) */
 	uint32_t count;
 	struct adv_port_place place; /* answer to ADV_PORT_ATTACH */
 	char text[256];		     /* ends with a zero byte; answers: the reason of an error */
@@ -119,8 +120,8 @@ int adv_port_claim(struct adv_link *link, uint32_t first, uint32_t count);
 
 const struct adv_port_place *adv_port_place_of(const struct adv_link *link);
 
-/* Returns the time of the clock of the fabric's devices (link/port_clock.h), ns, at the time
- * `clock` of adv_clock_ns(), which is about now. */
+/* Returns the time of the clock of the fabric's devices (runtime/link/port_clock.h), ns, at the
+ * time `clock` of adv_clock_ns(), which is about now. */
 uint64_t adv_port_now(struct adv_link *link, uint64_t clock);
 
 /* As adv_port_clock_stood(). */

@@ -9,8 +9,8 @@
  * that only harms the writer's own message.
  *
  * The payload of a long packet may be away: the record then has its addresses in the writer's
- * memory, from where the reader copies it (link/pull.h). Before the writer's program may use that
- * memory again without the packet's acknowledgement, the writer recalls the packet.
+ * memory, from where the reader copies it (runtime/link/pull.h). Before the writer's program may
+ * use that memory again without the packet's acknowledgement, the writer recalls the packet.
  */
 #ifndef ADV_RUNTIME_LINK_RING_H
 #define ADV_RUNTIME_LINK_RING_H

@@ -8,10 +8,10 @@
 
 /*
  * Creates a link that sends packets to processes of this machine through shared memory, with a pair
- * of rings (link/ring.h) for each process. The link passes all other packets to `udp`, which was
- * made by adv_udp_create() and then belongs to the new link. If the owner sleeps, peers ring the
- * link's bell_fd, see adv_link_ops.sleep; at first the owner counts as asleep. clock: monotonic
- * nanoseconds. Returns NULL with errno; `udp` then still belongs to the caller.
+ * of rings (runtime/link/ring.h) for each process. The link passes all other packets to `udp`,
+ * which was made by adv_udp_create() and then belongs to the new link. If the owner sleeps, peers
+ * ring the link's bell_fd, see adv_link_ops.sleep; at first the owner counts as asleep. clock:
+ * monotonic nanoseconds. Returns NULL with errno; `udp` then still belongs to the caller.
  *
  * Packets through memory carry no ICRC. If a ring is full, the packet is lost, as in a full socket
  * buffer; the transport's window prevents that.
@@ -20,8 +20,8 @@ struct adv_link *adv_shm_create(struct adv_link *udp, uint64_t (*clock)(void));
 
 /*
  * Sets which slot owns which QP numbers. `home` has ADV_PREFIXES entries, indexed by prefix
- * (wire/slot.h). An entry is the slot by which the owner of the prefix is attached. The link reads
- * `home` for each packet. `home` may change at any time, and must exist as long as the link.
+ * (nic/wire/slot.h). An entry is the slot by which the owner of the prefix is attached. The link
+ * reads `home` for each packet. `home` may change at any time, and must exist as long as the link.
  * Without this call each slot owns its own prefix, and no blocks.
  */
 void adv_shm_set_homes(struct adv_link *link, const _Atomic uint16_t *home);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A tap: a link that wraps another link and writes a copy of each packet that passes into the rings
- * of captures (link/tap_ring.h). Without a capture there is no wrapper, so it costs nothing.
+ * of captures (runtime/link/tap_ring.h). Without a capture there is no wrapper, so it costs
+ * nothing.
  *
  * The copy of an outgoing packet is made before the inner link sends it. The copy of an incoming
  * packet is made before the owner handles it, so the answer follows it in the ring; the payload of
- * a packet that is away (wire/packet.h) is copied when the owner reads it.
+ * a packet that is away (nic/wire/packet.h) is copied when the owner reads it.
  *
  * All calls are made under the lock of the link's owner.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The first step of every interposed function that takes a path: decides whether the path is
- * redirected (preload/redirect.h).
+ * redirected (runtime/preload/redirect.h).
  *
  * For all other paths the decision is a comparison: no allocation, no lock, no system call. There
  * are two exceptions:

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The UDP sockets of port 4791, and the classic BPF program that steers each packet by the prefix
- * of its destination QPN (wire/slot.h). The kernel identifies a socket by its place in the group. A
- * newly bound socket joins at the end. If a socket is closed, the last socket moves to its place.
- * So no socket is closed while others are in use, and a socket's place is its slot.
+ * of its destination QPN (nic/wire/slot.h). The kernel identifies a socket by its place in the
+ * group. A newly bound socket joins at the end. If a socket is closed, the last socket moves to its
+ * place. So no socket is closed while others are in use, and a socket's place is its slot.
  *
  * Calling connect() on a socket of the group, even with AF_UNSPEC, breaks the whole group. A
  * process that receives such a socket must not call connect() on it.

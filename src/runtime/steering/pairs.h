@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Memory that two slots share, so that their packets need no socket (link/shm.h). The memory is
- * made when each slot has requested it with the other. Each slot receives it once. Only the
- * worker's process holds pairs: a client that resumes at a new worker requests its pairs again.
+ * Memory that two slots share, so that their packets need no socket (runtime/link/shm.h). The
+ * memory is made when each slot has requested it with the other. Each slot receives it once. Only
+ * the worker's process holds pairs: a client that resumes at a new worker requests its pairs again.
  */
 #ifndef ADV_RUNTIME_STEERING_PAIRS_H
 #define ADV_RUNTIME_STEERING_PAIRS_H

@@ -46,8 +46,8 @@ int adv_qp1_v1_fd(const struct adv_qp1 *q);
 /* True if MADs of the path need path->dmac. */
 bool adv_qp1_needs_mac(const struct adv_qp1 *q, const struct adv_path *path);
 
-/* On an emulated host (link/port.h): a descriptor that is readable when packets have come from the
- * fabric; else -1. */
+/* On an emulated host (runtime/link/port.h): a descriptor that is readable when packets have come
+ * from the fabric; else -1. */
 int adv_qp1_bell_fd(const struct adv_qp1 *q);
 /* Call it when that descriptor is readable, before adv_qp1_receive(). */
 void adv_qp1_still(struct adv_qp1 *q);
@@ -78,8 +78,9 @@ bool adv_qp1_flush(struct adv_qp1 *q);
  * adv_qp1_receive(). 0 or ENOMEM. */
 int adv_qp1_set_faults(struct adv_qp1 *q, adv_fault_link_decide_fn *fn, void *user);
 
-/* Answers the request of `adverb capture` that is queued in fd (host/capture_exchange.h). Returns
- * true if a capture has begun: QP1 owns fd now, and ends the capture with its tool. */
+/* Answers the request of `adverb capture` that is queued in fd
+ * (runtime/exchange/capture_exchange.h). Returns true if a capture has begun: QP1 owns fd now, and
+ * ends the capture with its tool. */
 bool adv_qp1_capture(struct adv_qp1 *q, int fd);
 
 /* Returns the time at which adv_qp1_receive() has to be called for a delayed packet, in nanoseconds

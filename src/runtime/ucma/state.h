@@ -37,7 +37,7 @@
 #define ADV_UCMA_HOP_LIMIT 64
 
 /* The data of epoll events: a small number is a source; other values are sessions
- * (daemon/session.h). */
+ * (runtime/session/session.h). */
 enum adv_ucma_source {
 	ADV_UCMA_FROM_QP1,
 	ADV_UCMA_FROM_QP1_ROOM,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The state of an iWARP id's connection (daemon/ucma_stream.h). */
+/* The state of an iWARP id's connection (runtime/ucma/stream.h). */
 #ifndef ADV_RUNTIME_UCMA_STREAM_STATE_H
 #define ADV_RUNTIME_UCMA_STREAM_STATE_H
 

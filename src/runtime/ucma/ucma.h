@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The connection manager's service for processes, "ucma" in Linux. It connects three parts: QP1,
- * the CM of src/nic/cm, and the protocol of host/ucma_protocol.h. Only the worker's thread uses it.
- * Each call does a bounded amount of work. Only adv_ucma_end() blocks.
+ * the CM of src/nic/cm, and the protocol of runtime/control/ucma_protocol.h. Only the worker's
+ * thread uses it. Each call does a bounded amount of work. Only adv_ucma_end() blocks.
  */
 #ifndef ADV_RUNTIME_UCMA_UCMA_H
 #define ADV_RUNTIME_UCMA_UCMA_H
@@ -49,15 +49,15 @@ int adv_ucma_open(struct adv_ucma *u, const struct ucred *peer, int pidfd, const
 /* If a process with this process ID uses the service, sets *uid and returns true. */
 bool adv_ucma_find_process(const struct adv_ucma *u, pid_t pid, uid_t *uid);
 
-/* Answers the request about fault plans in the socket `fd` (daemon/cm_fault.h). The request is for
- * a process of the user; pid 0: for the whole daemon. */
+/* Answers the request about fault plans in the socket `fd` (runtime/ucma/cm_fault.h). The request
+ * is for a process of the user; pid 0: for the whole daemon. */
 void adv_ucma_fault(struct adv_ucma *u, pid_t pid, uid_t uid, int fd);
 
-/* Answers the request of `adverb capture` in the socket `fd` (daemon/qp1.h). */
+/* Answers the request of `adverb capture` in the socket `fd` (runtime/ucma/qp1.h). */
 void adv_ucma_capture(struct adv_ucma *u, int fd);
 
-/* Answers the request about objects in the socket `fd` (host/resource_exchange.h): lists the ids of
- * a user's programs; uid 0: the ids of all users. Returns 0. */
+/* Answers the request about objects in the socket `fd` (runtime/exchange/resource_exchange.h):
+ * lists the ids of a user's programs; uid 0: the ids of all users. Returns 0. */
 int adv_ucma_objects(struct adv_ucma *u, uid_t uid, int fd);
 
 /* Call it when a connection of a process has ended. After the process's last connection it deletes

@@ -10,8 +10,17 @@ static void serve_waiting_turns(struct adv_task *t)
 	struct adv_gateway_buffers *b = adv_container_of(t, struct adv_gateway_buffers, serve);
 
 	adv_kit_turn_serve(&b->gateway->message_turns);
-	adv_kit_turn_serve(&b->call_turns);
-	adv_kit_turn_serve(&b->reply_turns);
+	adv_kit_turn_serve(&b->calls.turns);
+	adv_kit_turn_serve(&b->replies.turns);
+}
+
+static bool fill_pool(struct adv_gateway_pool *p, struct adv_gateway_buffers *b, struct ibv_pd *pd,
+		      size_t largest)
+{
+	p->buffers = b;
+	adv_list_init(&p->turns);
+	p->memory = adv_kit_buffers_create(pd, b->gateway->buffer_bytes, largest);
+	return p->memory;
 }
 
 struct adv_gateway_buffers *adv_gateway_buffers_create(struct adv_gateway *g, struct ibv_pd *pd,
@@ -22,13 +31,8 @@ struct adv_gateway_buffers *adv_gateway_buffers_create(struct adv_gateway *g, st
 	if (!b)
 		return NULL;
 	b->gateway = g;
-	adv_list_init(&b->call_turns);
-	adv_list_init(&b->reply_turns);
 	adv_task_init(&b->serve, serve_waiting_turns);
-	b->calls = adv_kit_buffers_create(pd, g->buffer_bytes, largest);
-	if (b->calls)
-		b->replies = adv_kit_buffers_create(pd, g->buffer_bytes, largest);
-	if (b->replies)
+	if (fill_pool(&b->calls, b, pd, largest) && fill_pool(&b->replies, b, pd, largest))
 		return b;
 	adv_gateway_buffers_destroy(b);
 	return NULL;
@@ -39,44 +43,29 @@ void adv_gateway_buffers_destroy(struct adv_gateway_buffers *b)
 	int err = errno;
 
 	adv_task_cancel(&b->serve);
-	if (b->calls)
-		adv_kit_buffers_destroy(b->calls);
-	if (b->replies)
-		adv_kit_buffers_destroy(b->replies);
+	if (b->calls.memory)
+		adv_kit_buffers_destroy(b->calls.memory);
+	if (b->replies.memory)
+		adv_kit_buffers_destroy(b->replies.memory);
 	free(b);
 	errno = err;
 }
 
-static uint8_t *get_in_turn(struct adv_kit_buffers *from, struct adv_list *queue,
-			    struct adv_kit_turn *t, size_t size)
+uint8_t *adv_gateway_get(struct adv_gateway_pool *p, struct adv_kit_turn *t, size_t size)
 {
-	uint8_t *buffer = adv_kit_turn_has_come(queue, t) ? adv_kit_buffers_get(from, size) : NULL;
+	uint8_t *buffer = NULL;
 
+	if (adv_kit_turn_has_come(&p->turns, t))
+		buffer = adv_kit_buffers_get(p->memory, size);
 	if (!buffer)
-		adv_kit_turn_wait(queue, t);
+		adv_kit_turn_wait(&p->turns, t);
 	return buffer;
 }
 
-uint8_t *adv_gateway_get_call(struct adv_gateway_buffers *b, struct adv_kit_turn *t, size_t size)
+void adv_gateway_put(struct adv_gateway_pool *p, uint8_t *buffer, size_t size)
 {
-	return get_in_turn(b->calls, &b->call_turns, t, size);
-}
-
-uint8_t *adv_gateway_get_reply(struct adv_gateway_buffers *b, struct adv_kit_turn *t, size_t size)
-{
-	return get_in_turn(b->replies, &b->reply_turns, t, size);
-}
-
-void adv_gateway_put_reply(struct adv_gateway_buffers *b, uint8_t *buffer, size_t size)
-{
-	adv_kit_buffers_put(b->replies, buffer, size);
-	adv_gateway_serve_turns(b);
-}
-
-void adv_gateway_put_call(struct adv_gateway_buffers *b, uint8_t *buffer, size_t size)
-{
-	adv_kit_buffers_put(b->calls, buffer, size);
-	adv_gateway_serve_turns(b);
+	adv_kit_buffers_put(p->memory, buffer, size);
+	adv_gateway_serve_turns(p->buffers);
 }
 
 void adv_gateway_serve_turns(struct adv_gateway_buffers *b)

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The back channel of NFS version 4.1: calls of the server to the client, on the connection of the
- * client (RFC 8167). They and their replies are sent inline.
+ * client, and their replies (RFC 8167). They are sent inline.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "storage/nfs_gateway/session_internal.h"
 
-enum { WAITING_MAX = 32, HEADER_LEN = 28 };
+enum {
+	HEADER_LEN = 28,
+	WAITING_MAX = 32,  /* calls to a client over RDMA that wait */
+	MESSAGES_MAX = 32, /* with --reverse: messages on their way */
+};
 
-struct adv_nfs_back_call {
+/* --- from TCP to RDMA --- */
+
+struct rdma_message {
 	struct adv_list link; /* session->back_calls, while it waits */
 	struct adv_nfs_session *session;
 	struct adv_kit_work work;
@@ -20,109 +26,142 @@ struct adv_nfs_back_call {
 	size_t size;
 };
 
-/* A reply of the client on its way to the server. */
-struct back_reply {
-	struct adv_stream_out out;
-	struct iovec part;
-	uint8_t message[];
-};
-
-static void free_call(struct adv_nfs_back_call *b)
+static void free_rdma_message(struct rdma_message *m)
 {
-	adv_gateway_put_reply(b->session->buffers, b->buffer, b->size);
-	free(b);
+	adv_gateway_put(adv_nfs_records(m->session), m->buffer, m->size);
+	free(m);
 }
 
-static void back_call_sent(struct adv_kit_work *w, bool ok)
+static void rdma_message_sent(struct adv_kit_work *w, bool ok)
 {
-	struct adv_nfs_back_call *b = adv_container_of(w, struct adv_nfs_back_call, work);
+	struct rdma_message *m = adv_container_of(w, struct rdma_message, work);
 
-	adv_nfs_completed(b->session);
-	free_call(b);
+	if (m->session->reverse)
+		m->session->back_count--;
+	else
+		adv_nfs_completed(m->session);
+	free_rdma_message(m);
+}
+
+static bool has_room(const struct adv_nfs_session *s)
+{
+	return s->reverse ? s->connected && s->back_count < MESSAGES_MAX
+			  : s->back_waiting < WAITING_MAX;
+}
+
+/* Makes a message with a header. It owns the buffer. NULL: no memory. */
+static struct rdma_message *make_rdma_message(struct adv_nfs_session *s, uint8_t *buffer,
+					      size_t size, size_t length, uint32_t xid)
+{
+	static struct adv_rpcrdma_header h;
+	uint8_t *start = buffer + ADV_NFS_HEADER_ROOM - HEADER_LEN;
+	struct rdma_message *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	h.xid = xid;
+	h.version = ADV_RPCRDMA_VERSION;
+	h.credits = ADV_NFS_BACK_CALLS;
+	h.procedure = ADV_RPCRDMA_MSG;
+	adv_rpcrdma_header_encode(&h, start, HEADER_LEN);
+	m->session = s;
+	m->buffer = buffer;
+	m->size = size;
+	m->sge = (struct ibv_sge){(uintptr_t)start, (uint32_t)(length + HEADER_LEN),
+				  adv_kit_buffers_lkey(adv_nfs_records(s)->memory)};
+	m->wr = (struct ibv_send_wr){.sg_list = &m->sge, .num_sge = 1, .opcode = IBV_WR_SEND};
+	m->work = (struct adv_kit_work){.first = &m->wr, .count = 1, .done = rdma_message_sent};
+	return m;
 }
 
 static void post_waiting(struct adv_nfs_session *s)
 {
 	while (s->back_count < ADV_NFS_BACK_CALLS && !adv_list_empty(&s->back_calls)) {
-		struct adv_nfs_back_call *b =
-			adv_container_of(s->back_calls.next, struct adv_nfs_back_call, link);
+		struct rdma_message *m =
+			adv_container_of(s->back_calls.next, struct rdma_message, link);
 
-		adv_list_del(&b->link);
+		adv_list_del(&m->link);
 		s->back_waiting--;
 		s->back_count++;
-		adv_nfs_post(s, &b->work);
+		adv_nfs_post(s, &m->work);
 	}
 }
 
-void adv_nfs_back_call(struct adv_nfs_session *s, uint8_t *buffer, size_t size, size_t length)
+void adv_nfs_back_to_rdma(struct adv_nfs_session *s, uint8_t *buffer, size_t size, size_t length,
+			  uint32_t xid)
 {
-	struct adv_nfs_back_call *b = NULL;
-	struct adv_rpcrdma_header *h = NULL;
-	uint8_t *start = buffer + ADV_NFS_HEADER_ROOM - HEADER_LEN;
+	struct rdma_message *m = NULL;
 
-	if (length + HEADER_LEN <= s->threshold && s->back_waiting < WAITING_MAX) {
-		b = calloc(1, sizeof(*b));
-		h = calloc(1, sizeof(*h));
+	if (length + HEADER_LEN <= s->threshold && has_room(s))
+		m = make_rdma_message(s, buffer, size, length, xid);
+	if (!m) { /* the server takes a call without a reply for a lost one */
+		adv_gateway_put(adv_nfs_records(s), buffer, size);
+	} else if (s->reverse) {
+		s->back_count++;
+		adv_endpoint_post(s->endpoint, &m->work);
+	} else {
+		adv_list_add_tail(&s->back_calls, &m->link);
+		s->back_waiting++;
+		post_waiting(s);
 	}
-	/* The server takes a call without a reply for a lost one. */
-	if (!b || !h) {
-		free(b);
-		free(h);
-		adv_gateway_put_reply(s->buffers, buffer, size);
+}
+
+/* --- from RDMA to TCP --- */
+
+struct tcp_message {
+	struct adv_stream_out out;
+	struct adv_nfs_session *session;
+	struct iovec part;
+	uint8_t message[];
+};
+
+static void tcp_message_sent(struct adv_stream_out *out, bool ok)
+{
+	struct tcp_message *m = adv_container_of(out, struct tcp_message, out);
+
+	if (m->session->reverse)
+		m->session->back_count--;
+	free(m);
+}
+
+static void send_copy(struct adv_nfs_session *s, const uint8_t *message, size_t length)
+{
+	struct tcp_message *m = s->stream ? malloc(sizeof(*m) + length) : NULL;
+
+	if (!m)
+		return;
+	memcpy(m->message, message, length);
+	m->session = s;
+	m->part = (struct iovec){m->message, length};
+	m->out = (struct adv_stream_out){.parts = &m->part, .count = 1, .done = tcp_message_sent};
+	if (s->reverse)
+		s->back_count++;
+	adv_stream_send(s->stream, &m->out, length);
+}
+
+void adv_nfs_back_to_tcp(struct adv_nfs_session *s, const uint8_t *message, size_t length)
+{
+	if (s->reverse) {
+		if (s->back_count < MESSAGES_MAX)
+			send_copy(s, message, length);
 		return;
 	}
-	adv_rpc_kind(buffer + ADV_NFS_HEADER_ROOM, length, &h->xid,
-		     &(enum adv_rpc_kind){ADV_RPC_CALL});
-	h->version = ADV_RPCRDMA_VERSION;
-	h->credits = ADV_NFS_BACK_CALLS;
-	h->procedure = ADV_RPCRDMA_MSG;
-	adv_rpcrdma_header_encode(h, start, HEADER_LEN);
-	free(h);
-	b->session = s;
-	b->buffer = buffer;
-	b->size = size;
-	b->sge = (struct ibv_sge){(uintptr_t)start, (uint32_t)(length + HEADER_LEN),
-				  adv_kit_buffers_lkey(s->buffers->replies)};
-	b->wr = (struct ibv_send_wr){.sg_list = &b->sge, .num_sge = 1, .opcode = IBV_WR_SEND};
-	b->work = (struct adv_kit_work){.first = &b->wr, .count = 1, .done = back_call_sent};
-	adv_list_add_tail(&s->back_calls, &b->link);
-	s->back_waiting++;
-	post_waiting(s);
-}
-
-static void back_reply_sent(struct adv_stream_out *out, bool ok)
-{
-	free(adv_container_of(out, struct back_reply, out));
-}
-
-void adv_nfs_back_reply(struct adv_nfs_session *s, const struct adv_receive *r, size_t offset)
-{
-	size_t length = r->length - offset;
-	struct back_reply *b;
-
 	/* A reply to a call from before the connection to the server was lost has no receiver. */
 	if (s->back_count == 0)
 		return;
 	s->back_count--;
-	b = s->stream ? malloc(sizeof(*b) + length) : NULL;
-	if (b) {
-		memcpy(b->message, r->data + offset, length);
-		b->part = (struct iovec){b->message, length};
-		b->out = (struct adv_stream_out){
-			.parts = &b->part, .count = 1, .done = back_reply_sent};
-		adv_stream_send(s->stream, &b->out, length);
-	}
+	send_copy(s, message, length);
 	post_waiting(s);
 }
 
 void adv_nfs_back_reset(struct adv_nfs_session *s)
 {
 	while (!adv_list_empty(&s->back_calls)) {
-		struct adv_nfs_back_call *b =
-			adv_container_of(s->back_calls.next, struct adv_nfs_back_call, link);
+		struct rdma_message *m =
+			adv_container_of(s->back_calls.next, struct rdma_message, link);
 
-		adv_list_del(&b->link);
-		free_call(b);
+		adv_list_del(&m->link);
+		free_rdma_message(m);
 	}
 	s->back_waiting = 0;
 	s->back_count = 0;

@@ -35,7 +35,7 @@ static size_t fill_inline(struct adv_nfs_call *c, struct adv_rpcrdma_reply *plan
 /* Makes the work requests of a plan. False: no memory. */
 static bool make_work(struct adv_nfs_call *c, struct adv_rpcrdma_reply *plan, uint32_t key)
 {
-	uint32_t lkey = adv_kit_buffers_lkey(c->session->buffers->replies);
+	uint32_t lkey = adv_kit_buffers_lkey(c->session->buffers->replies.memory);
 	unsigned n = plan->transfer_count;
 
 	c->wr = calloc(n + 1, sizeof(*c->wr));
@@ -123,7 +123,7 @@ static void refusal_sent(struct adv_kit_work *w, bool ok)
 
 	r->session->refusals--;
 	adv_nfs_completed(r->session);
-	adv_gateway_put_reply(r->session->buffers, r->message, ADV_RPCRDMA_ERROR_LEN);
+	adv_gateway_put(&r->session->buffers->replies, r->message, ADV_RPCRDMA_ERROR_LEN);
 	free(r);
 }
 
@@ -137,7 +137,7 @@ void adv_nfs_refuse(struct adv_nfs_session *s, const struct adv_rpcrdma_header *
 	if (s->refusals < ADV_NFS_CALLS_MAX)
 		r = calloc(1, sizeof(*r));
 	if (r)
-		r->message = adv_kit_buffers_get(s->buffers->replies, ADV_RPCRDMA_ERROR_LEN);
+		r->message = adv_kit_buffers_get(s->buffers->replies.memory, ADV_RPCRDMA_ERROR_LEN);
 	if (!r || !r->message) {
 		free(r);
 		adv_endpoint_close(s->endpoint);
@@ -153,7 +153,7 @@ void adv_nfs_refuse(struct adv_nfs_session *s, const struct adv_rpcrdma_header *
 	r->sge.addr = (uintptr_t)r->message;
 	r->sge.length =
 		(uint32_t)adv_rpcrdma_header_encode(&out, r->message, ADV_RPCRDMA_ERROR_LEN);
-	r->sge.lkey = adv_kit_buffers_lkey(s->buffers->replies);
+	r->sge.lkey = adv_kit_buffers_lkey(s->buffers->replies.memory);
 	r->wr = (struct ibv_send_wr){.sg_list = &r->sge, .num_sge = 1, .opcode = IBV_WR_SEND};
 	r->work = (struct adv_kit_work){.first = &r->wr, .count = 1, .done = refusal_sent};
 	s->refusals++;
@@ -167,9 +167,9 @@ void adv_nfs_call_free(struct adv_nfs_call *c)
 	adv_list_del(&c->link);
 	s->call_count--;
 	if (c->fetched)
-		adv_gateway_put_call(s->buffers, c->fetched, c->fetched_length);
+		adv_gateway_put(&s->buffers->calls, c->fetched, c->fetched_length);
 	if (c->reply)
-		adv_gateway_put_reply(s->buffers, c->reply, c->reply_size);
+		adv_gateway_put(&s->buffers->replies, c->reply, c->reply_size);
 	free(c->header);
 	free(c->wr);
 	free(c->sge);

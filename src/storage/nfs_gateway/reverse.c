@@ -12,33 +12,29 @@
 enum {
 	RECEIVES = ADV_NFS_CREDITS + 16, /* further ones: calls of the back channel */
 	WORK_MAX = 256,
-	WAIT_FIRST_MS = 100,
-	WAIT_MOST_MS = 5000,
 };
 
-static void connect_server(struct adv_nfs_reverse_session *s);
+static void connect_server(struct adv_nfs_session *s);
 
 /* --- the end --- */
 
-static void end_turns(struct adv_nfs_reverse_session *s)
+static void end_turns(struct adv_nfs_session *s)
 {
-	adv_kit_turn_end(&s->record_turn);
-	adv_kit_turn_end(&s->reply_turn);
+	adv_kit_turn_end(&s->stream_turn);
+	adv_kit_turn_end(&s->call_turn);
 	if (s->buffers)
 		adv_gateway_serve_turns(s->buffers);
 }
 
-static void end_session(struct adv_nfs_reverse_session *s)
+static void end_session(struct adv_nfs_session *s)
 {
-	adv_kit_timer_cancel(&s->reconnect);
 	end_turns(s);
 	adv_nfs_reverse_free_calls(s);
-	adv_gateway_sessions_remove(s->gateway, &s->link, s->client, s->peer);
-	free(s);
+	adv_nfs_session_free(s);
 }
 
 /* Ends the client's connection, and with it the session: now, or after that to the server. */
-static void close_client(struct adv_nfs_reverse_session *s)
+static void close_client(struct adv_nfs_session *s)
 {
 	struct adv_stream *stream = s->stream;
 
@@ -57,7 +53,7 @@ static void close_client(struct adv_nfs_reverse_session *s)
 static void rdma_server_connected(void *user, struct adv_kit_device *d, const void *private_data,
 				  size_t length)
 {
-	struct adv_nfs_reverse_session *s = user;
+	struct adv_nfs_session *s = user;
 	struct adv_rpcrdma_private_data theirs;
 
 	if (s->device && s->device != d) {
@@ -71,16 +67,11 @@ static void rdma_server_connected(void *user, struct adv_kit_device *d, const vo
 	s->device = d;
 	s->buffers = d->user;
 	adv_rpcrdma_private_data_decode(private_data, length, &theirs);
-	s->send_threshold =
-		theirs.receive_size < ADV_NFS_INLINE ? theirs.receive_size : ADV_NFS_INLINE;
-	s->receive_threshold =
-		theirs.send_size < ADV_NFS_INLINE ? theirs.send_size : ADV_NFS_INLINE;
+	s->threshold = adv_nfs_threshold(theirs.receive_size);
+	s->receive_threshold = adv_nfs_threshold(theirs.send_size);
 	s->credits = 1; /* until the first reply (RFC 8166, section 3.3.3) */
 	s->connected = true;
-	if (s->reported)
-		adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s: connected to %s again",
-				   s->peer, s->gateway->server_name);
-	s->reported = false;
+	adv_nfs_report_connected(s);
 	adv_nfs_reverse_send_calls(s);
 	adv_nfs_reverse_unblock(s);
 }
@@ -88,7 +79,7 @@ static void rdma_server_connected(void *user, struct adv_kit_device *d, const vo
 static void rdma_reply_received(void *user, struct adv_receive *r)
 {
 	static struct adv_rpcrdma_header h;
-	struct adv_nfs_reverse_session *s = user;
+	struct adv_nfs_session *s = user;
 	enum adv_rpc_kind kind;
 	uint32_t xid;
 	size_t used;
@@ -98,7 +89,7 @@ static void rdma_reply_received(void *user, struct adv_receive *r)
 		if (h.procedure == ADV_RPCRDMA_MSG &&
 		    adv_rpc_kind(r->data + used, r->length - used, &xid, &kind) &&
 		    kind == ADV_RPC_CALL)
-			adv_nfs_reverse_back_call(s, r->data + used, r->length - used);
+			adv_nfs_back_to_tcp(s, r->data + used, r->length - used);
 		else if (h.procedure != ADV_RPCRDMA_DONE)
 			adv_nfs_reverse_reply(s, &h, r->data + used, r->length - used);
 		s->wait_ms = 0;
@@ -107,21 +98,17 @@ static void rdma_reply_received(void *user, struct adv_receive *r)
 }
 
 /* Connects again later. */
-static void retry_later(struct adv_nfs_reverse_session *s)
+static void retry_later(struct adv_nfs_session *s)
 {
 	if (!s->reported)
 		adv_gateway_report(&s->gateway->log, ADV_LOG_WARN, "%s: no connection to %s",
 				   s->peer, s->gateway->server_name);
-	s->reported = true;
-	s->wait_ms = s->wait_ms ? s->wait_ms * 2 : WAIT_FIRST_MS;
-	if (s->wait_ms > WAIT_MOST_MS)
-		s->wait_ms = WAIT_MOST_MS;
-	adv_loop_start_timer(s->gateway->loop, &s->reconnect, s->wait_ms);
+	adv_nfs_retry_later(s);
 }
 
 static void nfs_server_closed(void *user)
 {
-	struct adv_nfs_reverse_session *s = user;
+	struct adv_nfs_session *s = user;
 
 	s->endpoint = NULL;
 	s->connected = false;
@@ -135,7 +122,7 @@ static void nfs_server_closed(void *user)
 		retry_later(s);
 }
 
-static void connect_server(struct adv_nfs_reverse_session *s)
+static void connect_server(struct adv_nfs_session *s)
 {
 	struct adv_endpoint_config config = {
 		.receives = RECEIVES,
@@ -158,47 +145,21 @@ static void connect_server(struct adv_nfs_reverse_session *s)
 
 static void reconnect_rdma_server(struct adv_kit_timer *t)
 {
-	connect_server(adv_container_of(t, struct adv_nfs_reverse_session, reconnect));
+	connect_server(adv_container_of(t, struct adv_nfs_session, reconnect));
 }
 
 /* --- the client --- */
 
-static uint8_t *get_nfs_call_buffer(void *user, size_t length)
-{
-	struct adv_nfs_reverse_session *s = user;
-	uint8_t *b = NULL;
-
-	s->blocked = !s->buffers || s->call_count >= ADV_NFS_CALLS_MAX;
-	if (!s->blocked)
-		b = adv_gateway_get_call(s->buffers, &s->record_turn, length + ADV_NFS_HEADER_ROOM);
-	return b ? b + ADV_NFS_HEADER_ROOM : NULL;
-}
-
-static bool take_record_turn(struct adv_kit_turn *t)
-{
-	struct adv_nfs_reverse_session *s =
-		adv_container_of(t, struct adv_nfs_reverse_session, record_turn);
-
-	return adv_stream_resume(s->stream) || s->blocked;
-}
-
-static void nfs_call_dropped(void *user, uint8_t *message, size_t size)
-{
-	struct adv_nfs_reverse_session *s = user;
-
-	adv_gateway_put_call(s->buffers, message - ADV_NFS_HEADER_ROOM, size + ADV_NFS_HEADER_ROOM);
-}
-
 static void tcp_call_received(void *user, uint8_t *message, size_t size, size_t length)
 {
-	struct adv_nfs_reverse_session *s = user;
+	struct adv_nfs_session *s = user;
 	uint8_t *whole = message - ADV_NFS_HEADER_ROOM;
 	enum adv_rpc_kind kind;
 	uint32_t xid;
 
 	size += ADV_NFS_HEADER_ROOM;
 	if (adv_rpc_kind(message, length, &xid, &kind) && kind == ADV_RPC_REPLY) {
-		adv_nfs_reverse_back_reply(s, whole, size, length, xid);
+		adv_nfs_back_to_rdma(s, whole, size, length, xid);
 		return;
 	}
 	if (!adv_nfs_reverse_add_call(s, whole, size, length)) {
@@ -214,7 +175,7 @@ static void tcp_call_received(void *user, uint8_t *message, size_t size, size_t 
 
 static void nfs_client_lost(void *user, int err)
 {
-	struct adv_nfs_reverse_session *s = user;
+	struct adv_nfs_session *s = user;
 
 	if (err == ETIME)
 		adv_gateway_report(&s->gateway->log, ADV_LOG_WARN,
@@ -225,17 +186,20 @@ static void nfs_client_lost(void *user, int err)
 	close_client(s);
 }
 
-static const struct adv_stream_ops stream_ops = {
-	NULL,	       get_nfs_call_buffer, tcp_call_received, nfs_call_dropped, nfs_client_lost,
-	ADV_STREAM_RPC};
+static const struct adv_stream_ops stream_ops = {NULL,
+						 adv_nfs_record_buffer,
+						 tcp_call_received,
+						 adv_nfs_record_dropped,
+						 nfs_client_lost,
+						 ADV_STREAM_RPC};
 
 /* --- the beginning --- */
 
-static struct adv_nfs_reverse_session *new_session(struct adv_gateway *g, struct adv_connections *c,
-						   int fd)
+static struct adv_nfs_session *new_session(struct adv_gateway *g, struct adv_connections *c, int fd)
 {
 	struct adv_rpcrdma_private_data ours = {false, ADV_NFS_INLINE, ADV_NFS_INLINE};
-	struct adv_nfs_reverse_session *s = adv_gateway_sessions_allocate(g, sizeof(*s));
+	struct adv_nfs_session *s = adv_nfs_session_new(g, true, adv_nfs_reverse_take_reply_turn,
+							reconnect_rdma_server);
 
 	if (!s)
 		return NULL;
@@ -245,12 +209,7 @@ static struct adv_nfs_reverse_session *new_session(struct adv_gateway *g, struct
 		free(s);
 		return NULL;
 	}
-	s->gateway = g;
 	s->connections = c;
-	adv_list_init(&s->calls);
-	adv_kit_turn_init(&s->record_turn, take_record_turn);
-	adv_kit_turn_init(&s->reply_turn, adv_nfs_reverse_take_reply_turn);
-	adv_kit_timer_init(&s->reconnect, reconnect_rdma_server);
 	adv_rpcrdma_private_data_encode(&ours, s->private_data);
 	adv_gateway_name_socket(s->peer, sizeof(s->peer), fd);
 	return s;
@@ -258,7 +217,7 @@ static struct adv_nfs_reverse_session *new_session(struct adv_gateway *g, struct
 
 void adv_nfs_reverse_accept(struct adv_gateway *g, struct adv_connections *c, int fd)
 {
-	struct adv_nfs_reverse_session *s = new_session(g, c, fd);
+	struct adv_nfs_session *s = new_session(g, c, fd);
 
 	if (!s) {
 		adv_gateway_sessions_refuse(g, fd, errno);
@@ -270,7 +229,7 @@ void adv_nfs_reverse_accept(struct adv_gateway *g, struct adv_connections *c, in
 
 void adv_nfs_reverse_close_device(struct adv_gateway *g, const struct adv_kit_device *d)
 {
-	adv_list_for_each_safe(struct adv_nfs_reverse_session, s, &g->sessions, link) {
+	adv_list_for_each_safe(struct adv_nfs_session, s, &g->sessions, link) {
 		if (s->device != d)
 			continue;
 		adv_gateway_report(&s->gateway->log, ADV_LOG_WARN,
@@ -282,6 +241,6 @@ void adv_nfs_reverse_close_device(struct adv_gateway *g, const struct adv_kit_de
 
 void adv_nfs_reverse_close_all(struct adv_gateway *g)
 {
-	adv_list_for_each_safe(struct adv_nfs_reverse_session, s, &g->sessions, link)
+	adv_list_for_each_safe(struct adv_nfs_session, s, &g->sessions, link)
 		close_client(s);
 }

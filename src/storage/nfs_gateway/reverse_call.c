@@ -34,11 +34,11 @@ static void revoke_access(struct adv_nfs_reverse_call *c)
 static void put_reply(struct adv_nfs_reverse_call *c)
 {
 	if (c->reply)
-		adv_gateway_put_reply(c->session->buffers, c->reply, c->reply_size);
+		adv_gateway_put(&c->session->buffers->replies, c->reply, c->reply_size);
 	c->reply = NULL;
 }
 
-void adv_nfs_reverse_unblock(struct adv_nfs_reverse_session *s)
+void adv_nfs_reverse_unblock(struct adv_nfs_session *s)
 {
 	if (s->blocked && s->stream)
 		adv_stream_resume(s->stream);
@@ -46,13 +46,13 @@ void adv_nfs_reverse_unblock(struct adv_nfs_reverse_session *s)
 
 static void free_call(struct adv_nfs_reverse_call *c)
 {
-	struct adv_nfs_reverse_session *s = c->session;
+	struct adv_nfs_session *s = c->session;
 
 	revoke_access(c);
 	put_reply(c);
 	adv_list_del(&c->link);
 	s->call_count--;
-	adv_gateway_put_call(s->buffers, c->buffer, c->size);
+	adv_gateway_put(&s->buffers->calls, c->buffer, c->size);
 	free(c);
 	adv_nfs_reverse_unblock(s);
 }
@@ -128,13 +128,13 @@ static uint64_t rest_of(const struct adv_rpc_call *rpc, const struct adv_nfs_arg
 
 static bool plan_call(const struct adv_nfs_reverse_call *c, struct adv_rpcrdma_request *plan)
 {
-	struct adv_nfs_reverse_session *s = c->session;
+	struct adv_nfs_session *s = c->session;
 	struct adv_nfs_arguments arguments;
 	struct adv_rpcrdma_message m = {
 		.length = c->length,
 		.items = arguments.items,
 		.results = arguments.results,
-		.send_threshold = s->send_threshold,
+		.send_threshold = s->threshold,
 		.receive_threshold = s->receive_threshold,
 		.reply_max = ADV_NFS_MESSAGE_MAX,
 	};
@@ -174,7 +174,7 @@ static bool grant_access(struct adv_nfs_reverse_call *c, struct adv_rpcrdma_requ
 
 static void post_call(struct adv_nfs_reverse_call *c, struct adv_rpcrdma_request *plan)
 {
-	struct adv_nfs_reverse_session *s = c->session;
+	struct adv_nfs_session *s = c->session;
 	const uint8_t *message = c->buffer + ADV_NFS_HEADER_ROOM;
 	size_t at;
 
@@ -188,7 +188,7 @@ static void post_call(struct adv_nfs_reverse_call *c, struct adv_rpcrdma_request
 		at += p->length;
 	}
 	c->sge = (struct ibv_sge){(uintptr_t)c->buffer, (uint32_t)at,
-				  adv_kit_buffers_lkey(s->buffers->calls)};
+				  adv_kit_buffers_lkey(s->buffers->calls.memory)};
 	c->wr = (struct ibv_send_wr){.sg_list = &c->sge, .num_sge = 1, .opcode = IBV_WR_SEND};
 	c->work = (struct adv_kit_work){.first = &c->wr, .count = 1, .done = rdma_call_sent};
 	c->sending = true;
@@ -201,14 +201,14 @@ static void post_call(struct adv_nfs_reverse_call *c, struct adv_rpcrdma_request
 static bool send_call(struct adv_nfs_reverse_call *c)
 {
 	static struct adv_rpcrdma_request plan;
-	struct adv_nfs_reverse_session *s = c->session;
+	struct adv_nfs_session *s = c->session;
 
 	if (!plan_call(c, &plan)) {
 		fail_call(c);
 		return true;
 	}
 	c->reply_size = ADV_NFS_HEADER_ROOM + plan.reply_bytes;
-	c->reply = adv_gateway_get_reply(s->buffers, &s->reply_turn, c->reply_size);
+	c->reply = adv_gateway_get(&s->buffers->replies, &s->call_turn, c->reply_size);
 	if (!c->reply)
 		return false;
 	if (grant_access(c, &plan))
@@ -219,7 +219,7 @@ static bool send_call(struct adv_nfs_reverse_call *c)
 }
 
 /* Returns the first call that may be sent, or NULL. */
-static struct adv_nfs_reverse_call *next_call(struct adv_nfs_reverse_session *s)
+static struct adv_nfs_reverse_call *next_call(struct adv_nfs_session *s)
 {
 	if (!s->connected || s->in_flight >= s->credits)
 		return NULL;
@@ -230,7 +230,7 @@ static struct adv_nfs_reverse_call *next_call(struct adv_nfs_reverse_session *s)
 	return NULL;
 }
 
-void adv_nfs_reverse_send_calls(struct adv_nfs_reverse_session *s)
+void adv_nfs_reverse_send_calls(struct adv_nfs_session *s)
 {
 	struct adv_nfs_reverse_call *c;
 
@@ -241,24 +241,23 @@ void adv_nfs_reverse_send_calls(struct adv_nfs_reverse_session *s)
 
 bool adv_nfs_reverse_take_reply_turn(struct adv_kit_turn *t)
 {
-	struct adv_nfs_reverse_session *s =
-		adv_container_of(t, struct adv_nfs_reverse_session, reply_turn);
+	struct adv_nfs_session *s = adv_container_of(t, struct adv_nfs_session, call_turn);
 	struct adv_nfs_reverse_call *c = next_call(s);
 
 	if (c && !send_call(c))
 		return false;
 	if (next_call(s))
-		adv_kit_turn_wait(&s->buffers->reply_turns, t);
+		adv_kit_turn_wait(&s->buffers->replies.turns, t);
 	return true;
 }
 
-bool adv_nfs_reverse_add_call(struct adv_nfs_reverse_session *s, uint8_t *buffer, size_t size,
+bool adv_nfs_reverse_add_call(struct adv_nfs_session *s, uint8_t *buffer, size_t size,
 			      size_t length)
 {
 	struct adv_nfs_reverse_call *c = calloc(1, sizeof(*c));
 
 	if (!c || !adv_rpc_call_decode(buffer + ADV_NFS_HEADER_ROOM, length, &c->rpc)) {
-		adv_gateway_put_call(s->buffers, buffer, size);
+		adv_gateway_put(&s->buffers->calls, buffer, size);
 		free(c);
 		return false;
 	}
@@ -361,7 +360,7 @@ static bool pass_reply(struct adv_nfs_reverse_call *c, const struct adv_rpcrdma_
 	return true;
 }
 
-void adv_nfs_reverse_reply(struct adv_nfs_reverse_session *s, const struct adv_rpcrdma_header *h,
+void adv_nfs_reverse_reply(struct adv_nfs_session *s, const struct adv_rpcrdma_header *h,
 			   const uint8_t *body, size_t length)
 {
 	adv_list_for_each(struct adv_nfs_reverse_call, c, &s->calls, link) {
@@ -380,7 +379,7 @@ void adv_nfs_reverse_reply(struct adv_nfs_reverse_session *s, const struct adv_r
 
 /* --- the ends of the connections --- */
 
-void adv_nfs_reverse_take_back(struct adv_nfs_reverse_session *s)
+void adv_nfs_reverse_take_back(struct adv_nfs_session *s)
 {
 	adv_list_for_each(struct adv_nfs_reverse_call, c, &s->calls, link) {
 		if (!c->in_flight)
@@ -392,7 +391,7 @@ void adv_nfs_reverse_take_back(struct adv_nfs_reverse_session *s)
 	s->in_flight = 0;
 }
 
-bool adv_nfs_reverse_has_calls(const struct adv_nfs_reverse_session *s)
+bool adv_nfs_reverse_has_calls(const struct adv_nfs_session *s)
 {
 	adv_list_for_each(struct adv_nfs_reverse_call, c, &s->calls, link) {
 		if (!c->answered)
@@ -401,7 +400,7 @@ bool adv_nfs_reverse_has_calls(const struct adv_nfs_reverse_session *s)
 	return false;
 }
 
-void adv_nfs_reverse_free_calls(struct adv_nfs_reverse_session *s)
+void adv_nfs_reverse_free_calls(struct adv_nfs_session *s)
 {
 	while (!adv_list_empty(&s->calls))
 		free_call(adv_container_of(s->calls.next, struct adv_nfs_reverse_call, link));

@@ -5,34 +5,9 @@
 #include "storage/nfs_gateway/reverse.h"
 #include "storage/nfs_gateway/session_internal.h"
 
-struct adv_nfs_reverse_session {
-	struct adv_list link; /* gateway->sessions */
-	struct adv_gateway *gateway;
-	struct adv_connections *connections;
-	struct adv_gateway_buffers *buffers; /* NULL until the first connection to the server */
-	struct adv_kit_device *device;	     /* of the buffers */
-	struct adv_endpoint *endpoint;	     /* NULL: neither connected nor connecting */
-	struct adv_stream *stream;	     /* NULL: the client is gone, and the session ends */
-	struct adv_kit_timer reconnect;
-	unsigned wait_ms; /* until the next attempt; grows until the server sends something */
-	bool connected;	  /* to the server */
-	bool reported;	  /* the present trouble with the server has been reported */
-	bool blocked;	  /* the stream waits until there are buffers or fewer calls */
-	struct adv_kit_turn record_turn, reply_turn; /* for memory of the stream, and of replies */
-	uint8_t private_data[ADV_RPCRDMA_PRIVATE_LEN];
-	uint32_t send_threshold, receive_threshold; /* the largest SEND each way, bytes */
-	struct adv_list calls; /* struct adv_nfs_reverse_call, in their order */
-	unsigned call_count;
-	unsigned credits;    /* that the server grants */
-	unsigned in_flight;  /* calls that use a credit */
-	unsigned back_count; /* messages of the back channel on their way, both ways */
-	struct adv_gateway_client *client; /* gateway->stats */
-	char peer[ADV_GATEWAY_PEER];
-};
-
 struct adv_nfs_reverse_call {
 	struct adv_list link;
-	struct adv_nfs_reverse_session *session;
+	struct adv_nfs_session *session;
 	struct adv_rpc_call rpc;
 	uint64_t begun;	 /* of adv_clock_ns(): when it arrived */
 	uint8_t *buffer; /* ADV_NFS_HEADER_ROOM before the message: what is sent inline */
@@ -53,35 +28,26 @@ struct adv_nfs_reverse_call {
 };
 
 /* There are buffers, or fewer calls: the stream may go on. */
-void adv_nfs_reverse_unblock(struct adv_nfs_reverse_session *s);
+void adv_nfs_reverse_unblock(struct adv_nfs_session *s);
 
 /* --- calls and replies --- */
 
 /* A call of the client. Owns the buffer, which has ADV_NFS_HEADER_ROOM before the message.
  * False: it is no call, and the buffer is freed. */
-bool adv_nfs_reverse_add_call(struct adv_nfs_reverse_session *s, uint8_t *buffer, size_t size,
+bool adv_nfs_reverse_add_call(struct adv_nfs_session *s, uint8_t *buffer, size_t size,
 			      size_t length);
 /* Sends the calls for which there are credits and memory. */
-void adv_nfs_reverse_send_calls(struct adv_nfs_reverse_session *s);
+void adv_nfs_reverse_send_calls(struct adv_nfs_session *s);
 /* It is the session's turn to get memory for a reply: sends one call. */
 bool adv_nfs_reverse_take_reply_turn(struct adv_kit_turn *t);
 /* A reply or an error of the server. */
-void adv_nfs_reverse_reply(struct adv_nfs_reverse_session *s, const struct adv_rpcrdma_header *h,
+void adv_nfs_reverse_reply(struct adv_nfs_session *s, const struct adv_rpcrdma_header *h,
 			   const uint8_t *body, size_t length);
 /* The connection to the server has ended: its calls wait for the next one. */
-void adv_nfs_reverse_take_back(struct adv_nfs_reverse_session *s);
+void adv_nfs_reverse_take_back(struct adv_nfs_session *s);
 /* True if a call has no reply. */
-bool adv_nfs_reverse_has_calls(const struct adv_nfs_reverse_session *s);
+bool adv_nfs_reverse_has_calls(const struct adv_nfs_session *s);
 /* Frees all calls. The connections are gone. */
-void adv_nfs_reverse_free_calls(struct adv_nfs_reverse_session *s);
-
-/* --- the back channel --- */
-
-/* Sends a copy of a call of the server to the client, or drops it. */
-void adv_nfs_reverse_back_call(struct adv_nfs_reverse_session *s, const uint8_t *call,
-			       size_t length);
-/* Sends a reply of the client to the server, or drops it. Owns the buffer. */
-void adv_nfs_reverse_back_reply(struct adv_nfs_reverse_session *s, uint8_t *buffer, size_t size,
-				size_t length, uint32_t xid);
+void adv_nfs_reverse_free_calls(struct adv_nfs_session *s);
 
 #endif

@@ -13,8 +13,6 @@
 enum {
 	RECEIVES = ADV_NFS_CREDITS + 16, /* further ones: replies of the back channel */
 	WORK_MAX = 1024,
-	WAIT_FIRST_MS = 100,
-	WAIT_MOST_MS = 5000,
 };
 
 static void connect_server(struct adv_nfs_session *s);
@@ -113,7 +111,7 @@ static bool fetch_chunks(struct adv_nfs_call *c, const struct adv_rpcrdma_header
 		if (from->length == 0)
 			continue;
 		c->sge[n] = (struct ibv_sge){(uintptr_t)to, from->length,
-					     adv_kit_buffers_lkey(s->buffers->calls)};
+					     adv_kit_buffers_lkey(s->buffers->calls.memory)};
 		c->wr[n].sg_list = &c->sge[n];
 		c->wr[n].num_sge = 1;
 		c->wr[n].opcode = IBV_WR_RDMA_READ;
@@ -138,7 +136,7 @@ static bool get_memory(struct adv_nfs_call *c)
 	struct adv_nfs_session *s = c->session;
 	size_t used;
 
-	c->fetched = adv_gateway_get_call(s->buffers, &s->call_turn, c->fetched_length);
+	c->fetched = adv_gateway_get(&s->buffers->calls, &s->call_turn, c->fetched_length);
 	if (!c->fetched) {
 		c->state = ADV_NFS_CALL_STARVED;
 		return false;
@@ -159,7 +157,7 @@ static bool take_call_turn(struct adv_kit_turn *t)
 		if (c->state != ADV_NFS_CALL_STARVED)
 			continue;
 		if (got) {
-			adv_kit_turn_wait(&s->buffers->call_turns, t);
+			adv_kit_turn_wait(&s->buffers->calls.turns, t);
 			return true;
 		}
 		got = get_memory(c);
@@ -265,7 +263,7 @@ static void rdma_call_received(void *user, struct adv_receive *r)
 	}
 	if (h.procedure == ADV_RPCRDMA_MSG &&
 	    adv_rpc_kind(r->data + used, r->length - used, &xid, &kind) && kind == ADV_RPC_REPLY) {
-		adv_nfs_back_reply(s, r, used);
+		adv_nfs_back_to_tcp(s, r->data + used, r->length - used);
 		adv_endpoint_repost(s->endpoint, r);
 	} else if (h.procedure == ADV_RPCRDMA_MSG || h.procedure == ADV_RPCRDMA_NOMSG) {
 		received_call(s, r, &h, used);
@@ -280,35 +278,8 @@ static void tcp_server_connected(void *user)
 {
 	struct adv_nfs_session *s = user;
 
-	if (s->reported)
-		adv_gateway_report(&s->gateway->log, ADV_LOG_INFO, "%s: connected to %s again",
-				   s->peer, s->gateway->server_name);
-	s->reported = false;
+	adv_nfs_report_connected(s);
 	s->wait_ms = 0;
-}
-
-static uint8_t *get_nfs_reply_buffer(void *user, size_t length)
-{
-	struct adv_nfs_session *s = user;
-	uint8_t *b =
-		adv_gateway_get_reply(s->buffers, &s->reply_turn, length + ADV_NFS_HEADER_ROOM);
-
-	return b ? b + ADV_NFS_HEADER_ROOM : NULL;
-}
-
-static bool take_reply_turn(struct adv_kit_turn *t)
-{
-	struct adv_nfs_session *s = adv_container_of(t, struct adv_nfs_session, reply_turn);
-
-	return adv_stream_resume(s->stream);
-}
-
-static void nfs_reply_dropped(void *user, uint8_t *message, size_t size)
-{
-	struct adv_nfs_session *s = user;
-
-	adv_gateway_put_reply(s->buffers, message - ADV_NFS_HEADER_ROOM,
-			      size + ADV_NFS_HEADER_ROOM);
 }
 
 /* A message of the server. One that answers no call is dropped: its call was answered before the
@@ -323,7 +294,7 @@ static void tcp_reply_received(void *user, uint8_t *message, size_t size, size_t
 	size += ADV_NFS_HEADER_ROOM;
 	if (adv_rpc_kind(message, length, &xid, &kind)) {
 		if (kind == ADV_RPC_CALL) {
-			adv_nfs_back_call(s, whole, size, length);
+			adv_nfs_back_to_rdma(s, whole, size, length, xid);
 			return;
 		}
 		adv_list_for_each(struct adv_nfs_call, c, &s->calls, link) {
@@ -334,7 +305,7 @@ static void tcp_reply_received(void *user, uint8_t *message, size_t size, size_t
 			return;
 		}
 	}
-	adv_gateway_put_reply(s->buffers, whole, size);
+	adv_gateway_put(&s->buffers->replies, whole, size);
 }
 
 static void close_stream(struct adv_nfs_session *s)
@@ -343,7 +314,7 @@ static void close_stream(struct adv_nfs_session *s)
 		return;
 	adv_stream_close(s->stream);
 	s->stream = NULL;
-	adv_kit_turn_end(&s->reply_turn);
+	adv_kit_turn_end(&s->stream_turn);
 	adv_gateway_serve_turns(s->buffers);
 	adv_nfs_back_reset(s);
 }
@@ -374,15 +345,11 @@ static void nfs_server_lost(void *user, int err)
 				   "%s: the connection to %s is lost: %s", s->peer,
 				   s->gateway->server_name,
 				   err ? strerror(err) : "closed by the server");
-	s->reported = true;
-	s->wait_ms = s->wait_ms ? s->wait_ms * 2 : WAIT_FIRST_MS;
-	if (s->wait_ms > WAIT_MOST_MS)
-		s->wait_ms = WAIT_MOST_MS;
-	adv_loop_start_timer(s->gateway->loop, &s->reconnect, s->wait_ms);
+	adv_nfs_retry_later(s);
 }
 
-static const struct adv_stream_ops stream_ops = {tcp_server_connected, get_nfs_reply_buffer,
-						 tcp_reply_received,   nfs_reply_dropped,
+static const struct adv_stream_ops stream_ops = {tcp_server_connected, adv_nfs_record_buffer,
+						 tcp_reply_received,   adv_nfs_record_dropped,
 						 nfs_server_lost,      ADV_STREAM_RPC};
 
 static void connect_server(struct adv_nfs_session *s)
@@ -415,12 +382,10 @@ static void nfs_client_closed(void *user)
 	close_stream(s);
 	adv_kit_turn_end(&s->call_turn);
 	adv_gateway_serve_turns(s->buffers);
-	adv_kit_timer_cancel(&s->reconnect);
 	adv_nfs_progress_stop(s);
 	while (!adv_list_empty(&s->calls))
 		adv_nfs_call_free(adv_container_of(s->calls.next, struct adv_nfs_call, link));
-	adv_gateway_sessions_remove(s->gateway, &s->link, s->client, s->peer);
-	free(s);
+	adv_nfs_session_free(s);
 }
 
 bool adv_nfs_session_accept(struct adv_gateway *g, struct adv_kit_device *d, struct rdma_cm_id *id,
@@ -439,19 +404,13 @@ bool adv_nfs_session_accept(struct adv_gateway *g, struct adv_kit_device *d, str
 		.closed = nfs_client_closed,
 	};
 
-	s = config.user = adv_gateway_sessions_allocate(g, sizeof(*s));
+	s = config.user = adv_nfs_session_new(g, false, take_call_turn, reconnect_tcp_server);
 	if (!s)
 		return false;
-	s->gateway = g;
 	s->buffers = d->user;
-	adv_list_init(&s->calls);
-	adv_list_init(&s->back_calls);
-	adv_kit_turn_init(&s->call_turn, take_call_turn);
-	adv_kit_turn_init(&s->reply_turn, take_reply_turn);
-	adv_kit_timer_init(&s->reconnect, reconnect_tcp_server);
 	adv_rpcrdma_private_data_decode(param->private_data, param->private_data_len, &theirs);
 	s->invalidation = theirs.remote_invalidation;
-	s->threshold = theirs.receive_size < ADV_NFS_INLINE ? theirs.receive_size : ADV_NFS_INLINE;
+	s->threshold = adv_nfs_threshold(theirs.receive_size);
 	adv_rpcrdma_private_data_encode(&ours, data);
 	adv_gateway_name_id(s->peer, sizeof(s->peer), id);
 	if (!adv_endpoint_accept(g->loop, d, id, param, &config, &s->endpoint)) {

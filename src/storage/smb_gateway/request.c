@@ -27,7 +27,7 @@ static void free_request(struct adv_smb_request *r)
 
 	adv_list_del(&r->link);
 	if (r->data)
-		adv_gateway_put_call(s->buffers, r->data, r->data_length);
+		adv_gateway_put(&s->buffers->calls, r->data, r->data_length);
 	adv_smb_message_put(s->buffers, r->message, r->length);
 	adv_smb_transfers_free(&r->transfers);
 	free(r);
@@ -90,7 +90,7 @@ static void fetch_data(struct adv_smb_request *r)
 			most += r->plan.transfer[i]->count;
 	}
 	r->transfers.opcode = IBV_WR_RDMA_READ;
-	r->transfers.lkey = adv_kit_buffers_lkey(r->session->buffers->calls);
+	r->transfers.lkey = adv_kit_buffers_lkey(r->session->buffers->calls.memory);
 	if (!adv_smb_transfers_allocate(&r->transfers, most)) {
 		adv_smb_session_end(r->session, "no memory");
 		return;
@@ -109,7 +109,7 @@ static bool get_data(struct adv_smb_request *r)
 {
 	struct adv_smb_session *s = r->session;
 
-	r->data = adv_gateway_get_call(s->buffers, &s->data_turn, r->data_length);
+	r->data = adv_gateway_get(&s->buffers->calls, &s->data_turn, r->data_length);
 	r->starved = !r->data;
 	if (r->data)
 		fetch_data(r);
@@ -125,7 +125,7 @@ bool adv_smb_take_data_turn(struct adv_kit_turn *t)
 		if (!r->starved || s->closing)
 			continue;
 		if (got) {
-			adv_kit_turn_wait(&s->buffers->call_turns, t);
+			adv_kit_turn_wait(&s->buffers->calls.turns, t);
 			return true;
 		}
 		got = get_data(r);

@@ -18,7 +18,7 @@ struct response {
 static void free_response(struct response *r)
 {
 	adv_smb2_plan_free(&r->plan);
-	adv_gateway_put_reply(r->session->buffers, r->buffer, r->size);
+	adv_gateway_put(&r->session->buffers->replies, r->buffer, r->size);
 	adv_smb_transfers_free(&r->transfers);
 	free(r);
 }
@@ -38,7 +38,7 @@ static bool make_work(struct response *r)
 	if (most == 0)
 		return true;
 	r->transfers.opcode = IBV_WR_RDMA_WRITE;
-	r->transfers.lkey = adv_kit_buffers_lkey(r->session->buffers->replies);
+	r->transfers.lkey = adv_kit_buffers_lkey(r->session->buffers->replies.memory);
 	if (!adv_smb_transfers_allocate(&r->transfers, most))
 		return false;
 	for (unsigned i = 0; i < r->plan.count; i++)
@@ -53,7 +53,7 @@ void adv_smb_response(struct adv_smb_session *s, uint8_t *buffer, size_t size, s
 	const char *why = NULL;
 
 	if (!r) {
-		adv_gateway_put_reply(s->buffers, buffer, size);
+		adv_gateway_put(&s->buffers->replies, buffer, size);
 		adv_smb_session_end(s, "no memory");
 		return;
 	}

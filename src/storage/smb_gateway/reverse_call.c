@@ -59,8 +59,8 @@ static void free_call(struct adv_smb_reverse_call *c)
 
 	revoke_data_access(c);
 	if (c->data)
-		adv_gateway_put_reply(s->buffers, c->data, c->offload.length);
-	adv_gateway_put_call(s->buffers, c->buffer, c->size);
+		adv_gateway_put(&s->buffers->replies, c->data, c->offload.length);
+	adv_gateway_put(&s->buffers->calls, c->buffer, c->size);
 	adv_list_del(&c->link);
 	s->call_count--;
 	free(c);
@@ -107,7 +107,7 @@ static void give_channel(struct adv_smb_reverse_call *c)
 	    find_call(s, o->message_id))
 		return;
 	if (o->command == ADV_SMB2_READ)
-		c->data = adv_kit_buffers_get(s->buffers->replies, o->length);
+		c->data = adv_kit_buffers_get(s->buffers->replies.memory, o->length);
 	data = o->command == ADV_SMB2_READ ? c->data : c->buffer + o->offset;
 	if (!data)
 		return;
@@ -130,7 +130,7 @@ void adv_smb_reverse_call(struct adv_smb_session *s, uint8_t *buffer, size_t siz
 	if (s->call_count < CALLS_MAX)
 		c = calloc(1, sizeof(*c));
 	if (!c) {
-		adv_gateway_put_call(s->buffers, buffer, size);
+		adv_gateway_put(&s->buffers->calls, buffer, size);
 		adv_smb_session_end(s, "too many requests wait");
 		return;
 	}
@@ -165,7 +165,7 @@ static void smb_reply_sent(struct adv_stream_out *out, bool ok)
 	struct adv_smb_session *s = r->session;
 
 	if (r->data)
-		adv_gateway_put_reply(s->buffers, r->data, r->data_size);
+		adv_gateway_put(&s->buffers->replies, r->data, r->data_size);
 	adv_smb_message_put(s->buffers, r->message, r->length);
 	free(r);
 }

@@ -69,15 +69,17 @@ static void smb_stream_connected(void *user)
 {
 }
 
+static struct adv_gateway_pool *records_of(struct adv_smb_session *s)
+{
+	return s->reverse ? &s->buffers->calls : &s->buffers->replies;
+}
+
 static uint8_t *get_record_buffer(void *user, size_t length)
 {
 	struct adv_smb_session *s = user;
 
 	/* Without buffers, the stream goes on when the SMB Direct connection is ready. */
-	if (!s->buffers)
-		return NULL;
-	return s->reverse ? adv_gateway_get_call(s->buffers, &s->stream_turn, length)
-			  : adv_gateway_get_reply(s->buffers, &s->stream_turn, length);
+	return s->buffers ? adv_gateway_get(records_of(s), &s->stream_turn, length) : NULL;
 }
 
 static bool take_stream_turn(struct adv_kit_turn *t)
@@ -89,12 +91,7 @@ static bool take_stream_turn(struct adv_kit_turn *t)
 
 static void smb_record_dropped(void *user, uint8_t *buffer, size_t size)
 {
-	struct adv_smb_session *s = user;
-
-	if (s->reverse)
-		adv_gateway_put_call(s->buffers, buffer, size);
-	else
-		adv_gateway_put_reply(s->buffers, buffer, size);
+	adv_gateway_put(records_of(user), buffer, size);
 }
 
 static void smb_record_received(void *user, uint8_t *buffer, size_t size, size_t length)

@@ -7,7 +7,7 @@
 Procedures: NULL, GETATTR, READLINK, READ, WRITE. The file handle "file" is the file; "link" and a number name a
 symbolic link whose text has this length. The procedure LOSE is not of NFS: the server closes the connection when it
 receives such a call for the first time, and replies to the second one. Neither is LATER: its reply goes before that
-to the next call of the connection.
+to the next call of the connection. For BACK, the server calls the client back, and replies when that has replied.
 """
 
 import socketserver
@@ -16,7 +16,8 @@ import sys
 import threading
 
 SIZE = 4 << 20
-NULL, GETATTR, READLINK, READ, WRITE, LOSE, LATER = 0, 1, 5, 6, 7, 1000, 1001
+NULL, GETATTR, READLINK, READ, WRITE, LOSE, LATER, BACK = 0, 1, 5, 6, 7, 1000, 1001, 1002
+CALLED_BACK = b"called back."
 ACCEPTED_UNAVAILABLE, ACCEPTED_GARBAGE = 3, 4
 STALE = 70
 
@@ -81,7 +82,7 @@ def nothing(arguments):
     return b""
 
 
-HANDLERS = {NULL: nothing, LOSE: nothing, LATER: nothing, GETATTR: get_attributes, READLINK: read_link, READ: read,
+HANDLERS = {NULL: nothing, LOSE: nothing, LATER: nothing, BACK: nothing, GETATTR: get_attributes, READLINK: read_link, READ: read,
             WRITE: write}
 
 
@@ -106,9 +107,13 @@ def answer(call):
     return struct.pack(">IIIIII", xid, 1, 0, 0, 0, status) + results
 
 
+def record(message):
+    return struct.pack(">I", 1 << 31 | len(message)) + message
+
+
 class Connection(socketserver.StreamRequestHandler):
     def handle(self):
-        kept = b""
+        kept, back = b"", {}
         while True:
             call, last = b"", False
             while not last:
@@ -118,10 +123,19 @@ class Connection(socketserver.StreamRequestHandler):
                 length, = struct.unpack(">I", head)
                 last = bool(length & 1 << 31)
                 call += self.rfile.read(length & ~(1 << 31))
+            xid, is_reply = struct.unpack_from(">2I", call)
+            if is_reply:
+                if call[24:] != CALLED_BACK:
+                    return
+                call = back.pop(xid)
+            elif struct.unpack_from(">6I", call)[5] == BACK:
+                back[xid] = call
+                self.wfile.write(record(struct.pack(">10I", xid, 0, 2, 1 << 30, 1, 1, 0, 0, 0, 0) + CALLED_BACK))
+                continue
             reply = answer(call)
             if reply is None:
                 return
-            reply = kept + struct.pack(">I", 1 << 31 | len(reply)) + reply
+            reply = kept + record(reply)
             later = struct.unpack_from(">6I", call)[5] == LATER
             kept = reply if later else b""
             if not later:

@@ -13,7 +13,7 @@ import socket
 import struct
 import sys
 
-from nfs_server import GETATTR, LOSE, NULL, READ, READLINK, SIZE, WRITE, Arguments, opaque
+from nfs_server import BACK, GETATTR, LOSE, NULL, READ, READLINK, SIZE, WRITE, Arguments, opaque, record
 
 AT_ONCE = 8
 PART = SIZE // AT_ONCE  # calls at the same time do not overlap
@@ -52,6 +52,9 @@ class Client:
                 raise Wrong("the connection has ended")
             reply = self.stream.read(struct.unpack(">I", head)[0] & ~(1 << 31))
             xid, kind, accepted, _, _, status = struct.unpack_from(">6I", reply)
+            if kind == 0:  # the server calls back
+                self.socket.sendall(record(struct.pack(">6I", xid, 1, 0, 0, 0, 0) + reply[40:]))
+                continue
             if (kind, accepted) != (1, 0) or xid not in self.waiting:
                 raise Wrong(f"a reply with xid {xid}")
             self.waiting.pop(xid)(status, Arguments(reply[24:]))
@@ -90,6 +93,9 @@ class Client:
         self.expect(77, bytes(40), b"", status=UNAVAILABLE)
         self.expect(READ, opaque(b"none") + struct.pack(">QI", 0, 8192), struct.pack(">II", 70, 0))
         self.expect(LOSE, b"", b"")
+        self.receive()
+        for _ in range(5):
+            self.expect(BACK, b"", b"")
         self.receive()
         for length in (0, 1, 3, 777, 4096, 65537, 1 << 20):
             self.write(0, self.dice.randbytes(length), fragments=1 + length % 3)

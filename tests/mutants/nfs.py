@@ -119,6 +119,8 @@ NFS = [
      "if (c->connections > 0)\n			continue;", ""),
     ("smb-interim", "an interim response ends the time of a request", "src/storage/smb_gateway/stats.c",
      "e->status == ADV_SMB2_STATUS_PENDING || ", ""),
+    ("nfs-back", "replies of the back channel make no room for its next calls", "src/storage/nfs_gateway/back.c",
+     "	s->back_count--;\n	send_copy(", "	send_copy("),
     ("nfs-take-back", "calls are lost with the connection to a server over RDMA", "src/storage/nfs_gateway/reverse_call.c",
      "		put_reply(c);\n		c->in_flight = false;\n", "		put_reply(c);\n"),
 ]

@@ -44,9 +44,6 @@ void node_close(struct node *n);
 int pair_setup(void **state);
 int pair_teardown(void **state);
 
-/* Checks the connection manager's counts against its objects. */
-void check_counts(const struct adv_cm *cm);
-
 struct adv_cm_id *new_id(struct node *n, enum rdma_port_space ps);
 /* Makes a listener bound to the address of n, or to the wildcard if `any`. */
 struct adv_cm_id *listener(struct node *n, enum rdma_port_space ps, bool any, unsigned backlog);

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "nic/cm/invariants.h"
 #include "nic/cm/state.h"
 #include "fuzz.h"
 
@@ -129,6 +130,7 @@ static void fuzz_machine(const uint8_t *data, size_t size)
 		deliver_events_and_mad(cm, now);
 		now += 100000000;
 		adv_cm_expire(cm, now);
+		FUZZ_CHECK(adv_cm_check(cm) == NULL);
 	}
 	adv_cm_rx(cm, now, &meta, data, size);
 	for (i = 0; i < 10000 && adv_cm_deadline(cm) != UINT64_MAX; i++) {

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "nic/cm/invariants.h"
 #include "base/clock.h"
 #include "base/rights.h"
 #include "daemon.h"
@@ -219,6 +220,7 @@ static void check_counts(const struct world *w)
 	FUZZ_CHECK(u->client_count == clients);
 	adv_list_for_each(const struct adv_user, user, &w->users.list, link)
 		charged += check_user_ids(user);
+	FUZZ_CHECK(adv_cm_check(u->cm) == NULL);
 	FUZZ_CHECK(charged == adv_cm_id_count(u->cm) + adv_cm_ending_count(u->cm));
 	if (adv_list_empty(&u->leaving))
 		FUZZ_CHECK(u->id_count == ids && u->channel_count == channels);

@@ -7,6 +7,7 @@
  */
 #include <endian.h>
 
+#include "nic/cm/invariants.h"
 #include "nic/cm/state.h"
 #include "sim.h"
 #include "nic/wire/mad.h"
@@ -137,8 +138,15 @@ uint64_t manager_deadline(const struct host *h)
 
 void manager_expire(struct host *h)
 {
-	if (h->cm && adv_cm_deadline(h->cm) <= h->sim->now)
+	const char *broken;
+
+	if (!h->cm)
+		return;
+	if (adv_cm_deadline(h->cm) <= h->sim->now)
 		adv_cm_expire(h->cm, h->sim->now);
+	broken = adv_cm_check(h->cm);
+	if (broken)
+		violation(h->sim, "%s", broken);
 }
 
 /* ---- connecting ---- */

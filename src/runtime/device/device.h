@@ -7,10 +7,7 @@
  * program neither polls nor waits in adv_device_wait(). It also sends the packets that a call did
  * not send within its 50 us. runtime/progress/progress.h decides which thread receives.
  *
- * Lock order: a thread that holds a device's lock acquires no lock except those of the device's
- * further shards (adv_device_lock_all()), of its GID table, of its control connection and of event
- * channels. No thread waits for adverbd while it
- * holds the device's lock.
+ * README.md has the order of all locks.
  */
 #ifndef ADV_RUNTIME_DEVICE_DEVICE_H
 #define ADV_RUNTIME_DEVICE_DEVICE_H

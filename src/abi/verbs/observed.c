@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abi/check/attach.h"
 #include "abi/verbs/cq_part.h"
 #include "abi/verbs/query.h"
 
@@ -84,7 +85,7 @@ static bool is_own_gid(struct ibv_context *context, const union ibv_gid *gid)
 	return found;
 }
 
-const struct adv_check_library adv_ibv_watch_library = {
+static const struct adv_check_library library = {
 	.qp_state = qp_state,
 	.rnr_naks = rnr_naks,
 	.completions = count_completions,
@@ -95,6 +96,11 @@ const struct adv_check_library adv_ibv_watch_library = {
 	.port = port_sizes,
 	.is_own_gid = is_own_gid,
 };
+
+__attribute__((constructor)) static void find_observer(void)
+{
+	adv_ibv_observer = adv_check_attach(&library, &adv_ibv_observer);
+}
 
 static int observed_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 			      struct ibv_send_wr **bad_wr)

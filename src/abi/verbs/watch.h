@@ -12,11 +12,8 @@
 
 #include "abi/check/observer.h"
 
-/* NULL: no call is observed. Set before main(). */
+/* NULL: no call is observed. observed.c sets it before main(). */
 extern const struct adv_check_observer *adv_ibv_observer;
-
-/* observed.c: what the observer may ask. */
-extern const struct adv_check_library adv_ibv_watch_library;
 
 /* observed.c: enters the observed operations into a new context, if there is an observer. */
 void adv_ibv_watch_context(struct ibv_context *context);

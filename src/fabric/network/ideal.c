@@ -6,7 +6,7 @@
 #define WINDOW_MAX (1u << 20)
 
 /* Bytes on the wire of a packet besides its payload: frame, IPv4, UDP, BTH and ICRC, as
- * queue_packet() counts them; RETH and AETH come on top. */
+ * make_frame() of host.c counts them; RETH and AETH come on top. */
 #define BASE_BYTES  (ADV_FRAME_OVERHEAD + ADV_WIRE_OVERHEAD + 12)
 #define RETH_BYTES  16
 #define AETH_BYTES  4

@@ -83,7 +83,7 @@ struct adv_part_state {
 	uint64_t left;	      /* transfers that have not ended */
 	uint64_t ended_at;    /* if `left` is 0: time of the event that ended the last one, ps */
 	uint64_t events;      /* processed in this run */
-	uint64_t reports;     /* waiting for adv_part_tell_all() */
+	uint64_t reports;     /* waiting for adv_parts_tell_all() */
 	uint32_t ended_level; /* of that event, see struct adv_part */
 	bool failed;	      /* no memory */
 	uint64_t first[ADV_PARTS_MAX]; /* earliest arrival of what it has sent to each part, ps */

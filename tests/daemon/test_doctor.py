@@ -70,7 +70,9 @@ def a_peer_with_and_without_a_daemon(build):
             status, found = doctor(build, "--peer", "10.7.0.2")
             assert status == 1 and "has no daemon" in found["peer"]["finding"], found
         assert found["mtu"]["verdict"] == "slow" and "mtu 4192" in found["mtu"]["remedy"], found
-        with subprocess.Popen([*inside, str(build / "adverbd"), "--foreground"], stderr=subprocess.DEVNULL) as daemon:
+        # Without clients it would end after a second, perhaps before the first question.
+        with subprocess.Popen([*inside, str(build / "adverbd"), "--foreground", "--linger", "100"],
+                              stderr=subprocess.DEVNULL) as daemon:
             try:
                 found = wait_for(lambda: (lambda f: f["verdict"] == "ok" and f)(
                     doctor(build, "--peer", "10.7.0.2")[1]["peer"]))

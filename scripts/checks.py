@@ -252,6 +252,11 @@ def run_tests(tally, name, build, choice, wrapper=(), env=None, slower=1):
         raise Broken("no test was run")
 
 
+def each(option, values):
+    """The option with each of the values, as words of a command."""
+    return [word for value in sorted(values) for word in (option, value)]
+
+
 def compile_gcc():
     return compile_all("gcc", [])
 
@@ -341,7 +346,7 @@ def step_clients(tally):
 def step_core(tally):
     build = BUILDER.directory("gcc")
     tally.good()
-    run_tests(tally, "core", build, [word for suite in NOT_CORE for word in ("--no-suite", suite)])
+    run_tests(tally, "core", build, each("--no-suite", NOT_CORE))
     run_tests(tally, "core-clients", build, ["--suite", "clients", *CORE_CLIENTS])
     tests = introspect(build, "tests")
     left = [test["name"] for test in tests if NOT_CORE & suites_of(test) and test["name"] not in CORE_CLIENTS]
@@ -381,8 +386,7 @@ def step_changed(tally):
         return
     compile_for_tests("gcc", [], lambda of_test: of_test & set(suites) and not of_test & NOT_CORE)
     tally.good()
-    choice = [word for suite in suites for word in ("--suite", suite)]
-    run_tests(tally, "changed", build, [*choice, *(word for suite in NOT_CORE for word in ("--no-suite", suite))])
+    run_tests(tally, "changed", build, [*each("--suite", suites), *each("--no-suite", NOT_CORE)])
 
 
 def step_clang(tally):
@@ -396,14 +400,14 @@ def step_asan(tally):
     build = BUILDER.directory("asan")
     env = {"ASAN_OPTIONS": "abort_on_error=1:detect_stack_use_after_return=1",
            "UBSAN_OPTIONS": "halt_on_error=1:abort_on_error=1:print_stacktrace=1"}
-    run_tests(tally, "asan", build, [word for suite in sorted(NOT_ASAN) for word in ("--no-suite", suite)], env=env, slower=5)
+    run_tests(tally, "asan", build, each("--no-suite", NOT_ASAN), env=env, slower=5)
 
 
 def step_tsan(tally):
     build = BUILDER.directory("tsan")
     suites = sorted(THREADED & {suite for test in introspect(build, "tests")
                                 for suite in suites_of(test)})
-    choice = [word for suite in suites for word in ("--suite", suite)]
+    choice = each("--suite", suites)
     if not choice:
         raise Broken("no threaded tests found (suites host, verbs, threads)")
     # ThreadSanitizer needs fixed addresses: switch randomization off if that is permitted
@@ -465,7 +469,7 @@ def step_coverage(tally):
     build = BUILDER.directory("coverage")
     for data in build.rglob("*.gcda"):
         data.unlink()
-    run_tests(tally, "coverage", build, [word for suite in sorted(COVERED) for word in ("--suite", suite)])
+    run_tests(tally, "coverage", build, each("--suite", COVERED))
     for suite, folders in sorted(COVERED.items()):
         filters = [word for folder in folders for word in ("--filter", f"{ROOT}/src/{folder}/")]
         text = run(["gcovr", "--root", ROOT, "--gcov-ignore-parse-errors", *filters, "--txt", "-", build],

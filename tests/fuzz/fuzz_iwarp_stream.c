@@ -18,6 +18,7 @@
 
 #define STEP	   16
 #define ZONE	   256 /* bytes of each part of the memory */
+#define PIECES	   256 /* of adv_rdmap_tx() in a step */
 #define MOST_STEPS 200
 
 const size_t fuzz_records_from = 1;
@@ -232,8 +233,8 @@ static void post_recv(const uint8_t *step)
 /* The connection takes at most `most` bytes. */
 static void take(size_t most)
 {
-	struct iovec iov[ADV_RDMAP_TX_IOV];
-	size_t count = adv_rdmap_tx(w.stream, w.now, iov, ADV_RDMAP_TX_IOV), len = 0;
+	struct iovec iov[PIECES];
+	size_t count = adv_rdmap_tx(w.stream, w.now, iov, PIECES), len = 0;
 	uint8_t sum = 0;
 
 	for (size_t i = 0; i < count; i++) {

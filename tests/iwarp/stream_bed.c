@@ -68,8 +68,8 @@ static size_t limit(struct bed *b, size_t most)
 
 static size_t step_tx(struct bed *b, unsigned i)
 {
-	struct iovec iov[ADV_RDMAP_TX_IOV];
-	size_t count = adv_rdmap_tx(b->stream[i], b->net->now, iov, ADV_RDMAP_TX_IOV), sent = 0, k;
+	struct iovec iov[PIECES_OF_BED];
+	size_t count = adv_rdmap_tx(b->stream[i], b->net->now, iov, PIECES_OF_BED), sent = 0, k;
 	size_t left = limit(b, room(&b->pipe[i]));
 
 	if (b->pipe[i].ended)

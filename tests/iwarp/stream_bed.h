@@ -10,6 +10,7 @@
 
 #define MARKERS_OF_BED 1
 #define CRC_OF_BED     2
+#define PIECES_OF_BED  256 /* of adv_rdmap_tx() in a step */
 
 /* One direction of the connection. */
 struct pipe {

@@ -201,17 +201,17 @@ static void test_completes_when_taken(void **state)
 	struct bed *b = bed_open(&plain, 6);
 	struct region *from = region_open(&b->net->node[0], 5000, ALL_ACCESS);
 	struct region *to = region_open(&b->net->node[1], 5000, ALL_ACCESS);
-	struct iovec iov[ADV_RDMAP_TX_IOV];
+	struct iovec iov[PIECES_OF_BED];
 	size_t count, len = 0, i;
 
 	end_op(b->end[0], IBV_WR_RDMA_WRITE, 1, from, 0, 5000, to, 0);
-	count = adv_rdmap_tx(b->stream[0], b->net->now, iov, ADV_RDMAP_TX_IOV);
+	count = adv_rdmap_tx(b->stream[0], b->net->now, iov, PIECES_OF_BED);
 	for (i = 0; i < count; i++)
 		len += iov[i].iov_len;
 	adv_rdmap_sent(b->stream[0], b->net->now, len - 1);
 	end_poll(b->end[0]);
 	assert_int_equal(b->end[0]->send_count, 0);
-	assert_int_equal(adv_rdmap_tx(b->stream[0], b->net->now, iov, ADV_RDMAP_TX_IOV), 1);
+	assert_int_equal(adv_rdmap_tx(b->stream[0], b->net->now, iov, PIECES_OF_BED), 1);
 	assert_int_equal(iov[0].iov_len, 1);
 	adv_rdmap_sent(b->stream[0], b->net->now, 1);
 	end_poll(b->end[0]);

@@ -152,8 +152,8 @@ static void test_own_key(void **state)
 /* Takes bytes of end 1 to its pipe, `most` of them. */
 static void take_part(struct bed *b, size_t most)
 {
-	struct iovec iov[ADV_RDMAP_TX_IOV];
-	size_t count = adv_rdmap_tx(b->stream[1], b->net->now, iov, ADV_RDMAP_TX_IOV), sent = 0;
+	struct iovec iov[PIECES_OF_BED];
+	size_t count = adv_rdmap_tx(b->stream[1], b->net->now, iov, PIECES_OF_BED), sent = 0;
 
 	for (size_t i = 0; i < count && sent < most; i++) {
 		size_t n = iov[i].iov_len < most - sent ? iov[i].iov_len : most - sent;
@@ -171,7 +171,7 @@ static void test_own_key_behind_part(void **state)
 	struct scene s = scene_open(ALL_ACCESS);
 	struct pipe *answers = &s.b->pipe[1];
 	struct region wrong = *s.there;
-	struct iovec iov[ADV_RDMAP_TX_IOV];
+	struct iovec iov[PIECES_OF_BED];
 	size_t tail;
 
 	wrong.key ^= 0x100;
@@ -187,7 +187,7 @@ static void test_own_key_behind_part(void **state)
 	bed_step(s.b, 1);
 	answers->tail = tail;
 	end_op(s.b->end[1], IBV_WR_SEND, 9, &wrong, 0, 10, NULL, 0);
-	assert_int_equal(adv_rdmap_tx(s.b->stream[1], s.b->net->now, iov, ADV_RDMAP_TX_IOV), 0);
+	assert_int_equal(adv_rdmap_tx(s.b->stream[1], s.b->net->now, iov, PIECES_OF_BED), 0);
 	bed_run(s.b);
 	expect_send(s.b->end[1], 0, 9, IBV_WC_LOC_PROT_ERR);
 	expect_send(s.b->end[0], 0, 1, IBV_WC_WR_FLUSH_ERR);
@@ -210,13 +210,13 @@ static void test_not_of_iwarp(void **state)
 static void test_deregistered(void **state)
 {
 	struct scene s = scene_open(ALL_ACCESS);
-	struct iovec iov[ADV_RDMAP_TX_IOV];
+	struct iovec iov[PIECES_OF_BED];
 
 	end_op(s.b->end[0], IBV_WR_RDMA_WRITE, 1, s.here, 0, 4000, s.there, 0);
-	assert_int_not_equal(adv_rdmap_tx(s.b->stream[0], 0, iov, ADV_RDMAP_TX_IOV), 0);
+	assert_int_not_equal(adv_rdmap_tx(s.b->stream[0], 0, iov, PIECES_OF_BED), 0);
 	adv_rdmap_sent(s.b->stream[0], 0, 10);
 	region_deregister(s.here);
-	assert_int_equal(adv_rdmap_tx(s.b->stream[0], 0, iov, ADV_RDMAP_TX_IOV), 0);
+	assert_int_equal(adv_rdmap_tx(s.b->stream[0], 0, iov, PIECES_OF_BED), 0);
 	assert_int_equal(adv_rdmap_phase(s.b->stream[0]), ADV_RDMAP_ENDED);
 	assert_int_equal(end_state(s.b->end[0]), IBV_QPS_ERR);
 	bed_close(s.b);

@@ -17,7 +17,7 @@
  * general path until then. Both have the same results: tests/sim/simulate --compare checks this.
  *
  * send.c and receive.c also define adv_qp_post_send(), adv_qp_post_recv(),
- *adv_engine_tx() and adv_engine_rx(), where messages enter the fast path.
+ * adv_engine_tx() and adv_engine_rx(), where messages enter the fast path.
  */
 #ifndef ADV_NIC_FAST_FAST_H
 #define ADV_NIC_FAST_FAST_H

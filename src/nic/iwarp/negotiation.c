@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "nic/iwarp/negotiation.h"
 
+#include "base/number.h"
+
 #define REVISION_PLAIN	  1
 #define REVISION_ENHANCED 2
-
-static uint32_t smaller_of(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
 
 void adv_mpa_make_request(const struct adv_mpa_wish *wish, const uint8_t *private_data,
 			  uint16_t private_len, struct adv_mpa_frame *request)
@@ -40,7 +37,7 @@ static void agree_on(const struct adv_mpa_wish *wish, const struct adv_mpa_frame
 		.ord = wish->ord,
 	};
 	if (peer->enhanced)
-		config->ord = smaller_of(wish->ord, peer->ird);
+		config->ord = (uint32_t)adv_number_min(wish->ord, peer->ird);
 }
 
 static bool refuses_crc(const struct adv_mpa_wish *wish, const struct adv_mpa_frame *peer)

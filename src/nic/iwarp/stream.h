@@ -43,12 +43,10 @@ struct adv_rdmap_stream *adv_rdmap_stream_create(struct adv_qp *qp,
 /* Frees the stream. The queue pair must still exist. */
 void adv_rdmap_stream_destroy(struct adv_rdmap_stream *s);
 enum adv_rdmap_phase adv_rdmap_phase(const struct adv_rdmap_stream *s);
-/* Stores what the caller knows of the connection, and returns it; NULL at first. */
+/* Sets and returns the pointer by which the caller finds its own record of the stream. It is NULL
+ * at first. */
 void adv_rdmap_set_owner(struct adv_rdmap_stream *s, void *owner);
 void *adv_rdmap_owner(const struct adv_rdmap_stream *s);
-
-/* Pieces of adv_rdmap_tx() that one call should send. */
-#define ADV_RDMAP_TX_IOV 256
 
 /*
  * True if the stream is a responder that has sent nothing, and whose initiator has neither sent

@@ -7,7 +7,7 @@
 #include "storage/kit/buffers.h"
 #include "storage/kit/turn.h"
 
-/* Memory that sessions share, and the turns of those that wait for some. */
+/* Memory that sessions share. A session that finds too little waits for its turn. */
 struct adv_gateway_pool {
 	struct adv_gateway_buffers *buffers;
 	struct adv_kit_buffers *memory;

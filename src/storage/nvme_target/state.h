@@ -33,7 +33,7 @@ struct adv_nvme_namespace {
 	struct adv_list link;	 /* target->removed */
 };
 
-/* Who may use a subsystem. */
+/* A host that may use a subsystem. */
 struct adv_nvme_allowed_host {
 	struct adv_list link;
 	char nqn[ADV_NVME_NQN_LEN];

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/number.h"
+
 enum {
 	/* A peer that has used its credits for messages without data gets new ones after this time.
 	 * If they were granted at once, two ends that both want few credits would exchange such
@@ -10,11 +12,6 @@ enum {
 	GRANT_DELAY_MS = 10,
 	CREDITS_MAX = 65535,
 };
-
-static uint32_t smaller_of(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
 
 static enum adv_smbd_event break_connection(struct adv_smbd *c, const char *reason)
 {
@@ -66,7 +63,7 @@ static enum adv_smbd_event receive_request(struct adv_smbd *c, const uint8_t *me
 	    r.fragmented_size < ADV_SMBD_FRAGMENTED_LEAST)
 		return break_connection(c, "its negotiate request asks for too little");
 	set_goal(c, r.credits_requested);
-	c->send_size = smaller_of(c->send_size, r.receive_size);
+	c->send_size = (uint32_t)adv_number_min(c->send_size, r.receive_size);
 	c->fragmented_size = r.fragmented_size;
 	set_ready(c, now);
 	return ADV_SMBD_NEGOTIATED;
@@ -87,9 +84,9 @@ static enum adv_smbd_event receive_response(struct adv_smbd *c, const uint8_t *m
 	    r.credits_requested == 0 || r.send_size > c->config.receive_size)
 		return break_connection(c, "its negotiate response is wrong");
 	set_goal(c, r.credits_requested);
-	c->send_size = smaller_of(c->send_size, r.receive_size);
+	c->send_size = (uint32_t)adv_number_min(c->send_size, r.receive_size);
 	c->fragmented_size = r.fragmented_size;
-	c->read_write_size = smaller_of(c->read_write_size, r.read_write_size);
+	c->read_write_size = (uint32_t)adv_number_min(c->read_write_size, r.read_write_size);
 	c->send_credits = r.credits_granted;
 	set_ready(c, now);
 	return ADV_SMBD_NEGOTIATED;
@@ -100,7 +97,7 @@ static uint32_t grantable_credits(const struct adv_smbd *c)
 {
 	uint32_t available = c->config.receive_credits - c->granted - c->held;
 
-	return c->granted < c->goal ? smaller_of(available, c->goal - c->granted) : 0;
+	return c->granted < c->goal ? (uint32_t)adv_number_min(available, c->goal - c->granted) : 0;
 }
 
 static void next_request(struct adv_smbd *c, struct adv_smbd_send *out)
@@ -198,7 +195,8 @@ static enum adv_smbd_event receive_transfer(struct adv_smbd *c, const uint8_t *m
 		return break_connection(c, "a fragment has no data");
 	c->granted--;
 	c->held++;
-	c->send_credits = smaller_of(c->send_credits + t.credits_granted, CREDITS_MAX);
+	c->send_credits =
+		(uint32_t)adv_number_min(c->send_credits + t.credits_granted, CREDITS_MAX);
 	set_goal(c, t.credits_requested);
 	c->deadline = now + c->config.keepalive_ms;
 	c->asked = c->ask = false;
@@ -257,7 +255,7 @@ static void next_transfer(struct adv_smbd *c, uint32_t grant, struct adv_smbd_se
 		.credits_requested = c->config.send_credits,
 		.credits_granted = (uint16_t)grant,
 		.flags = c->ask ? ADV_SMBD_RESPONSE_REQUESTED : 0,
-		.length = smaller_of(left, c->send_size - ADV_SMBD_DATA_OFFSET),
+		.length = (uint32_t)adv_number_min(left, c->send_size - ADV_SMBD_DATA_OFFSET),
 	};
 
 	if (t.length > 0) {

@@ -131,6 +131,17 @@ static void test_no_lock(void **state)
 	node_close(&n);
 }
 
+/* Waits until the CQ has a completion, without polling it. */
+static void await_completion(struct node *n)
+{
+	for (bool empty = true; empty;) {
+		adv_device_lock(n->d);
+		(void)adv_device_progress(n->d, false);
+		empty = adv_cq_empty(n->cq);
+		adv_device_unlock(n->d);
+	}
+}
+
 /* Between two looks, a completion that another thread has brought is found. */
 static void test_completion_of_others(void **state)
 {
@@ -141,12 +152,7 @@ static void test_completion_of_others(void **state)
 	node_connect(&n, &n);
 	become_quiet(&n);
 	assert_int_equal(node_write(&n, &n, 1, 0, NODE_BUFFER / 2, 64), 0);
-	for (bool empty = true; empty;) {
-		adv_device_lock(n.d);
-		(void)adv_device_progress(n.d, false);
-		empty = adv_cq_empty(n.cq);
-		adv_device_unlock(n.d);
-	}
+	await_completion(&n);
 	assert_int_equal(adv_device_poll_cq(n.d, n.cq, 1, &wc), 1);
 	node_close(&n);
 }
@@ -164,10 +170,11 @@ static void test_other_cq(void **state)
 	adv_device_unlock(n.d);
 	assert_non_null(other);
 	assert_int_equal(node_write(&n, &n, 1, 0, NODE_BUFFER / 2, 64), 0);
-	while (adv_cq_empty(n.cq) || adv_lock_uses(&n.d->lock) != adv_idle_load(&other->empty_at)) {
+	await_completion(&n);
+	do {
 		adv_idle_store(&n.d->idle.gap, 0); /* the poll looks */
 		assert_int_equal(adv_device_poll_cq(n.d, other, 1, &wc), 0);
-	}
+	} while (adv_lock_uses(&n.d->lock) != adv_idle_load(&other->empty_at));
 	adv_idle_store(&n.d->idle.looked, adv_ticks());
 	adv_idle_store(&n.d->idle.gap, UINT32_MAX);
 	assert_int_equal(adv_device_poll_cq(n.d, n.cq, 1, &wc), 1);

@@ -33,11 +33,11 @@ PATIENCE = 4  # factor on the time limits in meson.build; sanitizers get a large
 FUZZ_SECONDS = 5  # for each target
 BUILD_NICENESS = 15  # builds run beside tests, which come first
 GOOD = {"OK", "EXPECTEDFAIL"}
-THREADED = {"host", "verbs", "threads"}  # suites that run under ThreadSanitizer
+THREADED = {"device", "progress", "verbs", "threads"}  # suites that run under ThreadSanitizer
 NOT_ASAN = {"clients", "exhaustive"}  # suites that do not run under AddressSanitizer: they take too long
 # Suites, each with the folders of src whose coverage it gives.
 COVERED = {"wire": ["nic/wire"], "cm": ["nic/cm"],
-           "transport": ["nic/engine", "nic/fast", "nic/queue", "nic/requester", "nic/responder", "nic/memory",
+           "engine": ["nic/engine", "nic/fast", "nic/queue", "nic/requester", "nic/responder", "nic/memory",
                          "nic/congestion"]}
 NOT_CORE = {"clients", "exhaustive", "long"}  # suites that scripts/check leaves to --full, ...
 # ... but for these programs
@@ -47,7 +47,7 @@ QUICK_BUILD = ["-Doptimization=1"]  # for sanitizers: builds in two thirds of th
 
 # If CI is set, a skipped test of these suites counts as failed, because a CI machine can run them all.
 # MAY_SKIP has the exceptions, as 'step: name: reason'.
-MUST_RUN = {"check", "cli", "clients", "daemon", "host", "learn", "link", "rdmacm", "verbs"}
+MUST_RUN = {"check", "cli", "clients", "daemon", "device", "learn", "link", "progress", "rdmacm", "verbs"}
 MAY_SKIP = re.compile(r": already without privilege"
                       r"|^asan: explain/test_strings_are_those_of_the_library:"
                       r"|^[at]san: daemon-(detached/(little_memory|small_files_for_good)"
@@ -63,7 +63,7 @@ MAY_SKIP = re.compile(r": already without privilege"
 # Suites with real processes, sockets and clocks, which a shared machine may stop for seconds. If a test of
 # these fails without a sanitizer's report and then passes alone, it counts as passed, is called
 # "unstable", and its output is printed. Every other test runs once.
-SECOND_CHANCE = {"check", "cli", "clients", "daemon", "host", "learn", "link", "rdmacm", "verbs"}
+SECOND_CHANCE = {"check", "cli", "clients", "daemon", "device", "learn", "link", "progress", "rdmacm", "verbs"}
 FATAL = re.compile(r"Sanitizer|: runtime error: |Assertion .* failed|Segmentation|signal 11")
 # The line with which a runner (of clients or daemon, cmocka, unittest) reports a skipped case.
 SKIPPED_CASE = re.compile(r"^skip (?P<client>\S+) \([\d.]+ s\)(?: skip:)? ?(?P<client_why>.*)$"
@@ -371,8 +371,10 @@ def suites_to_run(files, known):
         parts = file.split("/")
         if parts[0] == "src":
             wanted.update(suites_of_source(file))
-        elif parts[0] in ("tests", "scripts"):
-            wanted.update(parts[:2])
+        elif parts[0] == "tests":
+            wanted.update(known.intersection(parts) or suites_of_source(file.replace("tests", "src", 1)))
+        elif parts[0] == "scripts":
+            wanted.add("scripts")
     return sorted(wanted & known - NOT_CORE)
 
 
@@ -409,13 +411,13 @@ def step_tsan(tally):
                                 for suite in suites_of(test)})
     choice = each("--suite", suites)
     if not choice:
-        raise Broken("no threaded tests found (suites host, verbs, threads)")
+        raise Broken(f"no threaded tests found (suites {', '.join(sorted(THREADED))})")
     # ThreadSanitizer needs fixed addresses: switch randomization off if that is permitted
     fixed = ["setarch", "-R"]
     if subprocess.run([*fixed, "true"], check=False, capture_output=True).returncode != 0:
         fixed = []
     env = {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1:history_size=7:"
-                           f"suppressions={ROOT / 'tests' / 'verbs' / 'tsan.supp'}"}
+                           f"suppressions={ROOT / 'tests' / 'common' / 'tsan.supp'}"}
     run_tests(tally, "tsan", build, choice, wrapper=fixed, env=env, slower=10)
 
 

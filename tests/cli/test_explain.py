@@ -76,8 +76,8 @@ class Tables(unittest.TestCase):
                          [[n, f"`{name}`"] for name, n in re.findall(r"ADV_CM_REJ_([A-Z_]+) = (\d+)", text)])
 
     def test_errnos_of_calls_are_those_that_the_tests_provoke(self):
-        """tests/verbs/errno_calls.c makes calls fail; where the table has the call, it has the errno."""
-        text = (ROOT / "tests/verbs/errno_calls.c").read_text()
+        """tests/abi/verbs/errno_calls.c makes calls fail; where the table has the call, it has the errno."""
+        text = (ROOT / "tests/abi/verbs/errno_calls.c").read_text()
         known = {}
         for call, error, _ in CALLS:
             known.setdefault(call.strip("`"), set()).add(error.strip("`"))
@@ -89,7 +89,7 @@ class Tables(unittest.TestCase):
             self.assertIn(error, known["ibv_" + call], call)
 
     def test_what_is_reported_has_a_cause(self):
-        """Each status and event that can occur belongs to a cause. tests/transport/test_cause.c makes
+        """Each status and event that can occur belongs to a cause. tests/nic/engine/test_cause.c makes
         each of them occur."""
         used = {name for row in CAUSES for name in row[4].split()}
         for row in STATUSES:

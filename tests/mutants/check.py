@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Bugs in the sanitizer's rules that tests/check must find; see mutants.py."""
+"""Bugs in the sanitizer's rules that tests/abi/check and tests/abi/rules must find; see mutants.py."""
 
 CONNECTION = "src/abi/rules/connection.c"
 DATAGRAM = "src/abi/rules/datagram.c"

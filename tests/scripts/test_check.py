@@ -100,10 +100,11 @@ class Check(unittest.TestCase):
 
     def test_changed(self):
         """Changed files choose the suites of their folders; no suite that takes long."""
-        known = {"transport", "wire", "cm", "host", "verbs", "link", "scripts", "clients", "long", "daemon", "rdmacm"}
+        known = {"engine", "wire", "cm", "device", "verbs", "link", "scripts", "clients", "long", "daemon", "rdmacm"}
         for files, suites in (([], []), (["docs/x.md", "README.md"], []), (["tests/clients/run"], []),
                               (["src/runtime/link/ring.c"], ["link"]), (["scripts/check"], ["scripts"]),
-                              (["src/nic/queue/qp.c", "tests/link/test_ring.c"], ["cm", "link", "transport", "wire"]),
+                              (["src/nic/queue/qp.c", "tests/runtime/link/test_ring.c"], ["cm", "engine", "link", "wire"]),
+                              (["tests/runtime/control/test_control.c"], ["device", "verbs"]),
                               (["src/runtime/ucma/id.c"], ["daemon", "rdmacm"])):
             self.assertEqual(checks.suites_to_run(files, known), suites)
 

@@ -9,7 +9,7 @@
  * `unsigned` returns actions, a set of enum adv_progress_action, which the caller carries out at
  * once (runtime/device/actions.c). lock.c reports the program's calls, runtime/device/thread.c
  * reports the background thread, and runtime/device/wait.c reports waiting programs.
- * tests/host/test_progress*.c replay histories of programs in virtual time and count wake-ups.
+ * tests/runtime/progress replays histories of programs in virtual time and counts wake-ups.
  *
  * Locking: the caller holds the device's lock, except for functions that are marked UNLOCKED. The
  * background thread calls those: it must not wait for a lock that a polling program holds.

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Moves a QP to RTR without IBV_QP_MIN_RNR_TIMER in the mask. */
+#include "../lab.h"
+
+int main(void)
+{
+	const int mask = MENDED ? LAB_RTR_RC : LAB_RTR_RC & ~IBV_QP_MIN_RNR_TIMER;
+	struct ibv_qp_attr attr;
+	struct lab l = {0};
+
+	lab_device(&l);
+	lab_qps(&l);
+	lab_to_init(l.a);
+	attr = lab_rtr_attr(&l, l.b);
+	ibv_modify_qp(l.a, &attr, mask); /* finds mask-missing: a */
+	lab_close(&l);
+	return 0;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Has more READs outstanding than the peer accepts. */
+#include "../lab.h"
+
+int main(void)
+{
+	struct ibv_qp_attr attr;
+	struct lab l = {0};
+
+	lab_device(&l);
+	lab_qps(&l);
+	lab_to_init(l.a);
+	lab_to_init(l.b);
+	lab_to_rtr(&l, l.a, l.b);
+	attr = lab_rtr_attr(&l, l.a);
+	attr.max_dest_rd_atomic = MENDED ? 4 : 1;
+	lab_need(!ibv_modify_qp(l.b, &attr, LAB_RTR_RC), "RTR");
+	attr = lab_rts_attr(&l, l.a);
+	lab_need(!ibv_modify_qp(l.a, &attr, LAB_RTS_RC), "RTS"); /* finds rd-atomic-mismatch: a */
+	lab_to_rts(&l, l.b);
+	lab_close(&l);
+	return 0;
+}

@@ -13,7 +13,8 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "tests" / "clients"))
+CLIENTS = HERE.parent / "tests" / "clients"
+sys.path[:0] = [str(CLIENTS), str(CLIENTS / "cases")]
 
 import cases_netns  # noqa: E402,F401
 import harness  # noqa: E402

@@ -113,8 +113,8 @@ class Lab:
         self.apart = None  # an Apart, if the pairs of this case run on two hosts
 
     def client(self, name):
-        """Returns the path of a test program of this folder."""
-        return str(self.build / "tests" / "clients" / name)
+        """Returns the path of a program of the folder programs."""
+        return str(self.build / "tests" / "clients" / "programs" / name)
 
     def environment(self, extra=None):
         keep = {k: v for k, v in os.environ.items()

@@ -49,7 +49,7 @@ def said_to_fatal(process):
 def exchange(build, port, *options):
     """Two programs that write into each other's memory and compare every byte, until
     `finish(pair)`."""
-    program = build / "tests" / "clients" / "exchange"
+    program = build / "tests" / "clients" / "programs" / "exchange"
     run = [str(build / "adverb"), "run", "--log", "warn", *options, "--", str(program), "-p", str(port), "-e", "-q",
            "2", "-w", "1", "-t", "0"]
     pair = []

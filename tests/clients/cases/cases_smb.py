@@ -12,7 +12,7 @@ from cases_nfs import expect_idle, read_counts, status, survive_daemon
 from harness import Failure, Skip, case
 
 PORT, SERVER_PORT, REVERSE_PORT = 445, 4450, 4451
-HERE = pathlib.Path(__file__).resolve().parent
+PROGRAMS = pathlib.Path(__file__).resolve().parents[1] / "programs"
 
 
 def program(lab):
@@ -23,7 +23,7 @@ def program(lab):
 
 
 def start_server(lab):
-    server = lab.start(["python3", HERE / "smb_server.py", SERVER_PORT], adverb=False)
+    server = lab.start(["python3", PROGRAMS / "smb_server.py", SERVER_PORT], adverb=False)
     lab.wait_listening(server, SERVER_PORT)
     return server
 
@@ -60,7 +60,7 @@ def start_reverse(lab, *options):
 
 
 def tcp_client(operations, seed=1):
-    return ["python3", HERE / "smb_tcp_client.py", REVERSE_PORT, operations, seed]
+    return ["python3", PROGRAMS / "smb_tcp_client.py", REVERSE_PORT, operations, seed]
 
 
 def counters(lab):

@@ -11,7 +11,7 @@ import for_nobody
 import reports
 from harness import Failure, Skip, case, daemons
 
-LIMITS = pathlib.Path(__file__).resolve().parents[2] / "docs/limits.md"
+LIMITS = pathlib.Path(__file__).resolve().parents[3] / "docs/limits.md"
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs",
           "--inh-caps=-all", "--bounding-set=-all"]
 

@@ -15,7 +15,7 @@ import time
 from harness import Failure, Skip, case, daemons, name_and_state, process_name
 
 PORT, SERVER_PORT, REVERSE_PORT = 20049, 12049, 12050
-HERE = pathlib.Path(__file__).resolve().parent
+PROGRAMS = pathlib.Path(__file__).resolve().parents[1] / "programs"
 
 
 def program(lab):
@@ -26,7 +26,7 @@ def program(lab):
 
 
 def start_server(lab):
-    server = lab.start(["python3", HERE / "nfs_server.py", SERVER_PORT], adverb=False)
+    server = lab.start(["python3", PROGRAMS / "nfs_server.py", SERVER_PORT], adverb=False)
     lab.wait_listening(server, SERVER_PORT)
     return server
 
@@ -74,7 +74,7 @@ def send_garbage():
 
 
 def start_tcp_client(lab, calls, seed=1):
-    return lab.start(["python3", HERE / "nfs_tcp_client.py", REVERSE_PORT, calls, seed], adverb=False)
+    return lab.start(["python3", PROGRAMS / "nfs_tcp_client.py", REVERSE_PORT, calls, seed], adverb=False)
 
 
 @case("nfs", "reverse")

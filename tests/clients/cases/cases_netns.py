@@ -115,7 +115,7 @@ def register_forged_icmp(family):
         indices = host_facts(lab, 9000, family, there)
         here, peer, _ = ADDRESSES[family]
         host = ADDRESSES["4"][1]
-        forger = str(pathlib.Path(__file__).resolve().parent.parent / "runtime" / "daemon" / "forge_icmp.py")
+        forger = str(pathlib.Path(__file__).resolve().parents[2] / "runtime" / "daemon" / "forge_icmp.py")
         base = ["ib_write_bw", "-F", "-s", "8192", "-D", "8"]
         server = lab.start([*base, "-x", indices[1]], prefix=there)
         lab.wait_listening(server, 18515)

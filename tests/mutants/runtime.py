@@ -403,6 +403,8 @@ RUNTIME = [
      "\tif (quiet_ns < ADV_IDLE_HOT_NS)\n\t\treturn;\n", ""),
     ("idle-unconnected", "a poll makes a system call though no queue pair is connected", PROGRESS_TURN,
      "polling && adv_device_is_unconnected(d) ? 0 : ", ""),
+    ("idle-long-quiet", "a device that was long quiet does not let its thread wait for packets", POLL,
+     "d->now - d->idle.heard_ns >= LONG_QUIET_NS && ", "d->now == 0 && "),
     ("idle-gives-back", "nobody receives what arrives for a device without connected queue pairs", PROGRESS,
      "return_to_thread(p, now) | kick_to_check(p)", "return_to_thread(p, now)"),
     ("connected-count", "a queue pair that was reset still counts as connected", "src/nic/queue/qp.c",

@@ -4,10 +4,12 @@
 #include "runtime/device/turn.h"
 #include "runtime/link/shm.h"
 
-#define TRIES		3	/* most tries of a poll whose thread is preempted each time */
-#define LOOK_SOCKET_NS	6000	/* longest time between two looks in a quiet time ... */
-#define LOOK_MEMORY_NS	1000	/* ... if peers send through memory, or an answer is awaited ... */
-#define LOOK_NOTHING_NS 1000000 /* ... and if no queue pair is connected */
+#define TRIES		3	 /* most tries of a poll whose thread is preempted each time */
+#define LOOK_SOCKET_NS	6000	 /* longest time between two looks in a quiet time ... */
+#define LOOK_MEMORY_NS	1000	 /* ... if peers send through memory, or an answer is awaited ... */
+#define LOOK_ARMED_NS	200000	 /* ... if a packet wakes the background thread, ... */
+#define LOOK_NOTHING_NS 1000000	 /* ... and if no queue pair is connected */
+#define LONG_QUIET_NS	10000000 /* after that time, a packet may wake the thread */
 
 /* The poll of an empty CQ. */
 struct poll {
@@ -93,15 +95,17 @@ static __attribute__((noinline)) int finish_poll(struct poll *p, unsigned packet
 	return got || !adv_held_up(p->began) ? got : poll_again(p);
 }
 
-/* Returns the longest time between two looks for packets. */
-static uint64_t longest_between_looks(const struct adv_device *d)
+/* Returns the longest time between two looks for packets. After a long quiet time, the background
+ * thread waits for them beside the polls: its wake-up is short beside that time. */
+static uint64_t longest_between_looks(struct adv_device *d)
 {
 	if (!adv_engine_is_connected(d->engine))
 		return LOOK_NOTHING_NS;
-	if (d->engine->in_flight || adv_engine_timers(d->engine) != ADV_NEVER ||
-	    (d->shm && adv_shm_has_peers(d->shm)))
+	if (d->engine->in_flight || adv_engine_timers(d->engine) != ADV_NEVER)
 		return LOOK_MEMORY_NS;
-	return LOOK_SOCKET_NS;
+	if (d->now - d->idle.heard_ns >= LONG_QUIET_NS && adv_device_thread_waits(d))
+		return LOOK_ARMED_NS;
+	return d->shm && adv_shm_has_peers(d->shm) ? LOOK_MEMORY_NS : LOOK_SOCKET_NS;
 }
 
 /* Ends a poll that has changed nothing: it does not count as a use of the device. */

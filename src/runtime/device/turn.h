@@ -49,14 +49,18 @@ static inline void adv_device_note_poll(struct adv_device *d)
 	adv_progress_poll_begins(&d->progress, d->now);
 }
 
+/* Lets packets wake the background thread while the program polls. True if they do. */
+static inline bool adv_device_thread_waits(struct adv_device *d)
+{
+	adv_device_perform(d, adv_progress_gives_back(&d->progress, d->now));
+	return adv_progress_is_armed(&d->progress);
+}
+
 /* True if a polling program need not receive: no queue pair is connected, and what arrives all the
  * same wakes the background thread. */
 static inline bool adv_device_is_unconnected(struct adv_device *d)
 {
-	if (adv_engine_is_connected(d->engine))
-		return false;
-	adv_device_perform(d, adv_progress_gives_back(&d->progress, d->now));
-	return adv_progress_is_armed(&d->progress);
+	return !adv_engine_is_connected(d->engine) && adv_device_thread_waits(d);
 }
 
 /* Begins a turn: receives packets. Returns their number. adv_device_end_turn() ends the turn; it is

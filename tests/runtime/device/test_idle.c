@@ -342,6 +342,32 @@ static void test_not_connected(void **state)
 	node_close(&n);
 }
 
+/* After a long quiet time, the background thread waits for packets, and polls look rarely. */
+static void test_long_quiet(void **state)
+{
+	uint64_t give_up = adv_clock_ns() + PATIENCE, gap_ns;
+	struct node n;
+
+	node_open(&n);
+	node_connect(&n, &n);
+	adv_device_lock(n.d);
+	atomic_store(&n.d->progress.state, ADV_PROGRESS_POLLER); /* as after many packets */
+	adv_device_perform(n.d, ADV_PROGRESS_DISARM);
+	adv_device_unlock(n.d);
+	do {
+		assert_true(adv_clock_ns() < give_up);
+		assert_int_equal(poll_cq(&n), 0);
+		adv_device_lock(n.d);
+		gap_ns = (uint64_t)adv_idle_load(&n.d->idle.gap) * n.d->idle.rate_ns;
+		gap_ns /= n.d->idle.rate_ticks ? n.d->idle.rate_ticks : 1;
+		adv_lock_count(&n.d->lock, -1); /* the next poll may still skip */
+		adv_device_unlock(n.d);
+	} while (gap_ns < 100 * US);
+	assert_true(adv_progress_is_armed(&n.d->progress));
+	assert_true(adv_clock_ns() - n.d->idle.heard_ns >= 10 * MS);
+	node_close(&n);
+}
+
 /* ---- the plan of looks, in virtual time ---- */
 
 #define RATE 3 /* ticks a ns */
@@ -498,6 +524,7 @@ int main(void)
 		cmocka_unit_test(test_other_cq),
 		cmocka_unit_test(test_left_packet),
 		cmocka_unit_test(test_not_connected),
+		cmocka_unit_test(test_long_quiet),
 		cmocka_unit_test(test_left_to_spinning),
 		cmocka_unit_test(test_room),
 		P(test_plan),

@@ -112,7 +112,7 @@ def check_sweep(folder):
     assert "'run.seed=2': the value is given twice" in sim(incast, "--sweep", "run.seed=1..3,2", status=2)
     assert "more than 100000" in sim(incast, "--sweep", "run.seed=1..5000;flow.count=1..21", status=2)
     assert "--jobs is for --sweep" in sim(incast, "--jobs", "2", status=2)
-    assert "expected a number from 1" in sim(incast, "--sweep", "run.seed=1", "--jobs", "0", status=2)
+    assert "--jobs: 0 is not from 1 to 1024" in sim(incast, "--sweep", "run.seed=1", "--jobs", "0", status=2)
     assert "--sweep needs a file" in sim("-", "--sweep", "run.seed=1", status=2, text="")
 
 
@@ -131,7 +131,7 @@ def check_threads(folder):
     r = subprocess.run([ADVERB, "sim", *incast, "--threads", "2"], capture_output=True, text=True, timeout=PATIENCE,
                        check=True)
     assert "--threads 2: the network can be divided into 1 part\n" in r.stderr, r.stderr
-    assert "expected a number from 1 to 64" in sim(*incast, "--threads", "65", status=2)
+    assert "--threads: 65 is not from 1 to 64" in sim(*incast, "--threads", "65", status=2)
 
 
 def check_results(folder):
@@ -305,7 +305,7 @@ def check_errors():
     assert "No such file" in sim("/nonexistent.ini", status=2)
     assert "has no key" in sim(SCENARIOS / "incast.ini", "--set", "run.x=1", status=2)
     assert "seed" in sim(SCENARIOS / "incast.ini", "--seed", "-1", status=2)
-    assert "unexpected argument 'b': the file is 'a'" in sim("a", "b", status=2)
+    assert "unexpected argument 'b'" in sim("a", "b", status=2)
     sim(SCENARIOS / "incast.ini", "--csv", "/proc/nowhere", status=1)
 
 

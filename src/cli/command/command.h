@@ -44,10 +44,6 @@ int adv_command_dispatch(const struct adv_command_group *group, int argc, char *
  * without any effect: argp's errno, or ECANCELED while adv_command_describe() runs. */
 int adv_command_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input);
 
-/* As adv_command_parse(), for a command that has no arguments and no option but --json, which sets
- * *json. `about` is argp's text on the command. */
-int adv_command_parse_json(const char *about, int argc, char **argv, bool *json);
-
 /* The functions that adv_command_describe() calls. `name` is all words, such as "adverb plan ets".
  */
 struct adv_command_visitor {
@@ -87,6 +83,11 @@ struct argp_state;
 /* Returns the decimal or (0x...) hexadecimal number in arg, 1 to 2^31 - 1. Otherwise prints a usage
  * error that names `what`, and exits. */
 uint32_t adv_cli_number(struct argp_state *state, const char *what, const char *arg);
+
+/* Returns the seconds in arg, from least to most. Otherwise prints a usage error that names `what`,
+ * and exits. */
+double adv_cli_seconds(struct argp_state *state, const char *what, const char *arg, double least,
+		       double most);
 
 /* Returns the size in arg, bytes: a quantity such as 64K or 1MB, or a number of `plain` bytes.
  * Otherwise, or if it is not from least to most, prints a usage error that names `what`, and exits.

@@ -102,34 +102,6 @@ int adv_command_parse(const struct argp *argp, int argc, char **argv, unsigned f
 	return ECANCELED;
 }
 
-static const struct argp_option json_options[] = {
-	{"json", 'j', NULL, 0, "Write JSON", 0},
-	{0},
-};
-
-static error_t parse_json_option(int key, char *arg, struct argp_state *state)
-{
-	bool *json = state->input;
-
-	switch (key) {
-	case 'j':
-		*json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument '%s'", arg);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-int adv_command_parse_json(const char *about, int argc, char **argv, bool *json)
-{
-	const struct argp argp = {json_options, parse_json_option, NULL, about, NULL, NULL, NULL};
-
-	return adv_command_parse(&argp, argc, argv, 0, json);
-}
-
 /* Moves "help" in argv[1] behind the other words, as --help. */
 static void move_help(int argc, char **argv)
 {

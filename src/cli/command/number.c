@@ -21,6 +21,18 @@ uint32_t adv_cli_number(struct argp_state *state, const char *what, const char *
 	return (uint32_t)n;
 }
 
+double adv_cli_seconds(struct argp_state *state, const char *what, const char *arg, double least,
+		       double most)
+{
+	char *end;
+	double seconds = strtod(arg, &end);
+
+	if (end == arg || *end || !(seconds >= least && seconds <= most))
+		argp_error(state, "%s: '%s' is not a number of seconds from %g to %g", what, arg,
+			   least, most);
+	return seconds;
+}
+
 uint64_t adv_cli_size(struct argp_state *state, const char *what, const char *arg, uint32_t plain,
 		      uint64_t least, uint64_t most)
 {

@@ -2,54 +2,34 @@
 /* adverb doctor: the command. */
 #include "cli/doctor/doctor.h"
 
-#include <argp.h>
-
 #include "cli/command/command.h"
 #include "cli/command/json.h"
+#include "cli/command/options.h"
 
 struct options {
 	const char *peer;
 	bool json;
 };
 
-static const struct argp_option argp_options[] = {
-	{"peer", 'p', "ADDRESS", 0, "Also send to this machine", 0},
-	{"json", 'j', NULL, 0, "Write JSON", 0},
-	{0},
+static const struct adv_command_option option_table[] = {
+	{"peer", 'p', "ADDRESS", "Also send to this machine", ADV_OPTION_TEXT(peer)},
 };
 
-static error_t parse_option(int key, char *arg, struct argp_state *state)
+static void refuse_argument(struct argp_state *state, const char *arg, void *options)
 {
-	struct options *o = state->input;
-
-	switch (key) {
-	case 'p':
-		o->peer = arg;
-		return 0;
-	case 'j':
-		o->json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument '%s'; for another machine: --peer %s", arg,
-			   arg);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	argp_error(state, "unexpected argument '%s'; for another machine: --peer %s", arg, arg);
 }
 
-static const struct argp argp = {
-	argp_options,
-	parse_option,
-	NULL,
-	"Check this machine, and the way to another one, and say what to do: versions, limits, "
-	"permissions, features of the kernel, adverbd, UDP port 4791, addresses, MTU, and a "
-	"request "
-	"to the connection manager of this machine and of the peer. Exit status 1: programs would "
-	"fail.",
-	NULL,
-	NULL,
-	NULL};
+static const struct adv_command_syntax syntax = {
+	option_table, ADV_ARRAY_SIZE(option_table),
+	.about =
+		"Check this machine, and the way to another one, and say what to do: versions, "
+		"limits, "
+		"permissions, features of the kernel, adverbd, UDP port 4791, addresses, MTU, and "
+		"a "
+		"request to the connection manager of this machine and of the peer. Exit status 1: "
+		"programs would fail.",
+	.read = refuse_argument};
 
 int adv_doctor_main(int argc, char **argv)
 {
@@ -57,7 +37,7 @@ int adv_doctor_main(int argc, char **argv)
 	struct adv_doctor d = {.findings = NULL};
 	struct json_object *top;
 
-	if (adv_command_parse(&argp, argc, argv, 0, &o) != 0)
+	if (!adv_command_read(&syntax, argc, argv, &o, &o.json))
 		return ADV_EXIT_USAGE;
 	if (o.json)
 		d.findings = adv_json_array();

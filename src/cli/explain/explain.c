@@ -2,13 +2,13 @@
 /* adverb explain: the meaning of completion statuses, their vendor_err, and asynchronous events. */
 #include "cli/command/command.h"
 
-#include <argp.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <rdma/rdma_cma.h>
 
+#include "cli/command/options.h"
 #include "cli/observe/errors.h"
 #include "cli/explain/json.h"
 #include "cli/explain/live.h"
@@ -20,7 +20,7 @@
 #define CM_PREFIX     "RDMA_CM_EVENT_"
 #define NEVER	      "only a fault plan reports it"
 
-struct arguments {
+struct options {
 	char *what;
 	bool markdown;
 	bool json;
@@ -28,61 +28,41 @@ struct arguments {
 	uint32_t qpn;
 };
 
-static const struct argp_option options[] = {
-	{"pid", 'p', "PID", 0, "Explain the state of this running process", 0},
-	{"qp", 'q', "QPN", 0, "With --pid: explain this queue pair only", 0},
-	{"json", 'j', NULL, 0, "Print JSON", 0},
-	{"markdown", 'm', NULL, 0, "List all errors as the tables of " ADV_DOC_DIR "/errors.md", 0},
-	{0},
-};
-
-static error_t parse_option(int key, char *arg, struct argp_state *state)
+static void check_options(struct argp_state *state, void *options)
 {
-	struct arguments *a = state->input;
+	const struct options *o = options;
 
-	switch (key) {
-	case 'j':
-		a->json = true;
-		return 0;
-	case 'm':
-		a->markdown = true;
-		return 0;
-	case 'p':
-		a->pid = adv_cli_number(state, "--pid", arg);
-		return 0;
-	case 'q':
-		a->qpn = adv_cli_number(state, "--qp", arg);
-		return 0;
-	case ARGP_KEY_END:
-		if (a->json && a->markdown)
-			argp_error(state, "--json and --markdown exclude each other");
-		if (a->qpn && !a->pid)
-			argp_error(state, "--qp needs --pid");
-		if (a->pid && a->what)
-			argp_error(state, "--pid takes no argument '%s'", a->what);
-		return 0;
-	case ARGP_KEY_ARG:
-		if (a->what)
-			argp_error(state, "unexpected argument '%s'", arg);
-		a->what = arg;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	if (o->json && o->markdown)
+		argp_error(state, "--json and --markdown exclude each other");
+	if (o->qpn && !o->pid)
+		argp_error(state, "--qp needs --pid");
+	if (o->pid && o->what)
+		argp_error(state, "--pid takes no argument '%s'", o->what);
 }
 
-static const struct argp argp = {
-	options,
-	parse_option,
-	"[STATUS|VENDOR_ERR|EVENT|STATUS/VENDOR_ERR|EVENT/STATUS|CALL|CALL/ERRNO]",
-	"Explain a completion's status, its vendor_err, an asynchronous event, an event of the "
-	"connection manager, or the errno of a call, and what to do. The argument is a number, a "
-	"name or a text of ibv_wc_status_str(): 12/7, IBV_WC_RETRY_EXC_ERR, \"transport retry "
-	"counter exceeded\", RDMA_CM_EVENT_REJECTED/8, ibv_modify_qp/EINVAL. With --pid, explain "
-	"the state of a running program. Without an argument, list all errors.",
-	NULL,
-	NULL,
-	NULL};
+static const struct adv_command_option option_table[] = {
+	{"pid", 'p', "PID", "Explain the state of this running process", ADV_OPTION_NUMBER(pid)},
+	{"qp", 'q', "QPN", "With --pid: explain this queue pair only", ADV_OPTION_NUMBER(qpn)},
+	{"json", 'j', NULL, "Print JSON", ADV_OPTION_INTO(json)},
+	{"markdown", 'm', NULL, "List all errors as the tables of " ADV_DOC_DIR "/errors.md",
+	 ADV_OPTION_INTO(markdown)},
+};
+
+static const struct adv_command_syntax syntax = {
+	option_table,
+	ADV_ARRAY_SIZE(option_table),
+	.about = "Explain a completion's status, its vendor_err, an asynchronous event, an event "
+		 "of the "
+		 "connection manager, or the errno of a call, and what to do. The argument is a "
+		 "number, a "
+		 "name or a text of ibv_wc_status_str(): 12/7, IBV_WC_RETRY_EXC_ERR, \"transport "
+		 "retry "
+		 "counter exceeded\", RDMA_CM_EVENT_REJECTED/8, ibv_modify_qp/EINVAL. With --pid, "
+		 "explain "
+		 "the state of a running program. Without an argument, list all errors.",
+	.check = check_options,
+	.args = "[STATUS|VENDOR_ERR|EVENT|STATUS/VENDOR_ERR|EVENT/STATUS|CALL|CALL/ERRNO]",
+	.file = offsetof(struct options, what)};
 
 /* The report; NULL: it is printed as text. */
 static struct json_object *json;
@@ -536,9 +516,9 @@ static int explain_as_json(char *what)
 
 int adv_explain_main(int argc, char **argv)
 {
-	struct arguments a = {0};
+	struct options a = {0};
 
-	if (adv_command_parse(&argp, argc, argv, 0, &a) != 0)
+	if (!adv_command_read(&syntax, argc, argv, &a, NULL))
 		return ADV_EXIT_USAGE;
 	if (a.pid)
 		return adv_explain_process(a.pid, a.qpn, a.json);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* adverb exporter: metrics for Prometheus, by HTTP or in files for node_exporter. */
-#include <argp.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -17,6 +16,7 @@
 #include "cli/exporter/metrics.h"
 #include "cli/exporter/metrics_storage.h"
 #include "cli/command/module.h"
+#include "cli/command/options.h"
 #include "runtime/exchange/resources.h"
 
 #define LISTEN	      "127.0.0.1:9401"
@@ -28,7 +28,7 @@
 static const struct adv_module http_module = {ADV_HTTP_MODULE, ADV_HTTP_SYMBOL, "libmicrohttpd",
 					      "libmicrohttpd12", "libmicrohttpd-dev"};
 
-struct arguments {
+struct options {
 	const char *listen;
 	const char *textfile;
 	const char *sysfs;
@@ -37,7 +37,7 @@ struct arguments {
 };
 
 struct exporter {
-	struct arguments wanted;
+	struct options wanted;
 	struct adv_control *control; /* NULL: not connected */
 	struct adv_metrics metrics;
 	char *text; /* the metrics; NULL: they could not be read */
@@ -49,65 +49,41 @@ struct exporter {
 	struct adv_http_server *server; /* NULL: does not listen */
 };
 
-static const struct argp_option options[] = {
-	{"listen", 'l', "ADDRESS:PORT", 0,
-	 "Serve http://ADDRESS:PORT/metrics (default: " LISTEN
-	 ", unless --textfile or --sysfs is given)",
-	 0},
-	{"textfile", 't', "FILE", 0,
-	 "Write the metrics to FILE, for node_exporter's textfile collector", 0},
-	{"sysfs", 's', "FOLDER", 0,
-	 "Write a tree of files to FOLDER, for node_exporter --path.sysfs=FOLDER/sys", 0},
-	{"interval", 'i', "SECONDS", 0, "Interval of --textfile and --sysfs (default: 5)", 0},
-	{"once", 'o', NULL, 0,
-	 "Write the files once and end; without --textfile and --sysfs: print the metrics", 0},
-	{0},
-};
-
-static error_t parse_option(int key, char *arg, struct argp_state *state)
+static void check_options(struct argp_state *state, void *options)
 {
-	struct arguments *a = state->input;
+	const struct options *o = options;
 
-	switch (key) {
-	case 'l':
-		a->listen = arg;
-		return 0;
-	case 't':
-		a->textfile = arg;
-		return 0;
-	case 's':
-		a->sysfs = arg;
-		return 0;
-	case 'i':
-		a->interval = adv_cli_number(state, "--interval", arg);
-		if (a->interval > INTERVAL_MOST)
-			argp_error(state, "--interval: at most %d seconds", INTERVAL_MOST);
-		return 0;
-	case 'o':
-		a->once = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument '%s'", arg);
-		return 0;
-	case ARGP_KEY_END:
-		if (a->once && a->listen)
-			argp_error(state, "--once does not listen");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	if (o->interval > INTERVAL_MOST)
+		argp_error(state, "--interval: at most %d seconds", INTERVAL_MOST);
+	if (o->once && o->listen)
+		argp_error(state, "--once does not listen");
 }
 
-static const struct argp argp = {
-	options,
-	parse_option,
-	NULL,
-	"Export the counters of the device and of the programs that use it as metrics for "
-	"Prometheus. Shown are the programs of your user; root sees all. Ends with SIGTERM or "
-	"SIGINT.",
-	NULL,
-	NULL,
-	NULL};
+static const struct adv_command_option option_table[] = {
+	{"listen", 'l', "ADDRESS:PORT",
+	 "Serve http://ADDRESS:PORT/metrics (default: " LISTEN
+	 ", unless --textfile or --sysfs is given)",
+	 ADV_OPTION_TEXT(listen)},
+	{"textfile", 't', "FILE",
+	 "Write the metrics to FILE, for node_exporter's textfile collector",
+	 ADV_OPTION_TEXT(textfile)},
+	{"sysfs", 's', "FOLDER",
+	 "Write a tree of files to FOLDER, for node_exporter --path.sysfs=FOLDER/sys",
+	 ADV_OPTION_TEXT(sysfs)},
+	{"interval", 'i', "SECONDS", "Interval of --textfile and --sysfs (default: 5)",
+	 ADV_OPTION_NUMBER(interval)},
+	{"once", 'o', NULL,
+	 "Write the files once and end; without --textfile and --sysfs: print the metrics",
+	 ADV_OPTION_INTO(once)},
+};
+
+static const struct adv_command_syntax syntax = {
+	option_table, ADV_ARRAY_SIZE(option_table),
+	.about = "Export the counters of the device and of the programs that use it as metrics for "
+		 "Prometheus. Shown are the programs of your user; root sees all. Ends with "
+		 "SIGTERM or "
+		 "SIGINT.",
+	.check = check_options};
 
 /* ---- reading ---- */
 
@@ -329,7 +305,7 @@ int adv_exporter_main(int argc, char **argv)
 	struct exporter x = {.wanted = {.interval = INTERVAL}, .tree = -1};
 	bool good;
 
-	if (adv_command_parse(&argp, argc, argv, 0, &x.wanted) != 0)
+	if (!adv_command_read(&syntax, argc, argv, &x.wanted, NULL))
 		return ADV_EXIT_USAGE;
 	good = run_exporter(&x);
 	if (x.server)

@@ -17,6 +17,7 @@
 #include "cli/capture/pcapng.h"
 #include "cli/fabric/call.h"
 #include "nic/wire/frame.h"
+#include "cli/command/options.h"
 
 #define WHO	     "adverb fabric capture"
 #define SNAPLEN_MIN  64u
@@ -44,53 +45,42 @@ struct capture {
 
 static volatile sig_atomic_t stopped;
 
-static const struct argp_option argp_options[] = {
-	{"write", 'w', "FILE", 0, "Write pcapng to FILE ('-': standard output)", 0},
-	{"count", 'c', "N", 0, "End after N frames", 0},
-	{"snaplen", 's', "SIZE", 0, "Keep at most SIZE bytes of each frame", 0},
-	{0},
-};
-
-static error_t parse_option(int key, char *arg, struct argp_state *state)
+static void read_snaplen(struct argp_state *state, const char *option, const char *arg,
+			 void *options)
 {
-	struct options *o = state->input;
+	struct options *o = options;
 
-	switch (key) {
-	case 'w':
-		o->file = arg;
-		return 0;
-	case 'c':
-		o->count = adv_cli_number(state, "--count", arg);
-		return 0;
-	case 's':
-		o->snaplen = (uint32_t)adv_cli_size(state, "--snaplen", arg, 1, SNAPLEN_MIN,
-						    SNAPLEN_MOST);
-		return 0;
-	case ARGP_KEY_ARG:
-		if (o->port)
-			argp_error(state, "unexpected argument '%s'", arg);
-		o->port = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!o->port || !o->file)
-			argp_error(state, "expected PORT and -w FILE");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	o->snaplen = (uint32_t)adv_cli_size(state, option, arg, 1, SNAPLEN_MIN, SNAPLEN_MOST);
 }
 
-static const struct argp argp = {
-	argp_options,
-	parse_option,
-	"PORT",
-	"Capture the frames that a port of a switch (s1:4) or a host (h3) of the emulated fabric "
-	"sends and receives: those of programs and of the scenario's flows, with the marks of the "
-	"switches, CNPs, and PFC frames. Times are virtual. Ends with SIGINT, SIGTERM, --count, or "
-	"with the fabric.",
-	NULL,
-	NULL,
-	NULL};
+static void check_options(struct argp_state *state, void *options)
+{
+	const struct options *o = options;
+
+	if (!o->port || !o->file)
+		argp_error(state, "expected PORT and -w FILE");
+}
+
+static const struct adv_command_option option_table[] = {
+	{"write", 'w', "FILE", "Write pcapng to FILE ('-': standard output)",
+	 ADV_OPTION_TEXT(file)},
+	{"count", 'c', "N", "End after N frames", ADV_OPTION_NUMBER(count)},
+	{"snaplen", 's', "SIZE", "Keep at most SIZE bytes of each frame", .read = read_snaplen},
+};
+
+static const struct adv_command_syntax syntax = {
+	option_table,
+	ADV_ARRAY_SIZE(option_table),
+	.about = "Capture the frames that a port of a switch (s1:4) or a host (h3) of the emulated "
+		 "fabric "
+		 "sends and receives: those of programs and of the scenario's flows, with the "
+		 "marks of the "
+		 "switches, CNPs, and PFC frames. Times are virtual. Ends with SIGINT, SIGTERM, "
+		 "--count, or "
+		 "with the fabric.",
+	.check = check_options,
+	.args = "PORT",
+	.file = offsetof(struct options, port)};
 
 static void handle_signal(int number)
 {
@@ -250,7 +240,7 @@ int adv_fabric_capture_main(int argc, char **argv)
 	struct capture *c;
 	int status;
 
-	if (adv_command_parse(&argp, argc, argv, 0, &o) != 0)
+	if (!adv_command_read(&syntax, argc, argv, &o, NULL))
 		return ADV_EXIT_USAGE;
 	c = calloc(1, sizeof(*c));
 	if (!c)

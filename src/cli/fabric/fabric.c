@@ -9,42 +9,22 @@
 #include <unistd.h>
 
 #include "cli/fabric/call.h"
+#include "cli/command/options.h"
 
 #define COMMAND_MAX (1u << 20) /* bytes of the command of `adverb fabric rsh` */
 
 /* ---- down ---- */
 
-static const struct argp_option down_options[] = {
-	{"report", 'r', "FILE", 0, "Write an HTML page about the run, as adverb sim --report does",
-	 0},
-	{0},
+static const struct adv_command_option down_options[] = {
+	{"report", 'r', "FILE", "Write an HTML page about the run, as adverb sim --report does",
+	 .value = ADV_VALUE_TEXT},
 };
 
-static error_t parse_down(int key, char *arg, struct argp_state *state)
-{
-	const char **report = state->input;
-
-	switch (key) {
-	case 'r':
-		*report = arg;
-		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument '%s'", arg);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp down_argp = {
-	down_options,
-	parse_down,
-	NULL,
-	"End the emulated fabric. Its hosts lose their network; programs on them continue without "
-	"one.",
-	NULL,
-	NULL,
-	NULL};
+static const struct adv_command_syntax down_syntax = {
+	down_options, ADV_ARRAY_SIZE(down_options),
+	.about = "End the emulated fabric. Its hosts lose their network; programs on them continue "
+		 "without "
+		 "one."};
 
 int adv_fabric_down_main(int argc, char **argv)
 {
@@ -53,7 +33,7 @@ int adv_fabric_down_main(int argc, char **argv)
 	const char *report = NULL;
 	bool good;
 
-	if (adv_command_parse(&down_argp, argc, argv, 0, &report) != 0)
+	if (!adv_command_read(&down_syntax, argc, argv, &report, NULL))
 		return ADV_EXIT_USAGE;
 	if (report) {
 		page = open(report, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -75,75 +55,67 @@ struct change {
 	const char *what;
 };
 
-static error_t parse_cable(int key, char *arg, struct argp_state *state)
+static void read_change(struct argp_state *state, const char *arg, void *options)
 {
-	struct change *c = state->input;
+	struct change *c = options;
 
-	switch (key) {
-	case ARGP_KEY_ARG:
-		if (c->what)
-			argp_error(state, "unexpected argument '%s'", arg);
-		*(c->cable ? &c->what : &c->cable) = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!c->what)
-			argp_error(state, "expected CABLE and up, down or rules such as loss=1%%");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	if (c->what)
+		argp_error(state, "unexpected argument '%s'", arg);
+	*(c->cable ? &c->what : &c->cable) = arg;
 }
 
-static const struct argp cable_argp = {NULL,
-				       parse_cable,
-				       "CABLE up|down|RULES",
-				       "Change a cable of the running fabric, in both directions. "
-				       "RULES are loss=PERCENT%, corrupt=PERCENT% and delay=TIME, "
-				       "between semicolons, in place of all earlier ones. "
-				       "A cable is h3, that of a host, or "
-				       "s1:4, that at a port of a switch. Routes stay as they are.",
-				       NULL,
-				       NULL,
-				       NULL};
+static void check_change(struct argp_state *state, void *options)
+{
+	const struct change *c = options;
+
+	if (!c->what)
+		argp_error(state, "expected CABLE and up, down or rules such as loss=1%%");
+}
+
+static const struct adv_command_syntax cable_syntax = {
+	.about = "Change a cable of the running fabric, in both directions. "
+		 "RULES are loss=PERCENT%, corrupt=PERCENT% and delay=TIME, "
+		 "between semicolons, in place of all earlier ones. "
+		 "A cable is h3, that of a host, or "
+		 "s1:4, that at a port of a switch. Routes stay as they are.",
+	.check = check_change,
+	.args = "CABLE up|down|RULES",
+	.read = read_change};
 
 int adv_fabric_cable_main(int argc, char **argv)
 {
 	struct change c = {.cable = NULL};
 
-	if (adv_command_parse(&cable_argp, argc, argv, 0, &c) != 0)
+	if (!adv_command_read(&cable_syntax, argc, argv, &c, NULL))
 		return ADV_EXIT_USAGE;
 	return adv_call_change_cable("adverb fabric cable", c.cable, c.what) ? 0 : ADV_EXIT_FAILED;
 }
 
 /* ---- rsh ---- */
 
-static error_t parse_rsh(int key, char *arg, struct argp_state *state)
+static void read_words(struct argp_state *state, const char *arg, void *options)
 {
-	char ***words = state->input;
+	char ***words = options;
 
-	switch (key) {
-	case ARGP_KEY_ARG:
-		*words = &state->argv[state->next - 1];
-		state->next = state->argc;
-		return 0;
-	case ARGP_KEY_END:
-		if (!*words || !(*words)[0] || !(*words)[1])
-			argp_error(state, "expected HOST COMMAND");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	*words = &state->argv[state->next - 1];
+	state->next = state->argc;
 }
 
-static const struct argp rsh_argp = {
-	NULL,
-	parse_rsh,
-	"HOST COMMAND...",
-	"Run a command by a shell on a host of the fabric, as rsh(1) does: for launchers such as "
-	"mpirun (--mca plm_rsh_agent \"adverb fabric rsh\").",
-	NULL,
-	NULL,
-	NULL};
+static void check_words(struct argp_state *state, void *options)
+{
+	char **words = *(char ***)options;
+
+	if (!words || !words[0] || !words[1])
+		argp_error(state, "expected HOST COMMAND");
+}
+
+static const struct adv_command_syntax rsh_syntax = {
+	.about = "Run a command by a shell on a host of the fabric, as rsh(1) does: for launchers "
+		 "such as mpirun (--mca plm_rsh_agent \"adverb fabric rsh\").",
+	.check = check_words,
+	.args = "HOST COMMAND...",
+	.read = read_words,
+	.flags = ARGP_IN_ORDER};
 
 /* Joins the words by spaces. The caller frees the text. NULL: no memory, or too long. */
 static char *join_words(char **words)
@@ -166,7 +138,7 @@ int adv_fabric_rsh_main(int argc, char **argv)
 {
 	char **words = NULL, *command;
 
-	if (adv_command_parse(&rsh_argp, argc, argv, ARGP_IN_ORDER, &words) != 0)
+	if (!adv_command_read(&rsh_syntax, argc, argv, &words, NULL))
 		return ADV_EXIT_USAGE;
 	command = join_words(words + 1);
 	if (!command) {

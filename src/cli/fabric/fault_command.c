@@ -10,6 +10,7 @@
 
 #include "cli/fabric/call.h"
 #include "cli/command/json.h"
+#include "cli/command/options.h"
 #include "nic/fault/name.h"
 #include "runtime/exchange/fault_exchange.h"
 
@@ -19,8 +20,6 @@ struct options {
 	const char *command;
 	const char *plan;
 	const char *link; /* a cable of the emulated fabric; NULL: none */
-	bool has_pid;
-	bool has_slot;
 	bool cm;
 	bool all;
 	bool json;
@@ -45,27 +44,14 @@ struct requests {
 	struct json_object *answers; /* an array, for --json; otherwise NULL */
 };
 
-static const struct argp_option argp_options[] = {
-	{"pid", 'p', "PID", 0, "Select the process with this id", 0},
-	{"slot", 's', "N", 0, "Select the process with this slot (adverb status)", 0},
-	{"cm", 'c', NULL, 0, "Select adverbd: the connection manager's packets of all programs", 0},
-	{"all", 'a', NULL, 0, "Select all processes of your user (root: all users), and adverbd",
-	 0},
-	{"link", 'l', "CABLE", 0,
-	 "Select a cable of the emulated fabric, such as h3 or s1:4, as adverb fabric cable does; "
-	 "PLAN is down, or of drop=PERCENT%, corrupt=PERCENT% and delay=TIME",
-	 0},
-	{"json", 'j', NULL, 0, "Write JSON (show only)", 0},
-	{0},
-};
-
 static bool has_target(const struct options *o)
 {
-	return o->has_pid || o->has_slot || o->cm || o->all || o->link;
+	return o->pid || o->slot || o->cm || o->all || o->link;
 }
 
-static void check_options(struct options *o, struct argp_state *state)
+static void check_options(struct argp_state *state, void *options)
 {
+	struct options *o = options;
 	bool set;
 
 	if (!o->command)
@@ -84,76 +70,58 @@ static void check_options(struct options *o, struct argp_state *state)
 	if (!has_target(o))
 		argp_error(state,
 			   "a target is needed: --pid PID, --slot N, --cm, --all or --link CABLE");
-	if (o->link && (o->has_pid || o->has_slot || o->cm || o->all))
+	if (o->link && (o->pid || o->slot || o->cm || o->all))
 		argp_error(state, "--link excludes the other targets");
 	if (o->link && strcmp(o->command, "show") == 0)
 		argp_error(state, "adverb fabric top shows the cables");
-	if (o->has_pid + o->has_slot + o->all > 1 || (o->all && o->cm))
+	if (!!o->pid + !!o->slot + o->all > 1 || (o->all && o->cm))
 		argp_error(state,
 			   "--pid, --slot and --all exclude each other, and --all includes --cm");
 }
 
-static error_t parse_option(int key, char *arg, struct argp_state *state)
+static void read_word(struct argp_state *state, const char *arg, void *options)
 {
-	struct options *o = state->input;
+	struct options *o = options;
 
-	switch (key) {
-	case 'p':
-		o->has_pid = true;
-		o->pid = adv_cli_number(state, "--pid", arg);
-		return 0;
-	case 's':
-		o->has_slot = true;
-		o->slot = adv_cli_number(state, "--slot", arg);
-		return 0;
-	case 'c':
-		o->cm = true;
-		return 0;
-	case 'a':
-		o->all = true;
-		return 0;
-	case 'l':
-		o->link = arg;
-		return 0;
-	case 'j':
-		o->json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (!o->command)
-			o->command = arg;
-		else if (!o->plan)
-			o->plan = arg;
-		else
-			argp_error(state,
-				   "unexpected argument '%s': a plan is one argument, in "
-				   "quotation marks",
-				   arg);
-		return 0;
-	case ARGP_KEY_END:
-		check_options(o, state);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	if (o->plan)
+		argp_error(state,
+			   "unexpected argument '%s': a plan is one argument, in quotation marks",
+			   arg);
+	*(o->command ? &o->plan : &o->command) = arg;
 }
 
-static const struct argp argp = {
-	argp_options,
-	parse_option,
-	"show\nset PLAN\nclear",
-	"Show, set or clear the fault plan of running programs. A plan drops, delays or damages "
-	"packets, fails requests, takes the port down, or raises asynchronous events.\v"
-	"Examples:\n"
-	"  adverb fault set --pid 4711 'drop=1%; delay=2ms'\n"
-	"  adverb fault set --all 'port-down=5s'\n"
-	"  adverb fault set --link s0:2 down\n"
-	"  adverb fault show\n"
-	"  adverb fault clear --all\n\n"
-	"All words of a plan: " ADV_DOC_DIR "/faults.md\n"
-	"For a new program: adverb run --fault",
-	NULL,
-	NULL,
-	NULL};
+static const struct adv_command_option option_table[] = {
+	{"pid", 'p', "PID", "Select the process with this id", ADV_OPTION_NUMBER(pid)},
+	{"slot", 's', "N", "Select the process with this slot (adverb status)",
+	 ADV_OPTION_NUMBER(slot)},
+	{"cm", 'c', NULL, "Select adverbd: the connection manager's packets of all programs",
+	 ADV_OPTION_INTO(cm)},
+	{"all", 'a', NULL, "Select all processes of your user (root: all users), and adverbd",
+	 ADV_OPTION_INTO(all)},
+	{"link", 'l', "CABLE",
+	 "Select a cable of the emulated fabric, such as h3 or s1:4, as adverb fabric cable does; "
+	 "PLAN is down, or of drop=PERCENT%, corrupt=PERCENT% and delay=TIME",
+	 ADV_OPTION_TEXT(link)},
+	{"json", 'j', NULL, "Write JSON (show only)", ADV_OPTION_INTO(json)},
+};
+
+static const struct adv_command_syntax syntax = {
+	option_table,
+	ADV_ARRAY_SIZE(option_table),
+	.about = "Show, set or clear the fault plan of running programs. A plan drops, delays or "
+		 "damages "
+		 "packets, fails requests, takes the port down, or raises asynchronous events.\v"
+		 "Examples:\n"
+		 "  adverb fault set --pid 4711 'drop=1%; delay=2ms'\n"
+		 "  adverb fault set --all 'port-down=5s'\n"
+		 "  adverb fault set --link s0:2 down\n"
+		 "  adverb fault show\n"
+		 "  adverb fault clear --all\n\n"
+		 "All words of a plan: " ADV_DOC_DIR "/faults.md\n"
+		 "For a new program: adverb run --fault",
+	.check = check_options,
+	.args = "show\nset PLAN\nclear",
+	.read = read_word};
 
 /* ---- one request ---- */
 
@@ -275,9 +243,9 @@ static bool is_selected(const struct requests *r, const struct adv_control_entry
 {
 	const struct options *o = r->options;
 
-	if (o->has_pid)
+	if (o->pid)
 		return e->pid == o->pid;
-	if (o->has_slot)
+	if (o->slot)
 		return e->slot == o->slot;
 	return o->all && (r->uid == 0 || e->uid == r->uid);
 }
@@ -336,12 +304,12 @@ static int report_result(const struct requests *r, int error)
 
 	if (error)
 		fprintf(stderr, "adverb fault: adverbd closed the connection\n");
-	else if (!r->sent && o->has_pid)
+	else if (!r->sent && o->pid)
 		fprintf(stderr,
 			"adverb fault: process %u has no slot; adverb status lists the processes "
 			"with slots\n",
 			o->pid);
-	else if (!r->sent && o->has_slot)
+	else if (!r->sent && o->slot)
 		fprintf(stderr, "adverb fault: no process has slot %u\n", o->slot);
 	else {
 		if (o->all && !r->processes && !o->json)
@@ -359,7 +327,7 @@ int adv_fault_main(int argc, char **argv)
 	struct requests *r;
 	int status = ADV_EXIT_FAILED;
 
-	if (adv_command_parse(&argp, argc, argv, 0, &o) != 0)
+	if (!adv_command_read(&syntax, argc, argv, &o, NULL))
 		return ADV_EXIT_USAGE;
 	if (o.link)
 		return adv_call_change_cable("adverb fault", o.link, o.plan ? o.plan : "up")

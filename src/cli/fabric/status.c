@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "cli/fabric/call.h"
 #include "cli/command/json.h"
+#include "cli/command/options.h"
 
 static const char about[] = "Show the emulated fabric: hosts with programs, switches, and "
 			    "whether virtual time follows the clock. Exit status 1: no fabric "
@@ -139,7 +140,7 @@ int adv_fabric_status_main(int argc, char **argv)
 	struct json_object *o;
 	bool json = false;
 
-	if (adv_command_parse_json(about, argc, argv, &json) != 0)
+	if (!adv_command_read_json(about, argc, argv, &json))
 		return ADV_EXIT_USAGE;
 	o = fetch_state("adverb fabric status");
 	if (!o)
@@ -158,50 +159,28 @@ int adv_fabric_status_main(int argc, char **argv)
 
 /* ---- top ---- */
 
-struct top {
+struct options {
 	double delay; /* s */
-	uint64_t count;
+	uint32_t count;
 };
 
-static const struct argp_option top_options[] = {
-	{"delay", 'd', "SECONDS", 0, "Time between two screens (default 1)", 0},
-	{"count", 'n', "N", 0, "End after N screens", 0},
-	{0},
-};
-
-static error_t parse_top(int key, char *arg, struct argp_state *state)
+static void read_delay(struct argp_state *state, const char *option, const char *arg, void *options)
 {
-	struct top *t = state->input;
-	char *end;
+	struct options *o = options;
 
-	switch (key) {
-	case 'd':
-		t->delay = strtod(arg, &end);
-		if (end == arg || *end || !(t->delay >= 0.1 && t->delay <= 3600))
-			argp_error(state, "--delay: '%s' is not a number from 0.1 to 3600", arg);
-		return 0;
-	case 'n':
-		t->count = strtoull(arg, &end, 10);
-		if (*arg < '1' || *arg > '9' || *end)
-			argp_error(state, "--count: '%s' is not a number from 1 on", arg);
-		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument '%s'", arg);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	o->delay = adv_cli_seconds(state, option, arg, 0.1, 3600);
 }
 
-static const struct argp top_argp = {top_options,
-				     parse_top,
-				     NULL,
-				     "Show the load of each cable, and queues, pauses and "
-				     "deadlocks of the emulated fabric, again "
-				     "and again. A rate is in percent of the cable's speed.",
-				     NULL,
-				     NULL,
-				     NULL};
+static const struct adv_command_option top_options[] = {
+	{"delay", 'd', "SECONDS", "Time between two screens (default 1)", .read = read_delay},
+	{"count", 'n', "N", "End after N screens", ADV_OPTION_NUMBER(count)},
+};
+
+static const struct adv_command_syntax top_syntax = {
+	top_options, ADV_ARRAY_SIZE(top_options),
+	.about = "Show the load of each cable, and queues, pauses and deadlocks of the emulated "
+		 "fabric, "
+		 "again and again. A rate is in percent of the cable's speed."};
 
 /* Returns the load of a cable in percent: `bytes` in the virtual time between two states. */
 static double load_of(struct json_object *before, struct json_object *now, uint64_t bytes,
@@ -248,14 +227,14 @@ static void show_screen(struct json_object *before, struct json_object *now)
 
 int adv_fabric_top_main(int argc, char **argv)
 {
-	struct top t = {.delay = 1, .count = UINT64_MAX};
+	struct options o = {.delay = 1, .count = UINT32_MAX};
 	struct json_object *before, *now;
 
-	if (adv_command_parse(&top_argp, argc, argv, 0, &t) != 0)
+	if (!adv_command_read(&top_syntax, argc, argv, &o, NULL))
 		return ADV_EXIT_USAGE;
 	before = fetch_state("adverb fabric top");
-	while (before && t.count--) {
-		usleep((useconds_t)(t.delay * 1e6));
+	while (before && o.count--) {
+		usleep((useconds_t)(o.delay * 1e6));
 		now = fetch_state("adverb fabric top");
 		if (now)
 			show_screen(before, now);

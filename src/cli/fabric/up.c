@@ -18,6 +18,7 @@
 #include "cli/sim/run.h"
 #include "fabric/emulator/emulator.h"
 #include "fabric/plan/dcbx.h"
+#include "cli/command/options.h"
 
 #define SETS	    64
 #define NETWORK	    "10.31.0.1"
@@ -42,23 +43,10 @@ static void on_signal(int signal)
 
 /* ---- options ---- */
 
-enum { KEY_SPEED = 256, KEY_NETWORK };
-
-static const struct argp_option argp_options[] = {
-	{"speed-factor", KEY_SPEED, "FACTOR", 0,
-	 "Run virtual time slower than the clock: with 1/100, a cable of 100 Gb/s carries 1 Gb/s, "
-	 "and its delay is 100 times as long (default 1)",
-	 0},
-	{"set", 's', "KEY=VALUE", 0, "Replace a value of the file, as in adverb sim", 0},
-	{"network", KEY_NETWORK, "ADDRESS", 0,
-	 "IPv4 address of host h0 (default " NETWORK "/16); h1 has the next one", 0},
-	{"foreground", 'f', NULL, 0, "Stay in the foreground, until SIGINT or adverb fabric down",
-	 0},
-	{0},
-};
-
-static void parse_factor(struct options *o, const char *arg, struct argp_state *state)
+static void read_factor(struct argp_state *state, const char *option, const char *arg,
+			void *options)
 {
+	struct options *o = options;
 	unsigned long a, b = 1;
 	char *end;
 
@@ -67,61 +55,67 @@ static void parse_factor(struct options *o, const char *arg, struct argp_state *
 		b = strtoul(end + 1, &end, 10);
 	if (*arg < '0' || *arg > '9' || *end || a < 1 || b < 1 || a > FACTOR_MOST ||
 	    b > FACTOR_MOST)
-		argp_error(state, "--speed-factor: '%s' is not a factor such as 1/100", arg);
+		argp_error(state, "%s: '%s' is not a factor such as 1/100", option, arg);
 	o->numerator = (uint32_t)a;
 	o->denominator = (uint32_t)b;
 }
 
-static error_t parse_option(int key, char *arg, struct argp_state *state)
+static void add_set(struct argp_state *state, const char *option, const char *arg, void *options)
 {
-	struct options *o = state->input;
-	struct in_addr address;
+	struct options *o = options;
 
-	switch (key) {
-	case KEY_SPEED:
-		parse_factor(o, arg, state);
-		return 0;
-	case 's':
-		if (o->sets == SETS)
-			argp_error(state, "--set: given more than %d times", SETS);
-		o->set[o->sets++] = arg;
-		return 0;
-	case KEY_NETWORK:
-		if (inet_pton(AF_INET, arg, &address) != 1)
-			argp_error(state, "--network: '%s' is no IPv4 address", arg);
-		o->network = ntohl(address.s_addr);
-		return 0;
-	case 'f':
-		o->foreground = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (o->file)
-			argp_error(state, "unexpected argument '%s': the file is '%s'", arg,
-				   o->file);
-		o->file = arg;
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		argp_usage(state);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	if (o->sets == SETS)
+		argp_error(state, "%s: given more than %d times", option, SETS);
+	o->set[o->sets++] = arg;
 }
 
-static const struct argp argp = {
-	argp_options,
-	parse_option,
-	"FILE",
-	"Start the emulator of a fabric: the switches and cables of a scenario in real time. Run "
-	"programs on its hosts with adverb run --host. The flows of the scenario run beside "
-	"them.\v"
-	"Example:\n"
-	"  adverb fabric up --speed-factor 1/100 scenario.ini\n"
-	"  adverb run --host h1 -- ib_write_bw -F &\n"
-	"  adverb run --host h0 -- ib_write_bw -F 10.31.0.2\n",
-	NULL,
-	NULL,
-	NULL};
+static void read_network(struct argp_state *state, const char *option, const char *arg,
+			 void *options)
+{
+	struct options *o = options;
+	struct in_addr address;
+
+	if (inet_pton(AF_INET, arg, &address) != 1)
+		argp_error(state, "%s: '%s' is no IPv4 address", option, arg);
+	o->network = ntohl(address.s_addr);
+}
+
+static void check_options(struct argp_state *state, void *options)
+{
+	const struct options *o = options;
+
+	if (!o->file)
+		argp_usage(state);
+}
+
+static const struct adv_command_option option_table[] = {
+	{"speed-factor", 0, "FACTOR",
+	 "Run virtual time slower than the clock: with 1/100, a cable of 100 Gb/s carries 1 Gb/s, "
+	 "and its delay is 100 times as long (default 1)",
+	 .read = read_factor},
+	{"set", 's', "KEY=VALUE", "Replace a value of the file, as in adverb sim", .read = add_set},
+	{"network", 0, "ADDRESS",
+	 "IPv4 address of host h0 (default " NETWORK "/16); h1 has the next one",
+	 .read = read_network},
+	{"foreground", 'f', NULL, "Stay in the foreground, until SIGINT or adverb fabric down",
+	 ADV_OPTION_INTO(foreground)},
+};
+
+static const struct adv_command_syntax syntax = {
+	option_table,
+	ADV_ARRAY_SIZE(option_table),
+	.about = "Start the emulator of a fabric: the switches and cables of a scenario in real "
+		 "time. Run "
+		 "programs on its hosts with adverb run --host. The flows of the scenario run "
+		 "beside "
+		 "them.\v"
+		 "Example:\n"
+		 "  adverb fabric up --speed-factor 1/100 scenario.ini\n"
+		 "  adverb run --host h1 -- ib_write_bw -F &\n"
+		 "  adverb run --host h0 -- ib_write_bw -F 10.31.0.2\n",
+	.check = check_options,
+	.args = "FILE",
+	.file = offsetof(struct options, file)};
 
 /* ---- the emulator ---- */
 
@@ -330,7 +324,7 @@ int adv_fabric_up_main(int argc, char **argv)
 
 	inet_pton(AF_INET, NETWORK, &address);
 	o.network = ntohl(address.s_addr);
-	if (adv_command_parse(&argp, argc, argv, 0, &o) != 0)
+	if (!adv_command_read(&syntax, argc, argv, &o, NULL))
 		return ADV_EXIT_USAGE;
 	sim.file = o.file;
 	if (prepare_fabric(&sim, &o))

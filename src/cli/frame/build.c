@@ -2,13 +2,13 @@
 /* adverb frame build: builds frames from text. */
 #include "cli/frame/frame.h"
 
-#include <argp.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "cli/frame/input.h"
 #include "cli/frame/pcap.h"
 #include "cli/frame/text.h"
+#include "cli/command/options.h"
 
 struct options {
 	const char *input;
@@ -25,63 +25,51 @@ struct output {
 	uint8_t frame[ADV_FRAME_BYTES_MAX];
 };
 
-static const struct argp_option argp_options[] = {
-	{"input", 'i', "FILE", 0, "Read the frames from a file ('-': standard input), one a line",
-	 0},
-	{"pcap", 'w', "FILE", 0,
-	 "Write a capture ('-': standard output) instead of hexadecimal text", 0},
-	{0},
-};
-
-static error_t add_word(struct options *o, const char *word)
+static void add_word(struct argp_state *state, const char *word, void *options)
 {
+	struct options *o = options;
 	size_t n = strlen(word);
 	char *more = realloc(o->words, o->words_len + n + 2);
 
 	if (!more)
-		return ENOMEM;
+		argp_failure(state, ADV_EXIT_FAILED, ENOMEM, "%s", word);
 	memcpy(more + o->words_len, word, n);
 	more[o->words_len + n] = ' ';
 	o->words = more;
 	o->words_len += n + 1;
-	return 0;
 }
 
-static error_t parse_option(int key, char *arg, struct argp_state *state)
+static void check_options(struct argp_state *state, void *options)
 {
-	struct options *o = state->input;
+	const struct options *o = options;
 
-	switch (key) {
-	case 'i':
-		o->input = arg;
-		return 0;
-	case 'w':
-		o->pcap = arg;
-		return 0;
-	case ARGP_KEY_ARG:
-		return add_word(o, arg);
-	case ARGP_KEY_END:
-		if (!o->input == !o->words)
-			argp_error(state, "either fields or --input is needed");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	if (!o->input == !o->words)
+		argp_error(state, "either fields or --input is needed");
 }
 
-static const struct argp argp = {
-	argp_options,
-	parse_option,
-	"[FIELD=VALUE...]",
-	"Build RoCE frames from their fields, and write them in hexadecimal, one a line. The "
-	"command computes ICRC and checksums if they are not given. src, dst and op are needed; "
-	"roce=1 selects RoCE v1. The output of 'adverb frame dissect --fields' builds the same "
-	"bytes again.\vExample:\n  "
-	"adverb frame build src=192.0.2.1 dst=192.0.2.2 op=RC_SEND_ONLY dest-qp=0x12 psn=7 "
-	"payload=68656c6c6f",
-	NULL,
-	NULL,
-	NULL};
+static const struct adv_command_option option_table[] = {
+	{"input", 'i', "FILE", "Read the frames from a file ('-': standard input), one a line",
+	 ADV_OPTION_TEXT(input)},
+	{"pcap", 'w', "FILE", "Write a capture ('-': standard output) instead of hexadecimal text",
+	 ADV_OPTION_TEXT(pcap)},
+};
+
+static const struct adv_command_syntax syntax = {
+	option_table,
+	ADV_ARRAY_SIZE(option_table),
+	.about =
+		"Build RoCE frames from their fields, and write them in hexadecimal, one a line. "
+		"The "
+		"command computes ICRC and checksums if they are not given. src, dst and op are "
+		"needed; "
+		"roce=1 selects RoCE v1. The output of 'adverb frame dissect --fields' builds the "
+		"same "
+		"bytes again.\vExample:\n  "
+		"adverb frame build src=192.0.2.1 dst=192.0.2.2 op=RC_SEND_ONLY dest-qp=0x12 psn=7 "
+		"payload=68656c6c6f",
+	.check = check_options,
+	.args = "[FIELD=VALUE...]",
+	.read = add_word};
 
 static void write_hex(const uint8_t *p, size_t n)
 {
@@ -155,7 +143,7 @@ int adv_frame_build_main(int argc, char **argv)
 	struct output *out = calloc(1, sizeof(*out));
 	int status = ADV_EXIT_FAILED;
 
-	if (adv_command_parse(&argp, argc, argv, 0, &o) != 0 || !out)
+	if (!adv_command_read(&syntax, argc, argv, &o, NULL) || !out)
 		goto end;
 	if (o.pcap) {
 		out->pcap = strcmp(o.pcap, "-") == 0 ? stdout : fopen(o.pcap, "wb");

@@ -2,7 +2,6 @@
 /* adverb frame dissect: prints frames as text. */
 #include "cli/frame/frame.h"
 
-#include <argp.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -10,6 +9,7 @@
 #include "cli/frame/pcap.h"
 #include "cli/frame/text.h"
 #include "cli/command/json.h"
+#include "cli/command/options.h"
 
 #define WHO "adverb frame dissect"
 
@@ -32,54 +32,44 @@ struct output {
 	uint8_t frame[ADV_FRAME_BYTES_MAX]; /* a frame given in hexadecimal */
 };
 
-static const struct argp_option argp_options[] = {
-	{"hex", 'x', "BYTES", 0, "Dissect this frame in hexadecimal, instead of a file", 0},
-	{"fields", 'f', NULL, 0, "Write each frame as a line of fields for 'adverb frame build'",
-	 0},
-	{"json", 'j', NULL, 0, "Write JSON", 0},
-	{0},
-};
-
-static error_t parse_option(int key, char *arg, struct argp_state *state)
+static void choose_style(struct argp_state *state, const char *option, const char *arg,
+			 void *options)
 {
-	struct options *o = state->input;
+	struct options *o = options;
 
-	switch (key) {
-	case 'x':
-		o->hex = arg;
-		return 0;
-	case 'f':
-		o->style = FIELDS;
-		return 0;
-	case 'j':
-		o->style = JSON;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (o->file)
-			argp_error(state, "unexpected argument '%s'", arg);
-		o->file = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!o->file == !o->hex)
-			argp_error(state, "either a file or --hex is needed");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	o->style = strcmp(option, "--json") == 0 ? JSON : FIELDS;
 }
 
-static const struct argp argp = {
-	argp_options,
-	parse_option,
-	"[FILE]",
-	"Show the fields of RoCE frames, v1 and v2, and whether their ICRC is right. The file "
-	"('-': standard input) is a capture (pcap or pcapng) of Ethernet or of all interfaces "
-	"(tcpdump -i any), or text with one frame in hexadecimal a line. The command skips frames "
-	"that are not RoCE.\vExit status 1: an ICRC is wrong, a frame "
-	"is malformed or cut off, or there is no RoCE frame.",
-	NULL,
-	NULL,
-	NULL};
+static void check_options(struct argp_state *state, void *options)
+{
+	const struct options *o = options;
+
+	if (!o->file == !o->hex)
+		argp_error(state, "either a file or --hex is needed");
+}
+
+static const struct adv_command_option option_table[] = {
+	{"hex", 'x', "BYTES", "Dissect this frame in hexadecimal, instead of a file",
+	 ADV_OPTION_TEXT(hex)},
+	{"fields", 'f', NULL, "Write each frame as a line of fields for 'adverb frame build'",
+	 .read = choose_style},
+	{"json", 'j', NULL, "Write JSON", .read = choose_style},
+};
+
+static const struct adv_command_syntax syntax = {
+	option_table,
+	ADV_ARRAY_SIZE(option_table),
+	.about = "Show the fields of RoCE frames, v1 and v2, and whether their ICRC is right. The "
+		 "file "
+		 "('-': standard input) is a capture (pcap or pcapng) of Ethernet or of all "
+		 "interfaces "
+		 "(tcpdump -i any), or text with one frame in hexadecimal a line. The command "
+		 "skips frames "
+		 "that are not RoCE.\vExit status 1: an ICRC is wrong, a frame "
+		 "is malformed or cut off, or there is no RoCE frame.",
+	.check = check_options,
+	.args = "[FILE]",
+	.file = offsetof(struct options, file)};
 
 static const char *error_text(enum adv_frame_error error)
 {
@@ -246,7 +236,7 @@ int adv_frame_dissect_main(int argc, char **argv)
 	struct output *out = calloc(1, sizeof(*out));
 	int status = ADV_EXIT_FAILED;
 
-	if (adv_command_parse(&argp, argc, argv, 0, &o) != 0 || !out)
+	if (!adv_command_read(&syntax, argc, argv, &o, NULL) || !out)
 		goto end;
 	out->style = o.style;
 	if (o.style == JSON)

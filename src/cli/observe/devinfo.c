@@ -2,49 +2,24 @@
 /* adverb devinfo: prints the device as adverbd sees it. */
 #include "cli/command/command.h"
 
-#include <argp.h>
-
 #include "cli/command/json.h"
+#include "cli/command/options.h"
 
 struct options {
 	bool verbose;
 	bool json;
 };
 
-static const struct argp_option argp_options[] = {
-	{"verbose", 'v', NULL, 0, "Also show the GID table with its interfaces", 0},
-	{"json", 'j', NULL, 0, "Write JSON", 0},
-	{0},
+static const struct adv_command_option option_table[] = {
+	{"verbose", 'v', NULL, "Also show the GID table with its interfaces",
+	 ADV_OPTION_INTO(verbose)},
 };
 
-static error_t parse_option(int key, char *arg, struct argp_state *state)
-{
-	struct options *o = state->input;
-
-	switch (key) {
-	case 'v':
-		o->verbose = true;
-		return 0;
-	case 'j':
-		o->json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument '%s'", arg);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp argp = {
-	argp_options,
-	parse_option,
-	NULL,
-	"Show the RDMA device: the state and MTU of its port, its GUID, and the numbers of GIDs "
-	"and slots. 'adverb run ibv_devinfo' shows the device as programs see it.",
-	NULL,
-	NULL,
-	NULL};
+static const struct adv_command_syntax syntax = {
+	option_table, ADV_ARRAY_SIZE(option_table),
+	.about = "Show the RDMA device: the state and MTU of its port, its GUID, and the numbers "
+		 "of GIDs "
+		 "and slots. 'adverb run ibv_devinfo' shows the device as programs see it."};
 
 static void print_gids(const struct adv_gid_table *t)
 {
@@ -112,7 +87,7 @@ int adv_devinfo_main(int argc, char **argv)
 	struct options o = {0};
 	bool good;
 
-	if (adv_command_parse(&argp, argc, argv, 0, &o) != 0)
+	if (!adv_command_read(&syntax, argc, argv, &o, &o.json))
 		return ADV_EXIT_USAGE;
 	c = adv_cli_connect(true);
 	if (!c)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cli/command/json.h"
+#include "cli/command/options.h"
 
 #define NONE UINT32_MAX
 
@@ -129,7 +130,7 @@ int adv_gids_main(int argc, char **argv)
 	struct adv_control *c;
 	bool json = false, good;
 
-	if (adv_command_parse_json(about, argc, argv, &json) != 0)
+	if (!adv_command_read_json(about, argc, argv, &json))
 		return ADV_EXIT_USAGE;
 	c = adv_cli_connect(true);
 	if (!c)

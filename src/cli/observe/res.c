@@ -2,69 +2,51 @@
 /* adverb res: lists the objects of running programs. */
 #include "cli/observe/res.h"
 
-#include <argp.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/command/command.h"
 #include "cli/command/json.h"
+#include "cli/command/options.h"
 #include "runtime/exchange/resources.h"
 
-struct arguments {
+struct options {
 	enum adv_resource_kind kind; /* ADV_RESOURCE_KINDS: the number of objects of each kind */
 	uint32_t pid;
 	bool details;
 	bool json;
 };
 
-static const struct argp_option options[] = {
-	{"pid", 'p', "PID", 0, "List the objects of this process only", 0},
-	{"details", 'd', NULL, 0, "Show all attributes", 0},
-	{"json", 'j', NULL, 0, "Print JSON", 0},
-	{0},
+static const struct adv_command_option option_table[] = {
+	{"pid", 'p', "PID", "List the objects of this process only", ADV_OPTION_NUMBER(pid)},
+	{"details", 'd', NULL, "Show all attributes", ADV_OPTION_INTO(details)},
+	{"json", 'j', NULL, "Print JSON", ADV_OPTION_INTO(json)},
 };
 
-static error_t parse_option(int key, char *arg, struct argp_state *state)
+static void read_kind(struct argp_state *state, const char *arg, void *options)
 {
-	struct arguments *a = state->input;
+	struct options *o = options;
 
-	switch (key) {
-	case 'p':
-		a->pid = adv_cli_number(state, "--pid", arg);
-		return 0;
-	case 'd':
-		a->details = true;
-		return 0;
-	case 'j':
-		a->json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (a->kind != ADV_RESOURCE_KINDS)
-			argp_error(state, "unexpected argument '%s'", arg);
-		a->kind = adv_object_kind(arg);
-		if (a->kind == ADV_RESOURCE_KINDS)
-			argp_error(state, "'%s' is not qp, cq, mr, pd, srq, cm_id or ctx", arg);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	if (o->kind != ADV_RESOURCE_KINDS)
+		argp_error(state, "unexpected argument '%s'", arg);
+	o->kind = adv_object_kind(arg);
+	if (o->kind == ADV_RESOURCE_KINDS)
+		argp_error(state, "'%s' is not qp, cq, mr, pd, srq, cm_id or ctx", arg);
 }
 
-static const struct argp argp = {
-	options,
-	parse_option,
-	"[qp|cq|mr|pd|srq|cm_id|ctx]",
-	"List the objects of running programs, as rdma-resource(8) does for a card. The programs "
-	"are not stopped. Shown are the objects of your user's programs; root sees all. Without "
-	"an argument, show the number of objects of each kind.",
-	NULL,
-	NULL,
-	NULL};
+static const struct adv_command_syntax syntax = {
+	option_table, ADV_ARRAY_SIZE(option_table),
+	.about = "List the objects of running programs, as rdma-resource(8) does for a card. The "
+		 "programs "
+		 "are not stopped. Shown are the objects of your user's programs; root sees all. "
+		 "Without "
+		 "an argument, show the number of objects of each kind.",
+	.args = "[qp|cq|mr|pd|srq|cm_id|ctx]", .read = read_kind};
 
 /* ---- the number of objects ---- */
 
-static bool count_all(struct adv_control *c, const struct arguments *a,
+static bool count_all(struct adv_control *c, const struct options *a,
 		      size_t sums[ADV_RESOURCE_KINDS])
 {
 	for (unsigned i = 0; i < ADV_RESOURCE_KINDS; i++) {
@@ -79,7 +61,7 @@ static bool count_all(struct adv_control *c, const struct arguments *a,
 	return true;
 }
 
-static bool print_sums(struct adv_control *c, const struct arguments *a)
+static bool print_sums(struct adv_control *c, const struct options *a)
 {
 	struct json_object *o;
 	size_t sums[ADV_RESOURCE_KINDS];
@@ -117,7 +99,7 @@ static void report_silent(const struct adv_objects *o)
 	}
 }
 
-static bool print_objects(struct adv_control *c, const struct arguments *a)
+static bool print_objects(struct adv_control *c, const struct options *a)
 {
 	struct adv_objects o;
 	bool good = adv_objects_read(&o, c, a->kind, a->pid);
@@ -135,11 +117,11 @@ static bool print_objects(struct adv_control *c, const struct arguments *a)
 
 int adv_res_main(int argc, char **argv)
 {
-	struct arguments a = {.kind = ADV_RESOURCE_KINDS};
+	struct options a = {.kind = ADV_RESOURCE_KINDS};
 	struct adv_control *c;
 	bool good;
 
-	if (adv_command_parse(&argp, argc, argv, 0, &a) != 0)
+	if (!adv_command_read(&syntax, argc, argv, &a, NULL))
 		return ADV_EXIT_USAGE;
 	c = adv_cli_connect(false);
 	if (!c)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* adverb stat: counters of the port, or of queue pairs, with rates. */
-#include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include "base/clock.h"
 #include "cli/command/command.h"
 #include "cli/command/json.h"
+#include "cli/command/options.h"
 #include "cli/observe/latencies.h"
 #include "cli/observe/objects.h"
 #include "cli/observe/port_reading.h"
@@ -20,7 +20,7 @@
 #define VALUES		64 /* most counters of a port or of a QP */
 #define LONGEST_SECONDS 86400
 
-struct arguments {
+struct options {
 	uint32_t pid;
 	uint32_t qpn;
 	double interval; /* seconds; 0: print once */
@@ -47,75 +47,44 @@ struct reading {
 	size_t count;
 };
 
-static const struct argp_option options[] = {
-	{"pid", 'p', "PID", 0, "Show the counters of the queue pairs of this process", 0},
-	{"qp", 'q', "QPN", 0, "Show the counters of this queue pair", 0},
-	{"interval", 'i', "SECONDS", 0, "Repeat, and show rates since the last report", 0},
-	{"count", 'c', "N", 0, "With --interval: end after N reports", 0},
-	{"latency", 'l', NULL, 0,
+static void read_interval(struct argp_state *state, const char *option, const char *arg,
+			  void *options)
+{
+	struct options *o = options;
+
+	o->interval = adv_cli_seconds(state, option, arg, 0.01, LONGEST_SECONDS);
+}
+
+static void check_options(struct argp_state *state, void *options)
+{
+	const struct options *o = options;
+
+	if (o->count && o->interval == 0)
+		argp_error(state, "--count needs --interval");
+}
+
+static const struct adv_command_option option_table[] = {
+	{"pid", 'p', "PID", "Show the counters of the queue pairs of this process",
+	 ADV_OPTION_NUMBER(pid)},
+	{"qp", 'q', "QPN", "Show the counters of this queue pair", ADV_OPTION_NUMBER(qpn)},
+	{"interval", 'i', "SECONDS", "Repeat, and show rates since the last report",
+	 .read = read_interval},
+	{"count", 'c', "N", "With --interval: end after N reports", ADV_OPTION_NUMBER(count)},
+	{"latency", 'l', NULL,
 	 "Show how long send requests took from their post to their completion: of all programs, "
 	 "of --pid, or of --qp",
-	 0},
-	{"json", 'j', NULL, 0, "Print JSON, one line for each report", 0},
-	{0},
+	 ADV_OPTION_INTO(latency)},
+	{"json", 'j', NULL, "Print JSON, one line for each report", ADV_OPTION_INTO(json)},
 };
 
-static double read_seconds(struct argp_state *state, const char *arg)
-{
-	char *end;
-	double seconds = strtod(arg, &end);
-
-	if (end == arg || *end || !(seconds >= 0.01 && seconds <= LONGEST_SECONDS))
-		argp_error(state, "--interval: '%s' is not a number of seconds from 0.01 to %d",
-			   arg, LONGEST_SECONDS);
-	return seconds;
-}
-
-static error_t parse_option(int key, char *arg, struct argp_state *state)
-{
-	struct arguments *a = state->input;
-
-	switch (key) {
-	case 'p':
-		a->pid = adv_cli_number(state, "--pid", arg);
-		return 0;
-	case 'q':
-		a->qpn = adv_cli_number(state, "--qp", arg);
-		return 0;
-	case 'i':
-		a->interval = read_seconds(state, arg);
-		return 0;
-	case 'c':
-		a->count = adv_cli_number(state, "--count", arg);
-		return 0;
-	case 'l':
-		a->latency = true;
-		return 0;
-	case 'j':
-		a->json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument '%s'", arg);
-		return 0;
-	case ARGP_KEY_END:
-		if (a->count && a->interval == 0)
-			argp_error(state, "--count needs --interval");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp argp = {
-	options,
-	parse_option,
-	NULL,
-	"Show the counters of the port, under the names that mlx5 and the kernel use, or those of "
-	"queue pairs. The programs are not stopped. The port's counters include those of ended "
-	"programs.",
-	NULL,
-	NULL,
-	NULL};
+static const struct adv_command_syntax syntax = {
+	option_table, ADV_ARRAY_SIZE(option_table),
+	.about = "Show the counters of the port, under the names that mlx5 and the kernel use, or "
+		 "those of "
+		 "queue pairs. The programs are not stopped. The port's counters include those of "
+		 "ended "
+		 "programs.",
+	.check = check_options};
 
 /* ---- reading ---- */
 
@@ -155,7 +124,7 @@ static void count_qp(struct counted *c, const struct adv_object *qp)
 			add_value(c, name, value, true);
 }
 
-static bool read_qps(struct adv_control *control, const struct arguments *a, struct reading *r)
+static bool read_qps(struct adv_control *control, const struct options *a, struct reading *r)
 {
 	struct adv_objects o, pieces = {0};
 	uint64_t begin = adv_clock_ns();
@@ -200,7 +169,7 @@ static bool read_port(struct adv_control *control, struct reading *r)
 
 /* Reads the counters that the arguments select. If it fails, prints an error. The caller frees
  * r->list in either case. */
-static bool read_counters(struct adv_control *control, const struct arguments *a, struct reading *r)
+static bool read_counters(struct adv_control *control, const struct options *a, struct reading *r)
 {
 	*r = (struct reading){.at = 0};
 	return a->pid || a->qpn ? read_qps(control, a, r) : read_port(control, r);
@@ -328,7 +297,7 @@ static void print_json(const struct reading *last, const struct reading *now)
 	printf("\n");
 }
 
-static void print_reading(const struct arguments *a, const struct reading *last,
+static void print_reading(const struct options *a, const struct reading *last,
 			  const struct reading *now)
 {
 	if (a->json)
@@ -340,7 +309,7 @@ static void print_reading(const struct arguments *a, const struct reading *last,
 
 /* ---- reports ---- */
 
-static int report_once(struct adv_control *control, const struct arguments *a)
+static int report_once(struct adv_control *control, const struct options *a)
 {
 	struct reading r;
 	bool good = read_counters(control, a, &r);
@@ -352,7 +321,7 @@ static int report_once(struct adv_control *control, const struct arguments *a)
 }
 
 /* Prints a report after each interval, until --count is reached or a reading fails. */
-static int report_repeatedly(struct adv_control *control, const struct arguments *a)
+static int report_repeatedly(struct adv_control *control, const struct options *a)
 {
 	const struct timespec pause = adv_clock_timespec((uint64_t)(a->interval * SECOND_NS));
 	struct reading last, now;
@@ -372,11 +341,11 @@ static int report_repeatedly(struct adv_control *control, const struct arguments
 
 int adv_stat_main(int argc, char **argv)
 {
-	struct arguments a = {0};
+	struct options a = {0};
 	struct adv_control *control;
 	int status;
 
-	if (adv_command_parse(&argp, argc, argv, 0, &a) != 0)
+	if (!adv_command_read(&syntax, argc, argv, &a, NULL))
 		return ADV_EXIT_USAGE;
 	/* Starts adverbd if it does not run: it has the counters of ended programs. */
 	control = adv_cli_connect(true);

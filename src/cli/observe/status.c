@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "cli/command/json.h"
+#include "cli/command/options.h"
 #include "runtime/control/counters.h"
 #include "nic/wire/packet.h"
 
@@ -187,7 +188,7 @@ int adv_status_main(int argc, char **argv)
 	char why[1024];
 	int error;
 
-	if (adv_command_parse_json(about, argc, argv, &json) != 0)
+	if (!adv_command_read_json(about, argc, argv, &json))
 		return ADV_EXIT_USAGE;
 	c = adv_control_connect(false, why, sizeof(why));
 	if (!c) {

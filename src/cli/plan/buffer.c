@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "base/array.h"
-#include "cli/plan/options.h"
+#include "cli/command/options.h"
 #include "fabric/plan/buffer.h"
 
 #define FIBRE_PS_PER_MM 5
@@ -62,32 +62,33 @@ static void complete_links(struct argp_state *state, void *options)
 	}
 }
 
-static const struct adv_plan_option option_table[] = {
+static const struct adv_command_option option_table[] = {
 	{"buffer", 'b', "BYTES", "Buffer of the switch, such as 32MB (needed)", .needed = true,
-	 .unit = ADV_UNIT_BYTES, .least = 1, ADV_PLAN_INTO(sw.buffer)},
+	 .unit = ADV_UNIT_BYTES, .least = 1, ADV_OPTION_INTO(sw.buffer)},
 	{"ports", 'n', "NxRATE@LENGTH",
 	 "Ports, their speed and cable, such as 32x100Gb/s@100m; several times (needed)",
 	 .needed = true, .read = add_ports},
 	{"lossless", 'p', "N", "Priorities with PFC (default 1)", .unit = ADV_UNIT_COUNT, .most = 8,
-	 ADV_PLAN_INTO(sw.lossless)},
+	 ADV_OPTION_INTO(sw.lossless)},
 	{"lossy", 0, "N", "Other queues of a port (default 1)", .unit = ADV_UNIT_COUNT, .most = 8,
-	 ADV_PLAN_INTO(sw.lossy)},
+	 ADV_OPTION_INTO(sw.lossy)},
 	{"reserve", 0, "BYTES", "Buffer reserved for each queue (default 0B)",
-	 .unit = ADV_UNIT_BYTES, ADV_PLAN_INTO(sw.reserve)},
+	 .unit = ADV_UNIT_BYTES, ADV_OPTION_INTO(sw.reserve)},
 	{"alpha", 0, "RATIO", "Share of the free buffer that a queue may use (default 1/8)",
-	 .unit = ADV_UNIT_RATIO, ADV_PLAN_INTO(sw.alpha)},
+	 .unit = ADV_UNIT_RATIO, ADV_OPTION_INTO(sw.alpha)},
 	{"mtu", 0, "BYTES", "Largest MTU (default 9216B)", .unit = ADV_UNIT_BYTES,
-	 ADV_PLAN_INTO(mtu)},
+	 ADV_OPTION_INTO(mtu)},
 	{"headroom", 0, "BYTES",
 	 "Headroom of a port and lossless priority (default: as adverb plan headroom)",
-	 .unit = ADV_UNIT_BYTES, .least = 1, ADV_PLAN_INTO(sw.headroom)},
+	 .unit = ADV_UNIT_BYTES, .least = 1, ADV_OPTION_INTO(sw.headroom)},
 };
 
-static const struct adv_plan_syntax syntax = {
+static const struct adv_command_syntax syntax = {
 	option_table, ADV_ARRAY_SIZE(option_table),
-	"Check whether the headroom of all lossless priorities fits into a switch's buffer. Print "
-	"the buffer left to share, and how much of it each queue may hold.",
-	complete_links};
+	.about = "Check whether the headroom of all lossless priorities fits into a switch's "
+		 "buffer. Print "
+		 "the buffer left to share, and how much of it each queue may hold.",
+	.check = complete_links};
 
 /* Returns the headroom of all ports of a group, at most UINT64_MAX. */
 static uint64_t of_group(const struct adv_plan_switch *sw, const struct adv_plan_buffer *b,
@@ -203,7 +204,7 @@ int adv_plan_buffer_main(int argc, char **argv)
 	const char *wrong;
 	bool json;
 
-	if (!adv_planner_parse(&syntax, argc, argv, &o, &json))
+	if (!adv_command_read(&syntax, argc, argv, &o, &json))
 		return ADV_EXIT_USAGE;
 	wrong = adv_plan_buffer(&o.sw, &b);
 	if (wrong) {

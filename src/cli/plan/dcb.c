@@ -2,7 +2,6 @@
 /* adverb plan dcb: the settings of switches and NICs for a scenario, as a checklist. */
 #include "cli/plan/plan.h"
 
-#include <argp.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include "cli/plan/dcbx.h"
 #include "cli/plan/sonic.h"
 #include "fabric/plan/dcb.h"
+#include "cli/command/options.h"
 
 #define SCENARIO_MAX ADV_SCENARIO_FILE_MAX
 /* Bytes of an IP packet besides the RoCE payload: IPv6 40, UDP 8, BTH 12, the largest extended
@@ -33,17 +33,6 @@ struct plan {
 	struct json_object *steps; /* of the current group; JSON only */
 };
 
-static const struct argp_option argp_options[] = {
-	{"device", 'd', "NAME", 0, "Name of the interface in the commands (default eth0)", 0},
-	{"sonic", 's', NULL, 0, "Write only the tables of SONiC's config_db.json", 0},
-	{"compare", 'c', "CAPTURE", 0,
-	 "Compare what ports advertise by DCBX, in LLDP frames of a capture, with the scenario", 0},
-	{"write", 'w', "CAPTURE", 0,
-	 "Write a capture with the LLDP frame that a port with these settings sends", 0},
-	{"json", 'j', NULL, 0, "Write JSON", 0},
-	{0},
-};
-
 /* The name becomes part of shell commands. */
 static bool is_device(const char *name)
 {
@@ -53,56 +42,52 @@ static bool is_device(const char *name)
 	return n > 0 && n < 16 && name[n] == '\0' && name[0] != '-';
 }
 
-static error_t parse_option(int key, char *arg, struct argp_state *state)
+static void read_device(struct argp_state *state, const char *option, const char *arg,
+			void *options)
 {
-	struct options *o = state->input;
+	struct options *o = options;
 
-	switch (key) {
-	case 'd':
-		if (!is_device(arg))
-			argp_error(state, "--device: '%s' is not the name of an interface", arg);
-		o->device = arg;
-		return 0;
-	case 'c':
-		o->compare = arg;
-		return 0;
-	case 'w':
-		o->write = arg;
-		return 0;
-	case 's':
-		o->sonic = true;
-		return 0;
-	case 'j':
-		o->json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (o->file)
-			argp_error(state, "unexpected argument '%s'", arg);
-		o->file = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!o->file)
-			argp_error(state, "a scenario is needed ('-': standard input)");
-		if (o->sonic + !!o->compare + !!o->write > 1)
-			argp_error(state, "--sonic, --compare and --write exclude each other");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	if (!is_device(arg))
+		argp_error(state, "%s: '%s' is not the name of an interface", option, arg);
+	o->device = arg;
 }
 
-static const struct argp argp = {
-	argp_options,
-	parse_option,
-	"SCENARIO",
-	"Write the settings with which real switches and NICs behave like a scenario of 'adverb "
-	"sim': PFC, ETS, the map of DSCPs, ECN and headroom, as a checklist of commands for "
-	"Linux's dcb, NVIDIA's mlnx_qos, and SONiC. Or compare them with what real ports "
-	"advertise.\vNothing is set. Exit status 1: a port differs (--compare). What is "
-	"explained: " ADV_DOC_DIR "/planners.md",
-	NULL,
-	NULL,
-	NULL};
+static void check_options(struct argp_state *state, void *options)
+{
+	const struct options *o = options;
+
+	if (!o->file)
+		argp_error(state, "a scenario is needed ('-': standard input)");
+	if (o->sonic + !!o->compare + !!o->write > 1)
+		argp_error(state, "--sonic, --compare and --write exclude each other");
+}
+
+static const struct adv_command_option option_table[] = {
+	{"device", 'd', "NAME", "Name of the interface in the commands (default eth0)",
+	 .read = read_device},
+	{"sonic", 's', NULL, "Write only the tables of SONiC's config_db.json",
+	 ADV_OPTION_INTO(sonic)},
+	{"compare", 'c', "CAPTURE",
+	 "Compare what ports advertise by DCBX, in LLDP frames of a capture, with the scenario",
+	 ADV_OPTION_TEXT(compare)},
+	{"write", 'w', "CAPTURE",
+	 "Write a capture with the LLDP frame that a port with these settings sends",
+	 ADV_OPTION_TEXT(write)},
+};
+
+static const struct adv_command_syntax syntax = {
+	option_table,
+	ADV_ARRAY_SIZE(option_table),
+	.about = "Write the settings with which real switches and NICs behave like a scenario of "
+		 "'adverb "
+		 "sim': PFC, ETS, the map of DSCPs, ECN and headroom, as a checklist of commands "
+		 "for "
+		 "Linux's dcb, NVIDIA's mlnx_qos, and SONiC. Or compare them with what real ports "
+		 "advertise.\vNothing is set. Exit status 1: a port differs (--compare). What is "
+		 "explained: " ADV_DOC_DIR "/planners.md",
+	.check = check_options,
+	.args = "SCENARIO",
+	.file = offsetof(struct options, file)};
 
 /* ---- output ---- */
 
@@ -466,7 +451,7 @@ int adv_plan_dcb_main(int argc, char **argv)
 	char *text;
 	int status;
 
-	if (adv_command_parse(&argp, argc, argv, 0, &o) != 0)
+	if (!adv_command_read(&syntax, argc, argv, &o, &o.json))
 		return ADV_EXIT_USAGE;
 	text = adv_cli_read_file("adverb plan dcb", o.file, SCENARIO_MAX, &len);
 	if (!text)

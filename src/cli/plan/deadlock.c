@@ -2,12 +2,12 @@
 /* adverb plan deadlock: cycles of buffer dependencies of a routed network. */
 #include "cli/plan/plan.h"
 
-#include <argp.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "fabric/plan/network.h"
 #include "fabric/scenario/scenario.h"
+#include "cli/command/options.h"
 
 #define TURNS_SHOWN 16 /* turns that the text output lists */
 #define NECESSARY   "Hu et al., Deadlocks in Datacenter Networks, HotNets 2016"
@@ -24,49 +24,27 @@ struct plan {
 	bool scenario;
 };
 
-static const struct argp_option argp_options[] = {
-	{"json", 'j', NULL, 0, "Write JSON", 0},
-	{0},
-};
-
-static error_t parse_option(int key, char *arg, struct argp_state *state)
+static void check_options(struct argp_state *state, void *options)
 {
-	struct options *o = state->input;
+	const struct options *o = options;
 
-	switch (key) {
-	case 'j':
-		o->json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (o->file)
-			argp_error(state, "unexpected argument '%s'", arg);
-		o->file = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!o->file)
-			argp_error(state, "a topology file is needed ('-': standard input)");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	if (!o->file)
+		argp_error(state, "a topology file is needed ('-': standard input)");
 }
 
-static const struct argp argp = {
-	argp_options,
-	parse_option,
-	"TOPOLOGY",
-	"Find cyclic buffer dependencies in a routed topology. PFC cannot deadlock without one. "
-	"The command prints the cycle, and the routes to change. The file has lines 'host "
-	"NAME...', "
-	"'switch NAME... [level=N]', 'link NAME[:PORT] NAME[:PORT] [down]', 'routing = shortest' "
-	"or "
-	"'updown', 'root = SWITCH', 'flow HOST HOST [priority=N]', 'route HOST SWITCH... HOST "
-	"[priority=N]'. If the file is a scenario of 'adverb sim' (*.ini), the command checks the "
-	"routes of every host to every other.\vExit status 1: there is a cycle. The file and an "
-	"example: " ADV_DOC_DIR "/planners.md",
-	NULL,
-	NULL,
-	NULL};
+static const struct adv_command_syntax syntax = {
+	.about =
+		"Find cyclic buffer dependencies in a routed topology. PFC cannot deadlock without "
+		"one. The command prints the cycle, and the routes to change. The file has lines "
+		"'host NAME...', 'switch NAME... [level=N]', 'link NAME[:PORT] NAME[:PORT] "
+		"[down]', 'routing = shortest' or 'updown', 'root = SWITCH', 'flow HOST HOST "
+		"[priority=N]', 'route HOST SWITCH... HOST [priority=N]'. If the file is a "
+		"scenario of 'adverb sim' (*.ini), the command checks the routes of every host to "
+		"every other.\vExit status 1: there is a cycle. The file and an "
+		"example: " ADV_DOC_DIR "/planners.md",
+	.check = check_options,
+	.args = "TOPOLOGY",
+	.file = offsetof(struct options, file)};
 
 static const char *name_of(const struct plan *p, uint32_t node)
 {
@@ -307,7 +285,7 @@ int adv_plan_deadlock_main(int argc, char **argv)
 	char *text;
 	int status;
 
-	if (adv_command_parse(&argp, argc, argv, 0, &o) != 0)
+	if (!adv_command_read(&syntax, argc, argv, &o, &o.json))
 		return ADV_EXIT_USAGE;
 	text = adv_cli_read_file("adverb plan deadlock", o.file, ADV_PLAN_TEXT_MAX, &len);
 	if (!text)

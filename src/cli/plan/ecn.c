@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "base/array.h"
-#include "cli/plan/options.h"
+#include "cli/command/options.h"
 #include "fabric/plan/ecn.h"
 #include "fabric/plan/headroom.h"
 
@@ -37,37 +37,38 @@ static void check_marking(struct argp_state *state, void *options)
 		argp_error(state, "--k-min: %s is above --k-max, %s", k_min, k_max);
 }
 
-static const struct adv_plan_option option_table[] = {
+static const struct adv_command_option option_table[] = {
 	{"buffer", 'b', "BYTES", "Buffer of all ports, such as 12MB (needed)", .needed = true,
-	 .unit = ADV_UNIT_BYTES, .least = 1, ADV_PLAN_INTO(sw.buffer)},
+	 .unit = ADV_UNIT_BYTES, .least = 1, ADV_OPTION_INTO(sw.buffer)},
 	{"ports", 'n', "N", "Ports (needed)", .needed = true, .unit = ADV_UNIT_COUNT, .least = 1,
-	 .most = ADV_PLAN_PORTS_MAX, ADV_PLAN_INTO(sw.ports)},
+	 .most = ADV_PLAN_PORTS_MAX, ADV_OPTION_INTO(sw.ports)},
 	{"speed", 's', "RATE", "Speed of the ports, such as 100Gb/s (needed)", .needed = true,
 	 .unit = ADV_UNIT_RATE, .least = ADV_PLAN_SPEED_MIN, .most = ADV_PLAN_SPEED_MAX,
-	 ADV_PLAN_INTO(speed)},
+	 ADV_OPTION_INTO(speed)},
 	{"headroom", 0, "BYTES",
 	 "Headroom of a port and priority (needed; adverb plan headroom computes it)",
-	 .needed = true, .unit = ADV_UNIT_BYTES, ADV_PLAN_INTO(sw.headroom)},
+	 .needed = true, .unit = ADV_UNIT_BYTES, ADV_OPTION_INTO(sw.headroom)},
 	{"priorities", 'p', "N", "Priorities with PFC (default 1)", .unit = ADV_UNIT_COUNT,
-	 .least = 1, .most = 8, ADV_PLAN_INTO(sw.lossless)},
+	 .least = 1, .most = 8, ADV_OPTION_INTO(sw.lossless)},
 	{"beta", 0, "RATIO",
 	 "Share of the free buffer that a queue may use; called alpha elsewhere (default 1)",
-	 .unit = ADV_UNIT_RATIO, ADV_PLAN_INTO(sw.beta)},
+	 .unit = ADV_UNIT_RATIO, ADV_OPTION_INTO(sw.beta)},
 	{"k-min", 0, "BYTES", "Check this K_min (default: computed)", .unit = ADV_UNIT_BYTES,
-	 .least = 1, ADV_PLAN_INTO(k_min)},
+	 .least = 1, ADV_OPTION_INTO(k_min)},
 	{"k-max", 0, "BYTES", "Check this K_max (default: computed)", .unit = ADV_UNIT_BYTES,
-	 .least = 1, ADV_PLAN_INTO(k_max)},
+	 .least = 1, ADV_OPTION_INTO(k_max)},
 	{"p-max", 0, "RATIO", "Check this P_max (default 1%)", .unit = ADV_UNIT_RATIO, .least = 1,
-	 .most = ADV_RATIO_ONE, ADV_PLAN_INTO(p_max)},
+	 .most = ADV_RATIO_ONE, ADV_OPTION_INTO(p_max)},
 	{"mtu", 0, "BYTES", "MTU of the lossless priority (default 4200B)", .unit = ADV_UNIT_BYTES,
-	 .least = 64, .most = 65535, ADV_PLAN_INTO(mtu)},
+	 .least = 64, .most = 65535, ADV_OPTION_INTO(mtu)},
 };
 
-static const struct adv_plan_syntax syntax = {
+static const struct adv_command_syntax syntax = {
 	option_table, ADV_ARRAY_SIZE(option_table),
-	"Compute ECN thresholds with which a shared-buffer switch marks packets before PFC pauses "
-	"their sender, for any traffic.",
-	check_marking};
+	.about = "Compute ECN thresholds with which a shared-buffer switch marks packets before "
+		 "PFC pauses "
+		 "their sender, for any traffic.",
+	.check = check_marking};
 
 static void print_bounds(struct adv_plan_out *out, const struct options *o,
 			 const struct adv_plan_ecn *e)
@@ -183,7 +184,7 @@ int adv_plan_ecn_main(int argc, char **argv)
 	uint64_t frame;
 	bool json;
 
-	if (!adv_planner_parse(&syntax, argc, argv, &o, &json))
+	if (!adv_command_read(&syntax, argc, argv, &o, &json))
 		return ADV_EXIT_USAGE;
 	wrong = adv_plan_ecn(&o.sw, &e);
 	if (wrong) {

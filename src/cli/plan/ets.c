@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "cli/plan/options.h"
+#include "cli/command/options.h"
 #include "fabric/plan/ets.h"
 #include "fabric/plan/headroom.h"
 
@@ -52,7 +52,7 @@ static void read_share(struct argp_state *state, const char *option, const char 
 	unsigned i = read_class(state, option, arg, &value);
 
 	use_class(state, option, o, i, false);
-	o->c[i].share = adv_planner_quantity(state, option, ADV_UNIT_RATIO, value);
+	o->c[i].share = adv_command_quantity(state, option, ADV_UNIT_RATIO, value);
 	if (o->c[i].share > ADV_RATIO_ONE)
 		argp_error(state, "%s: '%s' is more than 100%%: write %u=50%% for one half", option,
 			   arg, i);
@@ -71,7 +71,7 @@ static void read_demand(struct argp_state *state, const char *option, const char
 	const char *value;
 	unsigned i = read_class(state, option, arg, &value);
 
-	o->c[i].demand = adv_planner_quantity(state, option, ADV_UNIT_RATE, value);
+	o->c[i].demand = adv_command_quantity(state, option, ADV_UNIT_RATE, value);
 	o->has_demand[i] = true;
 }
 
@@ -144,9 +144,9 @@ static void check_classes(struct argp_state *state, void *options)
 			   adv_units_print(ADV_UNIT_RATIO, sum * 100, percent));
 }
 
-static const struct adv_plan_option option_table[] = {
+static const struct adv_command_option option_table[] = {
 	{"speed", 's', "RATE", "Speed of the link, such as 100Gb/s (needed)", .needed = true,
-	 .unit = ADV_UNIT_RATE, .least = 1, ADV_PLAN_INTO(speed)},
+	 .unit = ADV_UNIT_RATE, .least = 1, ADV_OPTION_INTO(speed)},
 	{"share", 'w', "CLASS=PERCENT", "An ETS class and its share, such as 3=50%",
 	 .read = read_share},
 	{"strict", 0, "CLASS", "A class of strict priority, such as 6", .read = read_strict},
@@ -159,15 +159,17 @@ static const struct adv_plan_option option_table[] = {
 	{"device", 0, "NAME", "Print the commands that set these classes on a Linux interface",
 	 .read = read_device},
 	{"mtu", 0, "BYTES", "Largest MTU, for the quanta (default 9216B)", .unit = ADV_UNIT_BYTES,
-	 ADV_PLAN_INTO(mtu)},
+	 ADV_OPTION_INTO(mtu)},
 };
 
-static const struct adv_plan_syntax syntax = {
+static const struct adv_command_syntax syntax = {
 	option_table, ADV_ARRAY_SIZE(option_table),
-	"Compute the bandwidth of each traffic class of a link. Strict classes are served first, "
-	"the highest number before the others. The rest is divided by shares (ETS); bandwidth that "
-	"one class does not use goes to the others.",
-	check_classes};
+	.about = "Compute the bandwidth of each traffic class of a link. Strict classes are served "
+		 "first, "
+		 "the highest number before the others. The rest is divided by shares (ETS); "
+		 "bandwidth that "
+		 "one class does not use goes to the others.",
+	.check = check_classes};
 
 static struct json_object *class_to_json(const struct options *o, const struct adv_plan_ets *e,
 					 unsigned i)
@@ -337,7 +339,7 @@ int adv_plan_ets_main(int argc, char **argv)
 	bool json;
 
 	memset(o.class_of_dscp, -1, sizeof(o.class_of_dscp));
-	if (!adv_planner_parse(&syntax, argc, argv, &o, &json))
+	if (!adv_command_read(&syntax, argc, argv, &o, &json))
 		return ADV_EXIT_USAGE;
 	wrong = adv_plan_ets(o.c, o.speed, o.mtu + ADV_PLAN_FRAME_OVERHEAD, &e);
 	if (wrong) {

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "base/array.h"
-#include "cli/plan/options.h"
+#include "cli/command/options.h"
 #include "fabric/plan/headroom.h"
 
 #define FIBRE_FS_PER_MM	 5000 /* 5 ns/m */
@@ -55,45 +55,46 @@ static void complete_link(struct argp_state *state, void *options)
 					  : adv_plan_interface_bits(l->speed);
 }
 
-static const struct adv_plan_option option_table[] = {
+static const struct adv_command_option option_table[] = {
 	{"speed", 's', "RATE", "Speed of the link, such as 100Gb/s (needed)", .needed = true,
-	 .unit = ADV_UNIT_RATE, .least = 1, ADV_PLAN_INTO(link.speed)},
+	 .unit = ADV_UNIT_RATE, .least = 1, ADV_OPTION_INTO(link.speed)},
 	{"cable", 'c', "LENGTH", "Length of the cable, such as 100m (or --delay)",
-	 .unit = ADV_UNIT_LENGTH, .most = ADV_PLAN_LENGTH_MAX, ADV_PLAN_INTO(length)},
+	 .unit = ADV_UNIT_LENGTH, .most = ADV_PLAN_LENGTH_MAX, ADV_OPTION_INTO(length)},
 	{"copper", 'C', NULL, "The cable is copper: 5.556 ns/m instead of 5 ns/m (fibre)",
-	 ADV_PLAN_INTO(copper)},
+	 ADV_OPTION_INTO(copper)},
 	{"delay", 'd', "TIME", "One-way delay of the cable, instead of its length",
-	 .unit = ADV_UNIT_TIME, ADV_PLAN_INTO(delay)},
+	 .unit = ADV_UNIT_TIME, ADV_OPTION_INTO(delay)},
 	{"mtu", 0, "BYTES", "Largest MTU of any priority of the port (default 9216B)",
-	 .unit = ADV_UNIT_BYTES, ADV_PLAN_INTO(mtu)},
+	 .unit = ADV_UNIT_BYTES, ADV_OPTION_INTO(mtu)},
 	{"lossless-mtu", 0, "BYTES", "MTU of the lossless priority (default: as --mtu)",
-	 .unit = ADV_UNIT_BYTES, ADV_PLAN_INTO(lossless_mtu)},
+	 .unit = ADV_UNIT_BYTES, ADV_OPTION_INTO(lossless_mtu)},
 	{"priorities", 'p', "N", "Lossless priorities of the port (default 1)",
-	 .unit = ADV_UNIT_COUNT, .least = 1, .most = 8, ADV_PLAN_INTO(priorities)},
+	 .unit = ADV_UNIT_COUNT, .least = 1, .most = 8, ADV_OPTION_INTO(priorities)},
 	{"response", 0, "TIME",
 	 "Time from a PFC frame's arrival at the other end until it stops sending (default: IEEE "
 	 "802.3's limit)",
-	 .unit = ADV_UNIT_TIME, ADV_PLAN_INTO(response)},
+	 .unit = ADV_UNIT_TIME, ADV_OPTION_INTO(response)},
 	{"interface", 0, "TIME",
 	 "Time of this end's MAC and PHY, both directions (default: from IEEE 802.3's limit)",
-	 .unit = ADV_UNIT_TIME, ADV_PLAN_INTO(interface)},
+	 .unit = ADV_UNIT_TIME, ADV_OPTION_INTO(interface)},
 	{"cell", 0, "BYTES", "Size of the cells in which the switch stores packets",
-	 .unit = ADV_UNIT_BYTES, .most = ADV_PLAN_CELL_MAX, ADV_PLAN_INTO(link.cell)},
+	 .unit = ADV_UNIT_BYTES, .most = ADV_PLAN_CELL_MAX, ADV_OPTION_INTO(link.cell)},
 	{"small-packets", 0, "RATIO", "With --cell: share of 64-byte packets (default 100%)",
-	 .unit = ADV_UNIT_RATIO, .most = ADV_RATIO_ONE, ADV_PLAN_INTO(link.small_packets)},
+	 .unit = ADV_UNIT_RATIO, .most = ADV_RATIO_ONE, ADV_OPTION_INTO(link.small_packets)},
 	{"size", 0, "BYTES",
 	 "Compute the thresholds for this buffer of a priority, not for the smallest one",
-	 .unit = ADV_UNIT_BYTES, ADV_PLAN_INTO(size)},
+	 .unit = ADV_UNIT_BYTES, ADV_OPTION_INTO(size)},
 	{"whole-frames", 0, NULL,
 	 "Add one frame: the switch counts a frame when it has received all of it",
-	 ADV_PLAN_INTO(link.whole_frames)},
+	 ADV_OPTION_INTO(link.whole_frames)},
 };
 
-static const struct adv_plan_syntax syntax = {
+static const struct adv_command_syntax syntax = {
 	option_table, ADV_ARRAY_SIZE(option_table),
-	"Compute the buffer that a lossless priority needs above its xoff threshold to lose no "
-	"packet after a PFC frame, and the values of xoff and xon.",
-	complete_link};
+	.about = "Compute the buffer that a lossless priority needs above its xoff threshold to "
+		 "lose no "
+		 "packet after a PFC frame, and the values of xoff and xon.",
+	.check = complete_link};
 
 static void print_delays(struct adv_plan_out *out, const struct options *o,
 			 const struct adv_plan_headroom *h)
@@ -236,7 +237,7 @@ int adv_plan_headroom_main(int argc, char **argv)
 	const char *wrong;
 	bool fits = true, json;
 
-	if (!adv_planner_parse(&syntax, argc, argv, &o, &json))
+	if (!adv_command_read(&syntax, argc, argv, &o, &json))
 		return ADV_EXIT_USAGE;
 	wrong = adv_plan_headroom(&o.link, &h);
 	if (wrong) {

@@ -15,6 +15,7 @@
 #include "base/units.h"
 #include "cli/command/command.h"
 #include "cli/command/json.h"
+#include "cli/command/options.h"
 #include "cli/sim/report.h"
 #include "cli/sim/ranks.h"
 #include "cli/sim/series.h"
@@ -344,72 +345,26 @@ static int run_sweep(struct options *o)
 
 /* ---- the command ---- */
 
-enum {
-	KEY_SEED = 256,
-	KEY_CSV,
-	KEY_REPORT,
-	KEY_SWEEP,
-	KEY_JOBS,
-	KEY_TRACE,
-	KEY_TOPOLOGY,
-	KEY_SERIES,
-	KEY_THREADS,
-	KEY_RESULTS,
-	KEY_PART,
-	KEY_MPI
-};
-
-static const struct argp_option argp_options[] = {
-	{"set", 's', "KEY=VALUE", 0,
-	 "Replace a value of the file: run.duration=5ms, \"priority 3.xoff=40kB\"", 0},
-	{"seed", KEY_SEED, "N", 0, "As --set run.seed=N", 0},
-	{"json", 'j', NULL, 0, "Write JSON", 0},
-	{"csv", KEY_CSV, "FOLDER", 0,
-	 "Write transfers, events of switches and samples of queues as CSV", 0},
-	{"series", KEY_SERIES, "FILE", 0,
-	 "Write samples of cables and queues, at every `sample` of [run], as JSON", 0},
-	{"report", KEY_REPORT, "FILE", 0,
-	 "Write an HTML page with plots, which needs no other file", 0},
-	{"sweep", KEY_SWEEP, "KEY=VALUES;...", 0,
-	 "Run all combinations of values, such as \"host.congestion-control=dcqcn,none; "
-	 "run.seed=1..20\", and compare them",
-	 0},
-	{"trace", KEY_TRACE, "FLOWS", 0,
-	 "Add the transfers of a file: CSV with from,to,bytes,start_ps, ns-3 HPCC's flow.txt, "
-	 "htsim's connection matrix, or a GOAL file of LogGOPSim",
-	 0},
-	{"topology", KEY_TOPOLOGY, "NETWORK", 0, "Read the network from ns-3 HPCC's topology.txt",
-	 0},
-	{"results", KEY_RESULTS, "FOLDER", 0,
-	 "With --sweep: keep the result of each run here, and do only runs that have none", 0},
-	{"part", KEY_PART, "K/N", 0,
-	 "With --results: do only the Kth of N parts of the runs. The same command without --part "
-	 "merges "
-	 "all results",
-	 0},
-	{"jobs", KEY_JOBS, "N", 0, "With --sweep: number of runs at a time (default 1)", 0},
-	{"threads", KEY_THREADS, "N", 0,
-	 "Divide the network among N threads (default 1); the results are the same", 0},
-	{"mpi", KEY_MPI, NULL, 0,
-	 "Divide the network among the ranks that mpirun has started, each with its --threads; the "
-	 "results are the same",
-	 0},
-	{0},
-};
-
-static unsigned read_number(const char *option, const char *arg, unsigned most,
-			    struct argp_state *state)
+static void add_set(struct argp_state *state, const char *option, const char *arg, void *options)
 {
-	uint64_t n = 0;
-	char why[ADV_UNITS_WHY];
+	struct options *o = options;
 
-	if (!adv_units_parse(ADV_UNIT_COUNT, arg, strlen(arg), &n, why) || n < 1 || n > most)
-		argp_error(state, "%s %s: expected a number from 1 to %u", option, arg, most);
-	return (unsigned)n;
+	if (o->sets == SETS)
+		argp_error(state, "--set and --seed: given more than %d times", SETS);
+	o->set[o->sets++] = arg;
 }
 
-static void read_part(struct options *o, const char *arg, struct argp_state *state)
+static void read_seed(struct argp_state *state, const char *option, const char *arg, void *options)
 {
+	struct options *o = options;
+
+	snprintf(o->seed, sizeof(o->seed), "run.seed=%s", arg);
+	add_set(state, option, o->seed, o);
+}
+
+static void read_part(struct argp_state *state, const char *option, const char *arg, void *options)
+{
+	struct options *o = options;
 	int end = 0;
 
 	if (sscanf(arg, "%6u/%6u%n", &o->part, &o->parts, &end) != 2 || arg[end] != '\0' ||
@@ -418,93 +373,75 @@ static void read_part(struct options *o, const char *arg, struct argp_state *sta
 	o->part--;
 }
 
-static error_t parse_option(int key, char *arg, struct argp_state *state)
+static void check_options(struct argp_state *state, void *options)
 {
-	struct options *o = state->input;
+	const struct options *o = options;
 
-	switch (key) {
-	case KEY_SEED:
-		snprintf(o->seed, sizeof(o->seed), "run.seed=%s", arg);
-		arg = o->seed;
-		/* fallthrough */
-	case 's':
-		if (o->sets == SETS)
-			argp_error(state, "--set and --seed: given more than %d times", SETS);
-		o->set[o->sets++] = arg;
-		return 0;
-	case 'j':
-		o->json = true;
-		return 0;
-	case KEY_CSV:
-		o->csv = arg;
-		return 0;
-	case KEY_SERIES:
-		o->series = arg;
-		return 0;
-	case KEY_REPORT:
-		o->report = arg;
-		return 0;
-	case KEY_SWEEP:
-		o->sweep = arg;
-		return 0;
-	case KEY_TOPOLOGY:
-		o->topology = arg;
-		return 0;
-	case KEY_TRACE:
-		o->trace = arg;
-		return 0;
-	case KEY_RESULTS:
-		o->results = arg;
-		return 0;
-	case KEY_PART:
-		read_part(o, arg, state);
-		return 0;
-	case KEY_JOBS:
-		o->jobs = read_number("--jobs", arg, JOBS, state);
-		return 0;
-	case KEY_THREADS:
-		o->threads = read_number("--threads", arg, THREADS, state);
-		return 0;
-	case KEY_MPI:
-		o->mpi = true;
-		return 0;
-	case ARGP_KEY_END:
-		if (o->mpi && o->sweep)
-			argp_error(state, "--mpi is for a single run; --sweep has --part");
-		if (o->jobs && !o->sweep)
-			argp_error(state, "--jobs is for --sweep");
-		if (o->series && o->sweep)
-			argp_error(state, "--series is for a single run");
-		if ((o->results && !o->sweep) || (o->parts && !o->results))
-			argp_error(state, "--results is for --sweep, and --part for --results");
-		if (o->sweep && o->file && strcmp(o->file, "-") == 0)
-			argp_error(state, "--sweep needs a file: standard input can be read once");
-		return 0;
-	case ARGP_KEY_ARG:
-		if (o->file)
-			argp_error(state, "unexpected argument '%s': the file is '%s'", arg,
-				   o->file);
-		o->file = arg;
-		return 0;
-	case ARGP_KEY_NO_ARGS:
+	if (!o->file)
 		argp_usage(state);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	if (o->mpi && o->sweep)
+		argp_error(state, "--mpi is for a single run; --sweep has --part");
+	if (o->jobs && !o->sweep)
+		argp_error(state, "--jobs is for --sweep");
+	if (o->series && o->sweep)
+		argp_error(state, "--series is for a single run");
+	if ((o->results && !o->sweep) || (o->parts && !o->results))
+		argp_error(state, "--results is for --sweep, and --part for --results");
+	if (o->sweep && strcmp(o->file, "-") == 0)
+		argp_error(state, "--sweep needs a file: standard input can be read once");
 }
 
-static const struct argp argp = {
-	argp_options,
-	parse_option,
-	"FILE",
-	"Run a scenario of the simulated lossless Ethernet, with the real transport in each host. "
-	"The same file and seed give the same output, byte for byte.\v"
-	"All sections and keys of a scenario: " ADV_DOC_DIR "/simulator.md\n"
-	"Examples: " ADV_DOC_DIR "/scenarios",
-	NULL,
-	NULL,
-	NULL};
+static const struct adv_command_option option_table[] = {
+	{"set", 's', "KEY=VALUE",
+	 "Replace a value of the file: run.duration=5ms, \"priority 3.xoff=40kB\"",
+	 .read = add_set},
+	{"seed", 0, "N", "As --set run.seed=N", .read = read_seed},
+	{"csv", 0, "FOLDER", "Write transfers, events of switches and samples of queues as CSV",
+	 ADV_OPTION_TEXT(csv)},
+	{"series", 0, "FILE",
+	 "Write samples of cables and queues, at every `sample` of [run], as JSON",
+	 ADV_OPTION_TEXT(series)},
+	{"report", 0, "FILE", "Write an HTML page with plots, which needs no other file",
+	 ADV_OPTION_TEXT(report)},
+	{"sweep", 0, "KEY=VALUES;...",
+	 "Run all combinations of values, such as \"host.congestion-control=dcqcn,none; "
+	 "run.seed=1..20\", and compare them",
+	 ADV_OPTION_TEXT(sweep)},
+	{"trace", 0, "FLOWS",
+	 "Add the transfers of a file: CSV with from,to,bytes,start_ps, ns-3 HPCC's flow.txt, "
+	 "htsim's connection matrix, or a GOAL file of LogGOPSim",
+	 ADV_OPTION_TEXT(trace)},
+	{"topology", 0, "NETWORK", "Read the network from ns-3 HPCC's topology.txt",
+	 ADV_OPTION_TEXT(topology)},
+	{"results", 0, "FOLDER",
+	 "With --sweep: keep the result of each run here, and do only runs that have none",
+	 ADV_OPTION_TEXT(results)},
+	{"part", 0, "K/N",
+	 "With --results: do only the Kth of N parts of the runs. The same command without --part "
+	 "merges all results",
+	 .read = read_part},
+	{"jobs", 0, "N", "With --sweep: number of runs at a time (default 1)",
+	 .unit = ADV_UNIT_COUNT, .least = 1, .most = JOBS, ADV_OPTION_INTO(jobs)},
+	{"threads", 0, "N",
+	 "Divide the network among N threads (default 1); the results are the same",
+	 .unit = ADV_UNIT_COUNT, .least = 1, .most = THREADS, ADV_OPTION_INTO(threads)},
+	{"mpi", 0, NULL,
+	 "Divide the network among the ranks that mpirun has started, each with its --threads; the "
+	 "results are the same",
+	 ADV_OPTION_INTO(mpi)},
+};
+
+static const struct adv_command_syntax syntax = {
+	option_table,
+	ADV_ARRAY_SIZE(option_table),
+	.about = "Run a scenario of the simulated lossless Ethernet, with the real transport in "
+		 "each host. "
+		 "The same file and seed give the same output, byte for byte.\v"
+		 "All sections and keys of a scenario: " ADV_DOC_DIR "/simulator.md\n"
+		 "Examples: " ADV_DOC_DIR "/scenarios",
+	.check = check_options,
+	.args = "FILE",
+	.file = offsetof(struct options, file)};
 
 static int run_once(struct options *o)
 {
@@ -527,7 +464,7 @@ int adv_sim_main(int argc, char **argv)
 	struct options o = {.file = NULL};
 	int status;
 
-	if (adv_command_parse(&argp, argc, argv, 0, &o) != 0)
+	if (!adv_command_read(&syntax, argc, argv, &o, &o.json))
 		return ADV_EXIT_USAGE;
 	if (o.sweep)
 		return run_sweep(&o);

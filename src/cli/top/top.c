@@ -54,17 +54,6 @@ static const struct argp_option options[] = {
 	{0},
 };
 
-static double read_seconds(struct argp_state *state, const char *arg)
-{
-	char *end;
-	double seconds = strtod(arg, &end);
-
-	if (end == arg || *end || !(seconds >= 0.1 && seconds <= INTERVAL_MOST))
-		argp_error(state, "--interval: '%s' is not a number of seconds from 0.1 to %d", arg,
-			   INTERVAL_MOST);
-	return seconds;
-}
-
 static void refuse_order(struct argp_state *state, const char *arg)
 {
 	char list[96] = "";
@@ -82,7 +71,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'i':
-		t->interval = read_seconds(state, arg);
+		t->interval = adv_cli_seconds(state, "--interval", arg, 0.1, INTERVAL_MOST);
 		return 0;
 	case 'o':
 		t->count = 1;

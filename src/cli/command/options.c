@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include "cli/plan/options.h"
+#include "cli/command/options.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,13 +9,13 @@
 #define FIRST_KEY 256 /* argp key of the first option without a letter */
 
 struct parse {
-	const struct adv_plan_syntax *syntax;
+	const struct adv_command_syntax *syntax;
 	void *options;
 	bool *json;
 	uint32_t given; /* options that were given, a bit each */
 };
 
-uint64_t adv_planner_quantity(struct argp_state *state, const char *option, enum adv_unit unit,
+uint64_t adv_command_quantity(struct argp_state *state, const char *option, enum adv_unit unit,
 			      const char *arg)
 {
 	char why[ADV_UNITS_WHY];
@@ -26,7 +26,7 @@ uint64_t adv_planner_quantity(struct argp_state *state, const char *option, enum
 	return value;
 }
 
-static void check_range(struct argp_state *state, const struct adv_plan_option *o,
+static void check_range(struct argp_state *state, const struct adv_command_option *o,
 			const char *option, const char *arg, uint64_t value)
 {
 	char least[ADV_UNITS_TEXT], most[ADV_UNITS_TEXT];
@@ -44,7 +44,7 @@ static void check_range(struct argp_state *state, const struct adv_plan_option *
 		argp_error(state, "%s: %s is more than %s", option, arg, most);
 }
 
-static void read_option(struct argp_state *state, const struct adv_plan_option *o, char *arg)
+static void read_option(struct argp_state *state, const struct adv_command_option *o, char *arg)
 {
 	struct parse *p = state->input;
 	char *into = (char *)p->options + o->into;
@@ -53,12 +53,16 @@ static void read_option(struct argp_state *state, const struct adv_plan_option *
 	uint32_t narrow;
 
 	snprintf(option, sizeof(option), "--%s", o->name);
-	if (!o->arg) {
-		*(bool *)into = true;
-	} else if (o->read) {
+	if (o->read) {
 		o->read(state, option, arg, p->options);
+	} else if (!o->arg) {
+		*(bool *)into = true;
+	} else if (o->value == ADV_VALUE_TEXT) {
+		*(const char **)into = arg;
+	} else if (o->value == ADV_VALUE_NUMBER) {
+		*(uint32_t *)into = adv_cli_number(state, option, arg);
 	} else {
-		value = adv_planner_quantity(state, option, o->unit, arg);
+		value = adv_command_quantity(state, option, o->unit, arg);
 		check_range(state, o, option, arg, value);
 		narrow = (uint32_t)value;
 		memcpy(into, o->size == sizeof(narrow) ? (void *)&narrow : (void *)&value, o->size);
@@ -70,7 +74,7 @@ static void read_option(struct argp_state *state, const struct adv_plan_option *
 static void check_needed(struct argp_state *state)
 {
 	const struct parse *p = state->input;
-	const struct adv_plan_syntax *s = p->syntax;
+	const struct adv_command_syntax *s = p->syntax;
 	unsigned needed = 0, missing = 0, said = 0;
 	char list[200] = "";
 
@@ -93,15 +97,29 @@ static void check_needed(struct argp_state *state)
 	argp_error(state, "%s %s needed", list, needed == 1 ? "is" : "are");
 }
 
-static int key_of(const struct adv_plan_syntax *s, unsigned i)
+static int key_of(const struct adv_command_syntax *s, unsigned i)
 {
 	return s->option[i].letter ? s->option[i].letter : FIRST_KEY + (int)i;
+}
+
+static void read_argument(struct argp_state *state, const char *arg)
+{
+	struct parse *p = state->input;
+	const char **file = (const char **)((char *)p->options + p->syntax->file);
+
+	if (p->syntax->read) {
+		p->syntax->read(state, arg, p->options);
+		return;
+	}
+	if (!p->syntax->args || *file)
+		argp_error(state, "unexpected argument '%s'", arg);
+	*file = arg;
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct parse *p = state->input;
-	const struct adv_plan_syntax *s = p->syntax;
+	const struct adv_command_syntax *s = p->syntax;
 
 	for (unsigned i = 0; i < s->count; i++)
 		if (key == key_of(s, i)) {
@@ -114,33 +132,45 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		*p->json = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument '%s'", arg);
+		read_argument(state, arg);
 		return 0;
 	case ARGP_KEY_END:
 		check_needed(state);
-		s->check(state, p->options);
+		if (s->check)
+			s->check(state, p->options);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-bool adv_planner_parse(const struct adv_plan_syntax *syntax, int argc, char **argv, void *options,
-		       bool *json)
+bool adv_command_read(const struct adv_command_syntax *syntax, int argc, char **argv, void *options,
+		      bool *json)
 {
-	struct argp_option option[ADV_PLAN_OPTIONS_MAX + 2];
+	struct argp_option option[ADV_COMMAND_OPTIONS_MAX + 2] = {{0}};
 	struct parse p = {syntax, options, json, 0};
-	struct argp argp = {.options = option, .parser = parse_option, .doc = syntax->about};
+	struct argp argp = {.options = option,
+			    .parser = parse_option,
+			    .args_doc = syntax->args,
+			    .doc = syntax->about};
 	unsigned n = syntax->count;
 
-	memset(option, 0, sizeof(option));
 	for (unsigned i = 0; i < n; i++) {
-		const struct adv_plan_option *o = &syntax->option[i];
+		const struct adv_command_option *o = &syntax->option[i];
 
 		option[i] = (struct argp_option){
 			.name = o->name, .key = key_of(syntax, i), .arg = o->arg, .doc = o->help};
 	}
-	option[n] = (struct argp_option){.name = "json", .key = 'j', .doc = "Write JSON"};
-	*json = false;
-	return adv_command_parse(&argp, argc, argv, 0, &p) == 0;
+	if (json) {
+		*json = false;
+		option[n] = (struct argp_option){.name = "json", .key = 'j', .doc = "Write JSON"};
+	}
+	return adv_command_parse(&argp, argc, argv, syntax->flags, &p) == 0;
+}
+
+bool adv_command_read_json(const char *about, int argc, char **argv, bool *json)
+{
+	const struct adv_command_syntax syntax = {.about = about};
+
+	return adv_command_read(&syntax, argc, argv, NULL, json);
 }

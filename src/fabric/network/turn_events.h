@@ -59,7 +59,7 @@ static inline bool adv_turn_add(struct adv_turn *t, uint64_t at, uint32_t what)
 	if (t->last == t->room_end && !adv_turn_reserve(t))
 		return false;
 	for (e = t->last++; e != t->first; e--) {
-		if (e[-1].at < at || (e[-1].at == at && e[-1].what < what))
+		if (e[-1].at < at || (e[-1].at == at && e[-1].what <= what))
 			break;
 		*e = e[-1];
 	}

@@ -395,7 +395,7 @@ FABRIC = [
     ("turn-short", "windows of networks with short cables", TURN,
      "return width >= frame ? width : 0;", "return width;"),
     ("turn-order", "events of one time are in the order in which they were added", "src/fabric/network/turn_events.h",
-     "if (e[-1].at < at || (e[-1].at == at && e[-1].what < what))", "if (e[-1].at <= at)"),
+     "if (e[-1].at < at || (e[-1].at == at && e[-1].what <= what))", "if (e[-1].at <= at)"),
     # ---- cables that fail ----
     ("cut-arrives", "the frame that is being sent when a cable fails arrives", FAILURE,
      "\t\t\tadv_fabric_recall(f->node[s].fabric, &f->node[s], wire);\n", "\t\t\tf->lost += 0;\n"),

@@ -69,10 +69,10 @@ static int own_file(char *path)
 
 int adv_control_daemon_path(char *path)
 {
-	/* Paths relative to the folder of own_file(): build/, build/lib/, build/src/verbs/; then
-	 * those of an installed program and an installed library. */
-	static const char *const beside[] = {"adverbd", "../adverbd", "../../adverbd",
-					     ADV_DAEMON_FROM_BIN, ADV_DAEMON_FROM_LIB};
+	/* Paths relative to the folder of own_file(): build/, build/lib/; then those of an
+	 * installed program and an installed library. */
+	static const char *const beside[] = {"adverbd", "../adverbd", ADV_DAEMON_FROM_BIN,
+					     ADV_DAEMON_FROM_LIB};
 	const char *given = secure_getenv("ADVERB_DAEMON");
 	char own[PATH_MAX];
 	char *slash;

@@ -17,7 +17,8 @@ SUITES = {"src/base/": ("base",), "src/nic/fault/": ("fault",), "src/nic/iwarp/"
           "src/storage/smbdirect/": ("smbdirect",), "src/storage/smb2/": ("smb2",), "src/storage/rpcrdma/": ("rpcrdma",),
           "src/storage/nfs/": ("nfs",), "src/storage/gateway/stats": ("gateway",),
           "src/storage/smb_gateway/stats": ("gateway",), "src/storage/smb_gateway/": ("smb cases",),
-          "src/storage/": ("nfs cases",), "src/cli/capture/": ("capture",)}
+          "src/storage/": ("nfs cases",), "src/cli/capture/": ("capture",), "src/cli/": ("cli",),
+          "src/common/": ("base", "link", "device", "preload", "verbs", "rdmacm")}  # of tests/common
 ENGINE = ("engine", "wire", "cm")  # of all other rooms of src/nic
 
 

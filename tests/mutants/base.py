@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Bugs in src/base and src/fault, in the format of mutants.py."""
+"""Bugs in src/base and src/nic/fault, in the format of mutants.py."""
 
 CLOCK = "src/base/clock.h"
 DECIDE = "src/nic/fault/decide.c"

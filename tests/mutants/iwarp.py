@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Bugs in src/iwarp, in the format of mutants.py."""
+"""Bugs in src/nic/iwarp, in the format of mutants.py."""
 
 CRC32C = "src/nic/iwarp/crc32c.c"
 FPDU = "src/nic/iwarp/fpdu.c"

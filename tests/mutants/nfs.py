@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Bugs in src/rpcrdma, src/nfs, src/ulp and the NFS part of src/gateway, in the format of mutants.py."""
+"""Bugs in src/storage: NFS, its gateway, and the kit, in the format of mutants.py."""
 
 BINDING = "src/storage/nfs/binding.c"
 STREAM = "src/storage/kit/stream.c"

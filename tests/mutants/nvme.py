@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Bugs in src/nvme, in the format of mutants.py."""
+"""Bugs in src/storage: NVMe over Fabrics, in the format of mutants.py."""
 
 CONTROLLER = "src/storage/nvme_target/controller.c"
 FABRICS = "src/storage/nvme_target/fabrics.c"

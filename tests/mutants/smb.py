@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Bugs in src/smbdirect and src/smb2, in the format of mutants.py."""
+"""Bugs in src/storage/smbdirect and src/storage/smb2, in the format of mutants.py."""
 
 CONNECTION = "src/storage/smbdirect/connection.c"
 MESSAGE = "src/storage/smbdirect/message.c"

@@ -100,12 +100,14 @@ class Check(unittest.TestCase):
 
     def test_changed(self):
         """Changed files choose the suites of their folders; no suite that takes long."""
-        known = {"engine", "wire", "cm", "device", "verbs", "link", "scripts", "clients", "long", "daemon", "rdmacm"}
+        known = {"engine", "wire", "cm", "device", "verbs", "link", "scripts", "clients", "long", "daemon", "rdmacm",
+                 "cli"}
         for files, suites in (([], []), (["docs/x.md", "README.md"], []), (["tests/clients/run"], []),
                               (["src/runtime/link/ring.c"], ["link"]), (["scripts/check"], ["scripts"]),
                               (["src/nic/queue/qp.c", "tests/runtime/link/test_ring.c"], ["cm", "engine", "link", "wire"]),
                               (["tests/runtime/control/test_control.c"], ["device", "verbs"]),
-                              (["src/runtime/ucma/id.c"], ["daemon", "rdmacm"])):
+                              (["tests/common/netns.h"], ["device", "link", "rdmacm", "verbs"]),
+                              (["src/runtime/ucma/id.c", "src/cli/plan/text.c"], ["cli", "daemon", "rdmacm"])):
             self.assertEqual(checks.suites_to_run(files, known), suites)
 
     def test_table(self):

@@ -286,7 +286,4 @@ bool adv_cm_packet_decode(const uint8_t *p, size_t len, struct adv_cm_packet *m)
  */
 bool adv_cm_packet_encode(const struct adv_cm_packet *m, uint8_t out[ADV_MAD_LEN]);
 
-/* Returns the attribute's name: "REQ", "SIDR_REP"...; NULL: not an attribute of the CM. */
-const char *adv_cm_attribute_name(uint16_t attribute);
-
 #endif

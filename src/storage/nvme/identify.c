@@ -4,141 +4,96 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/layout.h"
 #include "storage/kit/text.h"
+
+enum { AT_SERIAL = 4, AT_MODEL = 24, AT_FIRMWARE = 64, AT_SUBNQN = 768 };
+
+/* A row is: first byte, bits below, bits, member. */
+#define CONTROLLER(member) ADV_FIELD_INTO(struct adv_nvme_identify_controller, member)
+
+static const struct adv_field controller_fields[] = {
+	{0, 0, 16, CONTROLLER(vid)},	     {2, 0, 16, CONTROLLER(ssvid)},
+	{76, 0, 8, CONTROLLER(cmic)},	     {77, 0, 8, CONTROLLER(mdts)},
+	{78, 0, 16, CONTROLLER(cntlid)},     {80, 0, 32, CONTROLLER(ver)},
+	{92, 0, 32, CONTROLLER(oaes)},	     {96, 0, 32, CONTROLLER(ctratt)},
+	{111, 0, 8, CONTROLLER(cntrltype)},  {258, 0, 8, CONTROLLER(acl)},
+	{259, 0, 8, CONTROLLER(aerl)},	     {260, 0, 8, CONTROLLER(frmw)},
+	{261, 0, 8, CONTROLLER(lpa)},	     {262, 0, 8, CONTROLLER(elpe)},
+	{266, 0, 16, CONTROLLER(wctemp)},    {268, 0, 16, CONTROLLER(cctemp)},
+	{320, 0, 16, CONTROLLER(kas)},	     {342, 0, 8, CONTROLLER(anatt)},
+	{343, 0, 8, CONTROLLER(anacap)},     {344, 0, 32, CONTROLLER(anagrpmax)},
+	{348, 0, 32, CONTROLLER(nanagrpid)}, {512, 0, 8, CONTROLLER(sqes)},
+	{513, 0, 8, CONTROLLER(cqes)},	     {514, 0, 16, CONTROLLER(maxcmd)},
+	{516, 0, 32, CONTROLLER(nn)},	     {520, 0, 16, CONTROLLER(oncs)},
+	{522, 0, 16, CONTROLLER(fuses)},     {525, 0, 8, CONTROLLER(vwc)},
+	{534, 0, 16, CONTROLLER(ocfs)},	     {536, 0, 32, CONTROLLER(sgls)},
+	{540, 0, 32, CONTROLLER(mnan)},	     {1792, 0, 32, CONTROLLER(ioccsz)},
+	{1796, 0, 32, CONTROLLER(iorcsz)},   {1800, 0, 16, CONTROLLER(icdoff)},
+	{1802, 0, 8, CONTROLLER(fcatt)},     {1803, 0, 8, CONTROLLER(msdbd)},
+};
+
+static const struct adv_layout controller_layout = ADV_LAYOUT_LE(controller_fields);
 
 void adv_nvme_identify_controller_encode(const struct adv_nvme_identify_controller *c,
 					 uint8_t out[ADV_NVME_IDENTIFY_LEN])
 {
 	memset(out, 0, ADV_NVME_IDENTIFY_LEN);
-	adv_put_le16(out, c->vid);
-	adv_put_le16(out + 2, c->ssvid);
-	adv_kit_put_text(out + 4, ADV_NVME_SERIAL_LEN, c->serial);
-	adv_kit_put_text(out + 24, ADV_NVME_MODEL_LEN, c->model);
-	adv_kit_put_text(out + 64, ADV_NVME_FIRMWARE_LEN, c->firmware);
-	out[76] = c->cmic;
-	out[77] = c->mdts;
-	adv_put_le16(out + 78, c->cntlid);
-	adv_put_le32(out + 80, c->ver);
-	adv_put_le32(out + 92, c->oaes);
-	adv_put_le32(out + 96, c->ctratt);
-	out[111] = c->cntrltype;
-	out[258] = c->acl;
-	out[259] = c->aerl;
-	out[260] = c->frmw;
-	out[261] = c->lpa;
-	out[262] = c->elpe;
-	adv_put_le16(out + 266, c->wctemp);
-	adv_put_le16(out + 268, c->cctemp);
-	adv_put_le16(out + 320, c->kas);
-	out[342] = c->anatt;
-	out[343] = c->anacap;
-	adv_put_le32(out + 344, c->anagrpmax);
-	adv_put_le32(out + 348, c->nanagrpid);
-	out[512] = c->sqes;
-	out[513] = c->cqes;
-	adv_put_le16(out + 514, c->maxcmd);
-	adv_put_le32(out + 516, c->nn);
-	adv_put_le16(out + 520, c->oncs);
-	adv_put_le16(out + 522, c->fuses);
-	out[525] = c->vwc;
-	adv_put_le16(out + 534, c->ocfs);
-	adv_put_le32(out + 536, c->sgls);
-	adv_put_le32(out + 540, c->mnan);
-	memcpy(out + 768, c->subnqn, strnlen(c->subnqn, ADV_NVME_NQN_MAX));
-	adv_put_le32(out + 1792, c->ioccsz);
-	adv_put_le32(out + 1796, c->iorcsz);
-	adv_put_le16(out + 1800, c->icdoff);
-	out[1802] = c->fcatt;
-	out[1803] = c->msdbd;
+	adv_layout_encode(&controller_layout, c, out);
+	adv_kit_put_text(out + AT_SERIAL, ADV_NVME_SERIAL_LEN, c->serial);
+	adv_kit_put_text(out + AT_MODEL, ADV_NVME_MODEL_LEN, c->model);
+	adv_kit_put_text(out + AT_FIRMWARE, ADV_NVME_FIRMWARE_LEN, c->firmware);
+	memcpy(out + AT_SUBNQN, c->subnqn, strnlen(c->subnqn, ADV_NVME_NQN_MAX));
 }
 
 void adv_nvme_identify_controller_decode(const uint8_t in[ADV_NVME_IDENTIFY_LEN],
 					 struct adv_nvme_identify_controller *c)
 {
 	memset(c, 0, sizeof(*c));
-	c->vid = adv_get_le16(in);
-	c->ssvid = adv_get_le16(in + 2);
-	adv_kit_get_text(c->serial, in + 4, ADV_NVME_SERIAL_LEN);
-	adv_kit_get_text(c->model, in + 24, ADV_NVME_MODEL_LEN);
-	adv_kit_get_text(c->firmware, in + 64, ADV_NVME_FIRMWARE_LEN);
-	c->cmic = in[76];
-	c->mdts = in[77];
-	c->cntlid = adv_get_le16(in + 78);
-	c->ver = adv_get_le32(in + 80);
-	c->oaes = adv_get_le32(in + 92);
-	c->ctratt = adv_get_le32(in + 96);
-	c->cntrltype = in[111];
-	c->acl = in[258];
-	c->aerl = in[259];
-	c->frmw = in[260];
-	c->lpa = in[261];
-	c->elpe = in[262];
-	c->wctemp = adv_get_le16(in + 266);
-	c->cctemp = adv_get_le16(in + 268);
-	c->kas = adv_get_le16(in + 320);
-	c->anatt = in[342];
-	c->anacap = in[343];
-	c->anagrpmax = adv_get_le32(in + 344);
-	c->nanagrpid = adv_get_le32(in + 348);
-	c->sqes = in[512];
-	c->cqes = in[513];
-	c->maxcmd = adv_get_le16(in + 514);
-	c->nn = adv_get_le32(in + 516);
-	c->oncs = adv_get_le16(in + 520);
-	c->fuses = adv_get_le16(in + 522);
-	c->vwc = in[525];
-	c->ocfs = adv_get_le16(in + 534);
-	c->sgls = adv_get_le32(in + 536);
-	c->mnan = adv_get_le32(in + 540);
-	memcpy(c->subnqn, in + 768, ADV_NVME_NQN_MAX);
-	c->ioccsz = adv_get_le32(in + 1792);
-	c->iorcsz = adv_get_le32(in + 1796);
-	c->icdoff = adv_get_le16(in + 1800);
-	c->fcatt = in[1802];
-	c->msdbd = in[1803];
+	adv_layout_decode(&controller_layout, in, c);
+	adv_kit_get_text(c->serial, in + AT_SERIAL, ADV_NVME_SERIAL_LEN);
+	adv_kit_get_text(c->model, in + AT_MODEL, ADV_NVME_MODEL_LEN);
+	adv_kit_get_text(c->firmware, in + AT_FIRMWARE, ADV_NVME_FIRMWARE_LEN);
+	memcpy(c->subnqn, in + AT_SUBNQN, ADV_NVME_NQN_MAX);
 }
+
+enum { AT_FORMATS = 128 };
+
+#define NAMESPACE(member) ADV_FIELD_INTO(struct adv_nvme_identify_namespace, member)
+
+static const struct adv_field namespace_fields[] = {
+	{0, 0, 64, NAMESPACE(nsze)},   {8, 0, 64, NAMESPACE(ncap)},
+	{16, 0, 64, NAMESPACE(nuse)},  {24, 0, 8, NAMESPACE(nsfeat)},
+	{30, 0, 8, NAMESPACE(nmic)},   {33, 0, 8, NAMESPACE(dlfeat)},
+	{74, 0, 16, NAMESPACE(mssrl)}, {76, 0, 32, NAMESPACE(mcl)},
+	{80, 0, 8, NAMESPACE(msrc)},   {92, 0, 32, NAMESPACE(anagrpid)},
+	{99, 0, 8, NAMESPACE(nsattr)}, {104, 0, 0, NAMESPACE(nguid)},
+};
+
+/* Of an LBA format. */
+static const struct adv_field format_fields[] = {
+	{0, 0, 16, NAMESPACE(metadata)},
+	{2, 0, 8, NAMESPACE(block_shift)},
+};
+
+static const struct adv_layout format_layout = ADV_LAYOUT_LE(format_fields);
+static const struct adv_layout namespace_layout = ADV_LAYOUT_LE(namespace_fields);
 
 void adv_nvme_identify_namespace_encode(const struct adv_nvme_identify_namespace *n,
 					uint8_t out[ADV_NVME_IDENTIFY_LEN])
 {
 	memset(out, 0, ADV_NVME_IDENTIFY_LEN);
-	adv_put_le64(out, n->nsze);
-	adv_put_le64(out + 8, n->ncap);
-	adv_put_le64(out + 16, n->nuse);
-	out[24] = n->nsfeat;
+	adv_layout_encode(&namespace_layout, n, out);
 	/* NLBAF (byte 25) and FLBAS (byte 26) are 0: one format, which is in use. */
-	out[30] = n->nmic;
-	out[33] = n->dlfeat;
-	adv_put_le16(out + 74, n->mssrl);
-	adv_put_le32(out + 76, n->mcl);
-	out[80] = n->msrc;
-	adv_put_le32(out + 92, n->anagrpid);
-	out[99] = n->nsattr;
-	memcpy(out + 104, n->nguid, sizeof(n->nguid));
-	adv_put_le16(out + 128, n->metadata);
-	out[130] = n->block_shift;
+	adv_layout_encode(&format_layout, n, out + AT_FORMATS);
 }
 
 void adv_nvme_identify_namespace_decode(const uint8_t in[ADV_NVME_IDENTIFY_LEN],
 					struct adv_nvme_identify_namespace *n)
 {
-	const uint8_t *format = in + 128 + 4 * (in[26] & 0xf);
-
 	memset(n, 0, sizeof(*n));
-	n->nsze = adv_get_le64(in);
-	n->ncap = adv_get_le64(in + 8);
-	n->nuse = adv_get_le64(in + 16);
-	n->nsfeat = in[24];
-	n->nmic = in[30];
-	n->dlfeat = in[33];
-	n->mssrl = adv_get_le16(in + 74);
-	n->mcl = adv_get_le32(in + 76);
-	n->msrc = in[80];
-	n->anagrpid = adv_get_le32(in + 92);
-	n->nsattr = in[99];
-	memcpy(n->nguid, in + 104, sizeof(n->nguid));
-	n->metadata = adv_get_le16(format);
-	n->block_shift = format[2];
+	adv_layout_decode(&namespace_layout, in, n);
+	adv_layout_decode(&format_layout, in + AT_FORMATS + 4 * (in[26] & 0xf), n);
 }
 
 void adv_nvme_identify_list_encode(const uint32_t *nsids, size_t count,

@@ -269,7 +269,6 @@ static void run_codecs(const uint8_t *data, size_t size)
 	struct adv_nvme_completion completion;
 	struct adv_nvme_discovery_entry entry;
 	struct adv_nvme_connect_data connect;
-	struct adv_nvme_descriptors descriptors;
 
 	memset(&command, 0, sizeof(command));
 	memset(&again, 0, sizeof(again));
@@ -287,7 +286,6 @@ static void run_codecs(const uint8_t *data, size_t size)
 	FUZZ_CHECK(strcmp(id.model, id_again.model) == 0 &&
 		   strcmp(id.subnqn, id_again.subnqn) == 0);
 	adv_nvme_identify_list_decode(page, nsids);
-	adv_nvme_descriptors_decode(page, &descriptors);
 	adv_nvme_discovery_entry_decode(page, &entry);
 	adv_nvme_connect_data_decode(page, &connect);
 	adv_nvme_nqn_valid(connect.host_nqn);

@@ -299,7 +299,7 @@ FABRIC = [
     ("memory", "the memory of the transfers is not reckoned", "src/fabric/scenario/connect.c",
      "(unsigned __int128)transfers * MEMORY_TRANSFER;", "(unsigned __int128)(transfers * 0);"),
     ("random-self", "a random destination is never the last host", "src/fabric/scenario/load.c",
-     "within && to >= from ? to + 1 : to;", "within && to == from ? to + 1 : to;"),
+     "to >= from ? to + 1 : to;", "to == from ? to + 1 : to;"),
     # ---- programs, and the clock ----
     ("external-paused", "a pause does not stop a program", EXTERNAL,
      "return wanted & (uint8_t)~h->egress.paused;", "return wanted;"),

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "abi/check/rules.h"
 
-#include <string.h>
-
 const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 	[ADV_RULE_SGE_OUTSIDE_REGION] =
 		{
@@ -679,12 +677,3 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"Post receives between rdma_create_qp() and rdma_accept().",
 		},
 };
-
-enum adv_check_rule adv_check_rule_named(const char *name)
-{
-	unsigned rule = 0;
-
-	while (rule < ADV_RULES && strcmp(adv_check_rules[rule].name, name) != 0)
-		rule++;
-	return (enum adv_check_rule)rule;
-}

@@ -93,7 +93,4 @@ const char *adv_check_severity_name(enum adv_check_rule rule);
 /* By enum adv_check_rule. */
 extern const struct adv_check_rule_text adv_check_rules[ADV_RULES];
 
-/* Returns the rule of this name, or ADV_RULES. */
-enum adv_check_rule adv_check_rule_named(const char *name);
-
 #endif

@@ -17,7 +17,6 @@
 struct parser {
 	struct adv_frame_text *t;
 	char *why;
-	bool has_roce;
 	bool v1;
 	bool has_src, has_dst;
 	bool src_ipv4, dst_ipv4;

@@ -20,18 +20,16 @@ static uint64_t mean_interval(const struct adv_scenario_builder *b,
 	return ps < ADV_QUANTITY_MAX ? (uint64_t)ps : ADV_QUANTITY_MAX;
 }
 
-/* Draws a host of first to last, but not `from`. */
-static uint32_t other_host(struct adv_scenario_builder *b, uint32_t first, uint32_t last,
-			   uint32_t from)
+/* Draws a host, but not `from`. */
+static uint32_t other_host(struct adv_scenario_builder *b, uint32_t from)
 {
-	bool within = from >= first && from <= last;
-	uint32_t to = first + (uint32_t)adv_rng_below(&b->rng, last - first + 1ull - within);
+	uint32_t to = (uint32_t)adv_rng_below(&b->rng, b->t->hosts - 1ull);
 
-	return within && to >= from ? to + 1 : to;
+	return to >= from ? to + 1 : to;
 }
 
 static bool send_at_load(struct adv_scenario_builder *b, struct adv_scenario_flow *flow,
-			 uint64_t line, uint32_t from, uint32_t first, uint32_t last)
+			 uint64_t line, uint32_t from)
 {
 	uint64_t mean = flow->interval ? flow->interval : mean_interval(b, flow, from);
 	uint64_t at = flow->start, count = adv_scenario_count(flow);
@@ -43,7 +41,7 @@ static bool send_at_load(struct adv_scenario_builder *b, struct adv_scenario_flo
 		at += adv_scenario_draw(b, mean, flow->load || flow->arrivals == 1);
 		if (at > b->s->run.duration)
 			break;
-		to = other_host(b, first, last, from);
+		to = other_host(b, from);
 		c = adv_scenario_pair(b, flow, line, from, to);
 		if (c < 0 || !adv_scenario_afford_flow(b, flow, line, 0, 1) ||
 		    !adv_scenario_note(
@@ -71,7 +69,7 @@ bool adv_scenario_load(struct adv_scenario_builder *b, struct adv_scenario_flow 
 	if (!adv_scenario_pairs(b, line))
 		return false;
 	for (uint32_t h = first; h <= last; h++)
-		if (!send_at_load(b, flow, line, h, 0, b->t->hosts - 1))
+		if (!send_at_load(b, flow, line, h))
 			return false;
 	return true;
 }

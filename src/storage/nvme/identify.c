@@ -142,29 +142,3 @@ void adv_nvme_descriptors_encode(const struct adv_nvme_descriptors *d,
 	if (d->has_uuid)
 		put_descriptor(out + at, TYPE_UUID, d->uuid);
 }
-
-bool adv_nvme_descriptors_decode(const uint8_t in[ADV_NVME_IDENTIFY_LEN],
-				 struct adv_nvme_descriptors *d)
-{
-	size_t at = 0;
-
-	memset(d, 0, sizeof(*d));
-	while (at + DESCRIPTOR_HEADER <= ADV_NVME_IDENTIFY_LEN && in[at + 1] != 0) {
-		const uint8_t *id = in + at + DESCRIPTOR_HEADER;
-		uint8_t type = in[at], len = in[at + 1];
-
-		at += DESCRIPTOR_HEADER + len;
-		if (at > ADV_NVME_IDENTIFY_LEN)
-			return false;
-		if (type != TYPE_NGUID && type != TYPE_UUID)
-			continue;
-		if (len != ADV_NVME_UUID_LEN)
-			return false;
-		memcpy(type == TYPE_UUID ? d->uuid : d->nguid, id, ADV_NVME_UUID_LEN);
-		if (type == TYPE_UUID)
-			d->has_uuid = true;
-		else
-			d->has_nguid = true;
-	}
-	return true;
-}

@@ -139,8 +139,5 @@ struct adv_nvme_descriptors {
 
 void adv_nvme_descriptors_encode(const struct adv_nvme_descriptors *d,
 				 uint8_t out[ADV_NVME_IDENTIFY_LEN]);
-/* Unknown descriptors are left out. False: a descriptor goes beyond the end or has a wrong size. */
-bool adv_nvme_descriptors_decode(const uint8_t in[ADV_NVME_IDENTIFY_LEN],
-				 struct adv_nvme_descriptors *d);
 
 #endif

@@ -386,11 +386,6 @@ uint64_t adv_nvme_association_now(const struct adv_nvme_association *a)
 	return a->now;
 }
 
-bool adv_nvme_association_lost(const struct adv_nvme_association *a)
-{
-	return a->lost || a->failed;
-}
-
 uint16_t adv_nvme_association_run(struct adv_nvme_association *a, uint16_t qid,
 				  struct adv_nvme_transfer *t)
 {

@@ -59,7 +59,6 @@ uint64_t adv_nvme_association_now(const struct adv_nvme_association *a);
 /* Returns a command that has ended; NULL: none ended within the time, or none is outstanding and
  * the connection is lost. After a loss, all outstanding commands return as lost. */
 struct adv_nvme_transfer *adv_nvme_association_next(struct adv_nvme_association *a, int timeout_ms);
-bool adv_nvme_association_lost(const struct adv_nvme_association *a);
 
 /* Runs one command to its end, with no other one under way. Returns its status; 0xffff: the
  * connection is lost or the controller did not answer within 10 s. */

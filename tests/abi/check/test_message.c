@@ -96,9 +96,9 @@ static void test_rules(void **state)
 
 		assert_non_null(r->name);
 		assert_true(r->title && r->why && r->source && r->hardware && r->remedy);
-		assert_int_equal(adv_check_rule_named(r->name), i);
+		for (unsigned k = 0; k < i; k++)
+			assert_string_not_equal(adv_check_rules[k].name, r->name);
 	}
-	assert_int_equal(adv_check_rule_named("no-such-rule"), ADV_RULES);
 }
 
 int main(void)

@@ -15,7 +15,7 @@
  * path, which decides what is right: post.c, requester.c, responder.c, completer.c. Each step
  * checks everything before it changes something, so it can leave a request or a packet to the
  * general path until then. Both have the same results: tests/nic/sim/simulate --compare checks
- *this.
+ * this.
  *
  * send.c and receive.c also define adv_qp_post_send(), adv_qp_post_recv(),
  * adv_engine_tx() and adv_engine_rx(), where messages enter the fast path.

@@ -333,13 +333,15 @@ static void test_words_of_filters(void **state)
 {
 	expect("", "");
 	expect("host 192.0.2.1 and (udp[1] & 3 = 0)", "host 192.0.2.1 and (udp[1] & 3 = 0)");
-	expect("opcode RC_SEND_ONLY", "(udp[8] = 4 or ip6[48] = 4)");
-	expect("not opcode 0x81", "not (udp[8] = 129 or ip6[48] = 129)");
-	expect("opcode rc_acknowledge", "(udp[8] = 17 or ip6[48] = 17)");
-	expect("opcode ACKNOWLEDGE",
-	       "(udp[8] = 17 or ip6[48] = 17 or udp[8] = 177 or ip6[48] = 177)");
-	expect("qp 0x1012", "(udp[12:4] & 0xffffff = 4114 or ip6[52:4] & 0xffffff = 4114)");
-	expect("(psn 7)", "((udp[16:4] & 0xffffff = 7 or ip6[56:4] & 0xffffff = 7))");
+	expect("opcode RC_SEND_ONLY", "(udp[8] = 4 or (ip6[6] = 17 and ip6[48] = 4))");
+	expect("not opcode 0x81", "not (udp[8] = 129 or (ip6[6] = 17 and ip6[48] = 129))");
+	expect("opcode rc_acknowledge", "(udp[8] = 17 or (ip6[6] = 17 and ip6[48] = 17))");
+	expect("opcode ACKNOWLEDGE", "(udp[8] = 17 or (ip6[6] = 17 and ip6[48] = 17) or udp[8] = "
+				     "177 or (ip6[6] = 17 and ip6[48] = 177))");
+	expect("qp 0x1012",
+	       "(udp[12:4] & 0xffffff = 4114 or (ip6[6] = 17 and ip6[52:4] & 0xffffff = 4114))");
+	expect("(psn 7)",
+	       "((udp[16:4] & 0xffffff = 7 or (ip6[6] = 17 and ip6[56:4] & 0xffffff = 7)))");
 	expect("host opcodes.example.org", "host opcodes.example.org");
 }
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/capture/frame.h"
+#include "cli/capture/segment.h"
 #include "fuzz.h"
 #include "runtime/link/tap_ring.h"
 #include "nic/wire/frame.h"
@@ -43,8 +43,27 @@ static uint64_t take_bytes(struct input *in, unsigned bytes)
 	return value;
 }
 
+/* The segments of a TCP connection. */
+static void check_segments(const struct adv_tap_record *r)
+{
+	struct adv_segment_place place = {.skip = r->payload_len / 2};
+	FILE *sink = fopen("/dev/null", "w");
+
+	adv_segment_make(r, data, &place, 262144, &frame);
+	FUZZ_CHECK(frame.captured <= frame.len && frame.len <= sizeof(frame.bytes));
+	for (unsigned i = 0; i < ADV_SEGMENT_STARTS; i++) {
+		adv_segment_start(r, data, i, &place, &frame);
+		FUZZ_CHECK(frame.captured == frame.len && frame.len < 120);
+	}
+	FUZZ_CHECK(sink != NULL);
+	adv_segment_print(r, data, sink);
+	fclose(sink);
+}
+
 static void check_frames(const struct adv_tap_record *r)
 {
+	if (r->flags & ADV_TAP_STREAM)
+		check_segments(r);
 	for (unsigned i = 0; i <= r->more; i++) {
 		struct adv_frame f;
 

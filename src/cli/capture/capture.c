@@ -14,7 +14,9 @@
 #include "cli/capture/filter.h"
 #include "cli/capture/output.h"
 #include "cli/capture/qp.h"
+#include "cli/capture/segment.h"
 #include "cli/capture/source.h"
+#include "cli/capture/streams.h"
 #include "cli/command/command.h"
 #include "cli/command/module.h"
 
@@ -49,6 +51,7 @@ struct run {
 	struct adv_bpf_program *filter; /* NULL: accepts all */
 	struct adv_sources *sources;
 	struct adv_output *output;
+	struct adv_segment_streams *streams;
 	struct adv_capture_qp qp;
 	bool failed;
 	struct adv_capture_frame frame;
@@ -241,9 +244,10 @@ static const struct argp argp = {
 	argp_options,
 	parse_option,
 	"[FILTER...]",
-	"Capture the packets of running programs on all their ways: UDP, shared memory, and the "
-	"connection manager's packets of adverbd. Packets appear as the RoCE v2 frames that they "
-	"stand for, with the right ICRC. Without --pid, --slot, --qp or --cm: all programs of your "
+	"Capture the packets of running programs on all their ways: UDP, shared memory, TCP of "
+	"iWARP devices, and the connection manager's packets of adverbd. Packets appear as the "
+	"RoCE v2 frames that they stand for, with the right ICRC. Without --pid, --slot, --qp or "
+	"--cm: all programs of your "
 	"user (root: all users), also those that start later. The programs never wait for this "
 	"command. The payload is visible.\v"
 	"FILTER is an expression of pcap-filter(7). It may also use the words 'opcode NAME', 'qp "
@@ -263,7 +267,8 @@ static const struct argp argp = {
 
 /* ---- packets ---- */
 
-static bool is_wanted(struct run *r, const struct adv_source *source,
+/* True if the frame is of the chosen direction and queue pair. */
+static bool is_chosen(struct run *r, const struct adv_source *source,
 		      const struct adv_tap_record *record)
 {
 	const struct options *o = r->options;
@@ -271,10 +276,68 @@ static bool is_wanted(struct run *r, const struct adv_source *source,
 
 	if (o->direction && (o->direction == 'o') != f->out)
 		return false;
-	if (o->sources.choice.qpn && source->slot &&
-	    !adv_capture_qp_has(&r->qp, adv_sources_control(r->sources), source->pid, record, f))
-		return false;
+	return !o->sources.choice.qpn || !source->slot ||
+	       adv_capture_qp_has(&r->qp, adv_sources_control(r->sources), source->pid, record, f);
+}
+
+static bool passes_filter(const struct run *r)
+{
+	const struct adv_capture_frame *f = &r->frame;
+
 	return !r->filter || r->bpf->accepts(r->filter, f->bytes, f->len, f->captured);
+}
+
+/* Writes the frame. False: it is the last one. */
+static bool write_frame(struct run *r, const struct adv_source *source,
+			const struct adv_tap_record *record, const uint8_t *data)
+{
+	const struct options *o = r->options;
+
+	if (!adv_output_packet(r->output, source, record, data, &r->frame)) {
+		r->failed = true;
+		return false;
+	}
+	if (o->count && adv_output_packets(r->output) == o->count)
+		stopped = 1;
+	return !stopped;
+}
+
+/* Writes the segments that begin a connection. */
+static bool write_starts(struct run *r, const struct adv_source *source,
+			 const struct adv_tap_record *record, const uint8_t *data,
+			 const struct adv_segment_place *place)
+{
+	for (unsigned i = 0; i < ADV_SEGMENT_STARTS; i++) {
+		adv_segment_start(record, data, i, place, &r->frame);
+		if (!write_frame(r, source, record, data))
+			return false;
+	}
+	return true;
+}
+
+/* Writes the bytes of a connection. */
+static bool take_segment(struct run *r, const struct adv_source *source,
+			 const struct adv_tap_record *record, const uint8_t *data)
+{
+	const struct adv_output_config *o = &r->options->output;
+	struct adv_segment_place place = {.skip = 0};
+	struct adv_segment_stream *s = NULL;
+
+	adv_segment_make(record, data, &place, o->snaplen, &r->frame);
+	if (!is_chosen(r, source, record))
+		return true;
+	if (o->file) {
+		s = adv_segment_streams_take(r->streams, source->index, adv_output_file(r->output),
+					     record, data, &place);
+		if (!s)
+			return true;
+	}
+	if (!passes_filter(r))
+		return true;
+	if (s && adv_segment_stream_begins(s) && !write_starts(r, source, record, data, &place))
+		return false;
+	adv_segment_make(record, data, &place, o->snaplen, &r->frame);
+	return write_frame(r, source, record, data);
 }
 
 /* Writes the frames of a record. */
@@ -282,25 +345,19 @@ static bool take_record(void *user, const struct adv_source *source,
 			const struct adv_tap_record *record, const uint8_t *data)
 {
 	struct run *r = user;
-	const struct options *o = r->options;
 
 	if (!adv_output_count(r->output, source, record)) {
 		r->failed = true;
 		return false;
 	}
-	for (unsigned i = 0; i <= record->more; i++) {
-		if (!adv_capture_frame_make(record, data, i, o->output.snaplen, &r->frame) ||
-		    !is_wanted(r, source, record))
-			continue;
-		if (!adv_output_packet(r->output, source, record, &r->frame)) {
-			r->failed = true;
+	if (record->flags & ADV_TAP_STREAM)
+		return take_segment(r, source, record, data) && !stopped;
+	for (unsigned i = 0; i <= record->more; i++)
+		if (adv_capture_frame_make(record, data, i, r->options->output.snaplen,
+					   &r->frame) &&
+		    is_chosen(r, source, record) && passes_filter(r) &&
+		    !write_frame(r, source, record, data))
 			return false;
-		}
-		if (o->count && adv_output_packets(r->output) == o->count)
-			stopped = 1;
-		if (stopped)
-			return false;
-	}
 	return !stopped;
 }
 
@@ -408,7 +465,8 @@ static int run_capture(struct run *r)
 	r->sources = adv_sources_create(&r->options->sources);
 	if (!r->sources || is_missing(r))
 		goto end;
-	r->output = adv_output_open(&r->options->output);
+	r->streams = adv_segment_streams_create();
+	r->output = r->streams ? adv_output_open(&r->options->output) : NULL;
 	if (!r->output)
 		goto end;
 	catch_signals();
@@ -417,6 +475,7 @@ static int run_capture(struct run *r)
 	if (adv_output_close(r->output) && !r->failed)
 		status = 0;
 end:
+	adv_segment_streams_destroy(r->streams);
 	adv_sources_destroy(r->sources);
 	return status;
 }

@@ -15,7 +15,7 @@
 #define WORD_MOST 64 /* bytes of a word of an expression */
 
 /* Offsets in the BTH. Over IPv4, it begins at udp[8]. Over IPv6, libpcap knows no place in UDP, but
- * the frames have no extension headers: it begins at ip6[48]. */
+ * the frames have no extension headers: it begins at ip6[48]. TCP segments have no BTH. */
 #define OPCODE_AT 0
 #define QPN_AT	  4
 #define PSN_AT	  8
@@ -81,8 +81,8 @@ static bool expand_opcode(struct expansion *e, const char *word)
 
 		if (is_number ? i != number : !name || !is_name_of(word, name))
 			continue;
-		append_text(e, "%sudp[%d] = %u or ip6[%d] = %u", before, 8 + OPCODE_AT, i,
-			    48 + OPCODE_AT, i);
+		append_text(e, "%sudp[%d] = %u or (ip6[6] = 17 and ip6[%d] = %u)", before,
+			    8 + OPCODE_AT, i, 48 + OPCODE_AT, i);
 		before = " or ";
 	}
 	if (*before == '(')
@@ -97,8 +97,8 @@ static bool expand_field(struct expansion *e, const char *word, int at)
 
 	if (!read_number(word, ADV_QPN_MASK, &value))
 		return false;
-	append_text(e, "(udp[%d:4] & 0xffffff = %u or ip6[%d:4] & 0xffffff = %u)", 8 + at, value,
-		    48 + at, value);
+	append_text(e, "(udp[%d:4] & 0xffffff = %u or (ip6[6] = 17 and ip6[%d:4] & 0xffffff = %u))",
+		    8 + at, value, 48 + at, value);
 	return true;
 }
 

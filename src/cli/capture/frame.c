@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "cli/capture/checksum.h"
 #include "nic/wire/frame.h"
 
 #define ETHERNET_LEN   14
@@ -134,33 +135,18 @@ static void fill_frame(const struct adv_tap_record *r, const struct packet *p, s
 	}
 }
 
-/* Adds bytes to an Internet checksum (RFC 1071). */
-static uint64_t add_words(uint64_t sum, const uint8_t *p, size_t len)
-{
-	for (; len > 1; p += 2, len -= 2)
-		sum += adv_get_be16(p);
-	return len ? sum + ((uint64_t)*p << 8) : sum;
-}
-
-static uint16_t fold_checksum(uint64_t sum)
-{
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	return (uint16_t)sum;
-}
-
 /* Writes the UDP checksum. If not all bytes are known, writes the sum of the pseudo header. */
 static void write_udp_checksum(const struct adv_frame *f, uint8_t *ip, size_t len, bool all)
 {
 	bool ipv4 = f->kind == ADV_FRAME_V2_IPV4;
 	uint8_t *udp = ip + (ipv4 ? IPV4_LEN : IPV6_LEN);
 	size_t udp_len = len - (size_t)(udp - ip), addresses = ipv4 ? 8 : 32;
-	uint64_t sum = add_words(IPPROTO_OF_UDP + udp_len, ip + (ipv4 ? 12 : 8), addresses);
+	uint64_t sum = adv_checksum_add(IPPROTO_OF_UDP + udp_len, ip + (ipv4 ? 12 : 8), addresses);
 	uint16_t value;
 
 	if (all)
-		sum = add_words(sum, udp, udp_len);
-	value = fold_checksum(sum);
+		sum = adv_checksum_add(sum, udp, udp_len);
+	value = adv_checksum_fold(sum);
 	if (all)
 		value = (uint16_t)~value;
 	adv_put_be16(udp + 6, value ? value : 0xffff);
@@ -182,7 +168,7 @@ static void write_lengths(const struct adv_frame *f, uint8_t *ip, size_t len)
 	}
 	adv_put_be16(ip + 2, (uint16_t)len);
 	adv_put_be16(ip + 10, 0);
-	adv_put_be16(ip + 10, (uint16_t)~fold_checksum(add_words(0, ip, IPV4_LEN)));
+	adv_put_be16(ip + 10, (uint16_t)~adv_checksum_fold(adv_checksum_add(0, ip, IPV4_LEN)));
 	adv_put_be16(ip + IPV4_LEN + 4, (uint16_t)(len - IPV4_LEN));
 }
 
@@ -213,6 +199,8 @@ static void read_bth(const struct packet *p, struct adv_capture_frame *frame)
 
 	memset(&frame->bth, 0, sizeof(frame->bth));
 	frame->src_qpn = 0;
+	frame->own_qpn = 0;
+	frame->rebuilt = false;
 	if (!adv_headers_decode(p->bytes, p->known, &h))
 		return;
 	frame->bth = h.bth;

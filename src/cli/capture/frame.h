@@ -14,9 +14,11 @@ struct adv_capture_frame {
 	size_t len;	 /* bytes of the frame */
 	size_t captured; /* of these: known; the rest is zeroes, or longer than snaplen */
 	bool out;
+	bool rebuilt;  /* no captured packet: adv_segment_start() */
 	uint64_t time; /* ns since 1970 */
 	struct adv_bth bth;
 	uint32_t src_qpn; /* of a DETH; 0: the packet has none */
+	uint32_t own_qpn; /* of a TCP segment: the process's queue pair; 0: it is a packet */
 	uint8_t bytes[ADV_FRAME_BYTES_MAX];
 };
 

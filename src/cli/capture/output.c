@@ -10,13 +10,14 @@
 
 #include "base/clock.h"
 #include "cli/capture/pcapng.h"
+#include "cli/capture/segment.h"
 #include "cli/command/command.h"
 
 #define NAME_MOST   4096
 #define TEXT_MOST   200
 #define SECOND_NS   1000000000u
 #define UNSEEN	    UINT32_MAX
-#define INTERFACES  2 /* of a source: UDP and shared memory */
+#define INTERFACES  2 /* of a source: UDP or TCP, and shared memory */
 #define FILE_BUFFER (1 << 20)
 
 /* One way of one process. */
@@ -34,7 +35,7 @@ struct adv_output {
 	char name[NAME_MOST];
 	char **names; /* of the ring's files, oldest first; config.files entries */
 	unsigned name_count;
-	unsigned file_number; /* of the ring's present file, from 1 */
+	unsigned file_number; /* of the ring's present file, from 1; 0: it is no ring */
 	uint64_t file_bytes;
 	uint64_t file_start; /* ns of adv_clock_ns() */
 	uint64_t section_start;
@@ -182,6 +183,11 @@ bool adv_output_close(struct adv_output *o)
 	return good;
 }
 
+unsigned adv_output_file(const struct adv_output *o)
+{
+	return o->file_number;
+}
+
 uint64_t adv_output_packets(const struct adv_output *o)
 {
 	return o->packets;
@@ -238,11 +244,16 @@ void adv_output_dropped(struct adv_output *o, const struct adv_source *source, u
 	p->sums.dropped += dropped;
 }
 
+static const char *way_of(uint8_t flags)
+{
+	return flags & ADV_TAP_MEMORY ? "memory" : flags & ADV_TAP_STREAM ? "tcp" : "udp";
+}
+
 /* Describes the interface in the present section. */
 static void describe_interface(struct adv_output *o, struct interface *p,
-			       const struct adv_source *source, bool memory)
+			       const struct adv_source *source, uint8_t flags)
 {
-	const char *way = memory ? "memory" : "udp";
+	const char *way = way_of(flags);
 	char name[TEXT_MOST], text[TEXT_MOST];
 
 	if (source->slot)
@@ -250,7 +261,10 @@ static void describe_interface(struct adv_output *o, struct interface *p,
 	else
 		snprintf(name, sizeof(name), "adverbd-%s", way);
 	snprintf(text, sizeof(text), "%s, process %u, slot %u, %s%s", source->comm, source->pid,
-		 source->slot, memory ? "shared memory" : "UDP",
+		 source->slot,
+		 flags & ADV_TAP_MEMORY	  ? "shared memory"
+		 : flags & ADV_TAP_STREAM ? "TCP"
+					  : "UDP",
 		 o->config.place == ADV_CAPTURE_ENGINE ? ", before faults" : "");
 	if (!source->slot)
 		snprintf(text, sizeof(text), "adverbd, queue pair 1%s",
@@ -284,20 +298,23 @@ static bool write_pcapng(struct adv_output *o, struct interface *p, const struct
 	};
 
 	if (p->number == UNSEEN)
-		describe_interface(o, p, source, record->flags & ADV_TAP_MEMORY);
+		describe_interface(o, p, source, record->flags);
 	packet.interface = p->number;
 	packet.lost = p->lost;
-	if (record->flags & ADV_TAP_UNREAD)
+	if (frame->rebuilt)
+		packet.comment = "Not captured: rebuilt from what the two ends agreed on.";
+	else if (record->flags & ADV_TAP_UNREAD)
 		packet.comment = "The receiver did not read the payload from the sender's memory.";
 	o->file_bytes += adv_pcapng_packet(o->file, &packet);
-	p->sums.delivered++;
+	p->sums.delivered += !frame->rebuilt;
 	if (ferror(o->file))
 		return fail_file(o, "write");
 	return !o->config.file_bytes || o->file_bytes < o->config.file_bytes || next_file(o);
 }
 
 static bool write_text(struct adv_output *o, const struct adv_source *source,
-		       const struct adv_tap_record *record, const struct adv_capture_frame *frame)
+		       const struct adv_tap_record *record, const uint8_t *data,
+		       const struct adv_capture_frame *frame)
 {
 	time_t seconds = (time_t)(frame->time / SECOND_NS);
 	char stamp[32];
@@ -306,10 +323,11 @@ static bool write_text(struct adv_output *o, const struct adv_source *source,
 
 	strftime(stamp, sizeof(stamp), "%H:%M:%S", localtime_r(&seconds, &tm));
 	printf("%s.%09u %s[%u] %s %s ", stamp, (unsigned)(frame->time % SECOND_NS), source->comm,
-	       source->pid, frame->out ? "out" : "in",
-	       record->flags & ADV_TAP_MEMORY ? "memory" : "udp");
+	       source->pid, frame->out ? "out" : "in", way_of(record->flags));
 	/* Bytes that are not known are zeroes, and are not printed. */
-	if (adv_frame_text_read(&o->text, frame->bytes, frame->len, &good) == ADV_FRAME_OK)
+	if (record->flags & ADV_TAP_STREAM)
+		adv_segment_print(record, data, stdout);
+	else if (adv_frame_text_read(&o->text, frame->bytes, frame->len, &good) == ADV_FRAME_OK)
 		adv_frame_text_print_packet(&o->text, record->icrc_flip == 0, stdout);
 	else
 		printf("%zu bytes\n", frame->len);
@@ -317,19 +335,20 @@ static bool write_text(struct adv_output *o, const struct adv_source *source,
 }
 
 bool adv_output_packet(struct adv_output *o, const struct adv_source *source,
-		       const struct adv_tap_record *record, const struct adv_capture_frame *frame)
+		       const struct adv_tap_record *record, const uint8_t *data,
+		       const struct adv_capture_frame *frame)
 {
 	struct interface *p = interface_of(o, source, record);
 	bool good;
 
 	if (!p)
 		return false;
-	o->packets++;
+	o->packets += !frame->rebuilt;
 	if (!o->config.file && p->lost)
 		printf("-- %" PRIu64 " packets of %s[%u] dropped: the ring was full\n", p->lost,
 		       source->comm, source->pid);
 	good = o->config.file ? write_pcapng(o, p, source, record, frame)
-			      : write_text(o, source, record, frame);
+			      : write_text(o, source, record, data, frame);
 	p->lost = 0;
 	return good;
 }

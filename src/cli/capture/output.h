@@ -25,9 +25,14 @@ struct adv_output *adv_output_open(const struct adv_output_config *config);
 bool adv_output_count(struct adv_output *o, const struct adv_source *source,
 		      const struct adv_tap_record *record);
 
-/* Writes a frame of a record that adv_output_count() has counted. False after an error message. */
+/* Writes a frame of a record that adv_output_count() has counted. data: the record's headers and
+ * payload. False after an error message. */
 bool adv_output_packet(struct adv_output *o, const struct adv_source *source,
-		       const struct adv_tap_record *record, const struct adv_capture_frame *frame);
+		       const struct adv_tap_record *record, const uint8_t *data,
+		       const struct adv_capture_frame *frame);
+
+/* Returns the number of the present file: each file of a ring has another one. */
+unsigned adv_output_file(const struct adv_output *o);
 
 /* Makes all packets visible to readers of the output; begins another file after its time. False
  * after an error message. */

@@ -45,6 +45,8 @@ static bool goes_to_peer(const struct adv_capture_qp *qp, const struct adv_tap_r
 bool adv_capture_qp_has(struct adv_capture_qp *qp, struct adv_control *c, uint32_t pid,
 			const struct adv_tap_record *record, const struct adv_capture_frame *frame)
 {
+	if (frame->own_qpn)
+		return frame->own_qpn == qp->qpn;
 	if (!frame->out)
 		return frame->bth.dest_qpn == qp->qpn;
 	if (frame->src_qpn)

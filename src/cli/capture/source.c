@@ -146,7 +146,7 @@ static void report_source(const struct adv_source *source, const char *what)
 /* True for an answer that no later try changes. */
 static bool is_refusal(int error)
 {
-	return error == EPERM || error == EOPNOTSUPP || error == EPROTO;
+	return error == EPERM || error == EPROTO;
 }
 
 /* Ends a try. Prints the reason, unless it is the same as that of the try before. */

@@ -26,7 +26,7 @@ enum adv_source_state {
 	ADV_SOURCE_ASKED,   /* the process has not answered yet */
 	ADV_SOURCE_OPEN,    /* its packets are captured */
 	ADV_SOURCE_FAILED,  /* it cannot be captured; another try follows later */
-	ADV_SOURCE_REFUSED, /* it can never be captured: another user's, or an iWARP device */
+	ADV_SOURCE_REFUSED, /* it can never be captured: another user's */
 	ADV_SOURCE_ENDED,   /* it has ended, and its ring is empty */
 };
 

@@ -193,7 +193,7 @@ static const struct adv_cause causes[] = {
 		 "the cause is in the peer's log (ADVERB_LOG=warn)"},
 	[ADV_ERR_STREAM] = {"STREAM", INVALID_AT_ONCE,
 			    "iWARP: the peer's stream has a wrong CRC, marker or length",
-			    "the peer violates the protocol: capture the TCP connection"},
+			    "the peer violates the protocol: adverb capture shows the FPDUs"},
 	[ADV_ERR_NOT_IWARP] = {"NOT_IWARP", STATUS(LOC_QP_OP_ERR), 0,
 			       "iWARP does not have this operation",
 			       "use SEND, RDMA WRITE and RDMA READ without immediate data"},

@@ -123,7 +123,8 @@ static enum adv_fpdu_event trailer_taken(struct adv_fpdu_rx *rx)
 
 	if (rx->crc) {
 		adv_crc32c_put(rx->sum, sum);
-		if (memcmp(sum, rx->piece + rx->need - ADV_FPDU_CRC_LEN, sizeof(sum)) != 0)
+		if (rx->damaged ||
+		    memcmp(sum, rx->piece + rx->need - ADV_FPDU_CRC_LEN, sizeof(sum)) != 0)
 			return ADV_FPDU_BAD_CRC;
 	}
 	begin_fpdu(rx);
@@ -209,6 +210,20 @@ enum adv_fpdu_event adv_fpdu_rx_take(struct adv_fpdu_rx *rx, const uint8_t *p, s
 bool adv_fpdu_rx_idle(const struct adv_fpdu_rx *rx)
 {
 	return rx->part == PART_LENGTH && rx->have == 0 && rx->marker_have == 0;
+}
+
+uint32_t adv_fpdu_rx_rest(const struct adv_fpdu_rx *rx)
+{
+	if (adv_fpdu_rx_idle(rx))
+		return 0;
+	if (rx->markers || rx->part == PART_LENGTH)
+		return ADV_FPDU_REST_UNKNOWN;
+	return ADV_FPDU_LENGTH_LEN + rx->ulpdu_len + trailer_len(rx->ulpdu_len) - rx->since_start;
+}
+
+void adv_fpdu_rx_damage(struct adv_fpdu_rx *rx)
+{
+	rx->damaged = true;
 }
 
 /* ---- sender ---- */

@@ -60,6 +60,7 @@ struct adv_fpdu_rx {
 	uint16_t ulpdu_len;
 	uint32_t since_start; /* bytes of the stream since the FPDU began */
 	uint32_t sum;	      /* CRC32c so far */
+	bool damaged;	      /* adv_fpdu_rx_damage() */
 };
 
 /* Begins a stream with its first FPDU. crc: check the CRCs; markers: this end has asked for them
@@ -84,6 +85,14 @@ void adv_fpdu_rx_placed(struct adv_fpdu_rx *rx, const void *p, uint32_t len);
 
 /* True between two FPDUs: a stream that ends here ends cleanly. */
 bool adv_fpdu_rx_idle(const struct adv_fpdu_rx *rx);
+
+#define ADV_FPDU_REST_UNKNOWN UINT32_MAX
+/* Returns how many bytes of the stream come before the next FPDU. ADV_FPDU_REST_UNKNOWN: the length
+ * of the present one is not complete, or there are markers. */
+uint32_t adv_fpdu_rx_rest(const struct adv_fpdu_rx *rx);
+
+/* Makes the CRC of the next FPDU that ends wrong. */
+void adv_fpdu_rx_damage(struct adv_fpdu_rx *rx);
 
 /* The sender of a stream. */
 struct adv_fpdu_tx {

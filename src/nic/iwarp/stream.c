@@ -100,6 +100,11 @@ void *adv_rdmap_owner(const struct adv_rdmap_stream *s)
 	return s->owner;
 }
 
+const struct adv_rdmap_config *adv_rdmap_agreement(const struct adv_rdmap_stream *s)
+{
+	return &s->config;
+}
+
 void adv_rdmap_complete(struct adv_rdmap_stream *s, uint64_t now)
 {
 	struct adv_qp *qp = s->qp;

@@ -87,6 +87,20 @@ void adv_rdmap_rx(struct adv_rdmap_stream *s, uint64_t now, const uint8_t *p, si
 unsigned adv_rdmap_rx_room(struct adv_rdmap_stream *s, struct iovec *iov);
 void adv_rdmap_rx_placed(struct adv_rdmap_stream *s, const struct iovec *iov, size_t len);
 
+/* ---- for captures and injected faults ---- */
+
+/* Returns the first place at `from` or behind it where an FPDU begins, counted from the first byte
+ * that the connection has not taken. */
+size_t adv_rdmap_tx_begin(const struct adv_rdmap_stream *s, size_t from);
+/* The same of the bytes that the connection has not delivered, from the first of them on;
+ * ADV_FPDU_REST_UNKNOWN: not known. */
+uint32_t adv_rdmap_rx_begin(const struct adv_rdmap_stream *s);
+/* Damages the FPDU that is sent next, or the next one that arrives: its CRC is wrong. */
+void adv_rdmap_tx_damage(struct adv_rdmap_stream *s);
+void adv_rdmap_rx_damage(struct adv_rdmap_stream *s);
+/* What the two ends have agreed on. */
+const struct adv_rdmap_config *adv_rdmap_agreement(const struct adv_rdmap_stream *s);
+
 /* The connection has ended, by the peer or by an error: the queue pair enters ERR. */
 void adv_rdmap_ended(struct adv_rdmap_stream *s, uint64_t now);
 

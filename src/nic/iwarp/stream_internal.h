@@ -35,6 +35,7 @@ enum adv_rdmap_sending {
 struct adv_rdmap_framed {
 	enum adv_rdmap_origin origin;
 	bool ends_request; /* the last FPDU of its request */
+	bool damaged;	   /* adv_rdmap_tx_damage() */
 	uint32_t index;	   /* of the request in the send queue, or of the READ of the peer */
 	uint32_t offset;   /* of the payload in its message */
 	uint32_t length;

@@ -352,3 +352,13 @@ void adv_rdmap_rx(struct adv_rdmap_stream *s, uint64_t now, const uint8_t *p, si
 		}
 	}
 }
+
+uint32_t adv_rdmap_rx_begin(const struct adv_rdmap_stream *s)
+{
+	return adv_fpdu_rx_rest(&s->fpdu_rx);
+}
+
+void adv_rdmap_rx_damage(struct adv_rdmap_stream *s)
+{
+	adv_fpdu_rx_damage(&s->fpdu_rx);
+}

@@ -34,6 +34,7 @@ static size_t begin_fpdu(struct adv_rdmap_stream *s, enum adv_rdmap_origin origi
 	h->rdmap_version = ADV_RDMAP_VERSION;
 	f->origin = origin;
 	f->ends_request = false;
+	f->damaged = false;
 	f->length = 0;
 	f->added.markers = f->markers;
 	f->before = s->fpdu_tx;
@@ -437,4 +438,24 @@ void adv_rdmap_sent(struct adv_rdmap_stream *s, uint64_t now, size_t len)
 		adv_rdmap_complete(s, now);
 	if (s->phase == ADV_RDMAP_ENDING && s->framed_tail == s->framed_head && !s->terminate_due)
 		s->phase = ADV_RDMAP_ENDED;
+}
+
+size_t adv_rdmap_tx_begin(const struct adv_rdmap_stream *s, size_t from)
+{
+	size_t begin = 0;
+
+	for (uint32_t i = s->framed_tail; i != s->framed_head && begin < from + s->taken; i++)
+		begin += length_of(&s->framed[i & (ADV_RDMAP_FRAMED - 1)]);
+	return begin - s->taken;
+}
+
+void adv_rdmap_tx_damage(struct adv_rdmap_stream *s)
+{
+	struct adv_rdmap_framed *f = framed_at(s, s->framed_tail);
+	const struct iovec *last = &f->pieces[f->count - 1];
+
+	if (s->framed_tail == s->framed_head || f->damaged)
+		return;
+	f->damaged = true;
+	((uint8_t *)last->iov_base)[last->iov_len - 1] ^= 1; /* the CRC, in f->added */
 }

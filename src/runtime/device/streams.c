@@ -16,8 +16,7 @@
  * notices: it reports DISCONNECTED. What is still in the socket's buffer reaches the peer after
  * both copies are closed.
  */
-#include "runtime/device/internal.h"
-#include "runtime/device/streams.h"
+#include "runtime/device/streams_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -30,39 +29,16 @@
 #include "base/sys.h"
 #include "nic/iwarp/fpdu.h"
 #include "nic/iwarp/queue_pair.h"
-#include "nic/iwarp/stream.h"
 #include "nic/engine/names.h"
 #include "nic/queue/qpn.h"
 
 #define ENDING_NS    4000000000ull /* for a peer to end the connection, too; as in adverbd */
-#define BUFFER_LEN   65536
 #define EVENTS	     32
 #define READS	     16 /* most reads of a stream in one turn */
 #define DIRECT_COUNT 2	/* with so few streams, a polling program reads without epoll */
 #define LONG_PAYLOAD 4096
 /* The rest of an FPDU and the header of the next one: longer payload is read to its place. */
 #define BEHIND_LEN (ADV_FPDU_TRAILER_MAX + ADV_FPDU_LENGTH_LEN + ADV_DDP_HEADER_MAX)
-
-struct device_streams {
-	struct adv_link link; /* must be the first member */
-	struct adv_device *device;
-	struct adv_link *below;
-	struct adv_list list;
-	unsigned count;
-	uint8_t buffer[BUFFER_LEN];
-};
-
-/* The connection of a queue pair: its member `connection`. */
-struct device_stream {
-	struct adv_list node;
-	struct device_streams *streams;
-	struct adv_qp *qp;		/* NULL: the connection only ends */
-	struct adv_rdmap_stream *rdmap; /* NULL: as qp */
-	int fd;
-	bool wants_room; /* EPOLLOUT is watched */
-	bool over;	 /* the peer has ended the connection, or it has failed */
-	struct adv_timer end_timer;
-};
 
 /* ---- streams ---- */
 
@@ -175,12 +151,17 @@ static void connection_ended(struct device_stream *s, uint64_t now, int err)
 static void send_bytes(struct device_stream *s, const struct adv_tx_packet *pkt, uint64_t now)
 {
 	struct msghdr msg = {.msg_iov = (struct iovec *)pkt->iov, .msg_iovlen = pkt->iov_count};
+	bool captured = adv_device_stream_is_captured(s);
+	uint64_t when = captured ? adv_clock_day_ns() : 0;
 	ssize_t n = adv_sys_sendmsg(s->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
 		connection_ended(s, now, errno);
 		return;
 	}
+	if (n > 0 && captured)
+		adv_device_stream_record_tx(s, pkt->iov, (size_t)n, when);
+	s->sent += n < 0 ? 0 : (uint64_t)n;
 	adv_rdmap_sent(s->rdmap, now, n < 0 ? 0 : (size_t)n);
 	s->streams->link.counters.tx_bytes += n < 0 ? 0 : (uint64_t)n;
 	if (n == (ssize_t)pkt->payload_len)
@@ -255,7 +236,7 @@ static enum read_result receive_once(struct device_stream *s, uint64_t now)
 
 	for (unsigned i = 0; i < count; i++)
 		room += iov[i].iov_len;
-	behind = room >= LONG_PAYLOAD ? BEHIND_LEN : BUFFER_LEN;
+	behind = room >= LONG_PAYLOAD ? BEHIND_LEN : STREAM_BUFFER_LEN;
 	iov[count] = (struct iovec){all->buffer, behind};
 	msg.msg_iovlen = count + 1;
 	n = adv_sys_recvmsg(s->fd, &msg, MSG_DONTWAIT);
@@ -265,6 +246,9 @@ static enum read_result receive_once(struct device_stream *s, uint64_t now)
 		connection_ended(s, now, n < 0 ? errno : 0);
 		return READ_ALL;
 	}
+	if (adv_device_stream_is_captured(s))
+		adv_device_stream_record_rx(s, iov, (size_t)n);
+	s->received += (uint64_t)n;
 	all->link.counters.rx_bytes += (uint64_t)n;
 	placed = (size_t)n < room ? (size_t)n : room;
 	if (placed)
@@ -278,7 +262,7 @@ static enum read_result receive_once(struct device_stream *s, uint64_t now)
  */
 static void discard_bytes(struct device_stream *s)
 {
-	struct iovec iov = {s->streams->buffer, BUFFER_LEN};
+	struct iovec iov = {s->streams->buffer, STREAM_BUFFER_LEN};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 	ssize_t n = 1;
 
@@ -443,12 +427,12 @@ void adv_device_streams_describe(const struct adv_device *d, struct adv_object *
 {
 	for (unsigned i = 0; d->streams && i < count; i++) {
 		const struct adv_qp *qp = adv_qp_number_find(d->engine, out[i].number);
-		const struct device_stream *s = stream_of(qp);
+		struct device_stream *s = stream_of(qp);
 
 		out[i].qp.flags |= ADV_QP_IWARP;
 		if (!s)
 			continue;
-		adv_device_stream_object(d->engine, s->fd, &out[i].qp);
+		adv_device_stream_object(s, &out[i].qp);
 		if (adv_rdmap_first_awaited(s->rdmap))
 			out[i].qp.flags |= ADV_QP_FIRST_AWAITED;
 	}
@@ -504,7 +488,8 @@ static int attach_stream(struct adv_device *d, struct adv_qp *qp, int fd,
 	int err = s ? check_qp(qp) : ENOMEM;
 
 	if (!err) {
-		*s = (struct device_stream){.streams = d->streams, .qp = qp, .fd = fd};
+		*s = (struct device_stream){
+			.streams = d->streams, .qp = qp, .fd = fd, .number = ++d->streams->number};
 		err = prepare_stream(s, config);
 	}
 	if (err) {

@@ -6,6 +6,8 @@
 #include "runtime/device/internal.h"
 #include "nic/engine/resources.h"
 
+struct device_stream;
+
 /* Makes the device an iWARP device, before its links are stacked. 0 or errno. */
 int adv_device_streams_start(struct adv_device *d);
 const struct adv_protocol *adv_device_streams_protocol(void); /* of such a device's queue pairs */
@@ -15,7 +17,7 @@ struct adv_link *adv_device_streams_wrap(struct adv_device *d, struct adv_link *
 void adv_device_streams_describe(const struct adv_device *d, struct adv_object *out,
 				 unsigned count);
 /* Adds the addresses and the state of the TCP connection (stream_object.c). */
-void adv_device_stream_object(const struct adv_engine *e, int fd, struct adv_object_qp *out);
+void adv_device_stream_object(struct device_stream *s, struct adv_object_qp *out);
 void adv_device_streams_abandon(struct adv_device *d); /* in a child of fork(): closes its copies */
 
 #endif

@@ -3,8 +3,9 @@
  * Captures of a device's packets, and the order of its links. From the engine to the network: the
  * tap of the engine, the fault plan, the tap of the wire, the port of
  * an emulated fabric or the link of RoCE v1, shared memory, UDP. An iWARP device puts
- * the link of its connections on top. A tap is there only while there is a capture, a fault link
- * only while a plan is in force.
+ * the link of its connections on top, which sends nothing through the others: it asks the fault
+ * plan itself, and writes into both taps (stream_tap.c). A tap is there only while there is a
+ * capture, a fault link only while a plan is in force.
  */
 #include "base/log.h"
 #include "base/sys.h"
@@ -36,7 +37,7 @@ void adv_device_stack_links(struct adv_device *d)
 
 bool adv_device_capture_serve(struct adv_device *d, int fd)
 {
-	if (!adv_capture_answer(fd, d->streams ? NULL : d->tap, d->slot.number, ADV_TAP_SIZE_MAX))
+	if (!adv_capture_answer(fd, d->tap, d->slot.number, ADV_TAP_SIZE_MAX))
 		return false;
 	(void)adv_device_watch(d, EPOLL_CTL_ADD, fd, EPOLLRDHUP, DEVICE_SOURCE_CAPTURE);
 	adv_device_stack_links(d);

@@ -53,9 +53,7 @@ bool adv_capture_answer(int fd, struct adv_tap taps[ADV_CAPTURE_PLACES], uint32_
 		return false;
 	m.size = size_for(m.size, most);
 	m.slot = slot;
-	if (!taps)
-		m.result = EOPNOTSUPP;
-	else if (m.place < ADV_CAPTURE_PLACES)
+	if (m.place < ADV_CAPTURE_PLACES)
 		m.result = adv_tap_attach(&taps[m.place], m.size, m.limit, fd, &memory_fd);
 	else
 		m.result = EINVAL;

@@ -58,8 +58,7 @@ bool adv_capture_is_asked(int fd);
 /*
  * Reads the queued request and begins the capture with the tap of its place. A ring has at most
  * `most` bytes of records. Answers. Never blocks, for any kind of descriptor. Returns true if the
- * tap owns fd now; otherwise the caller closes it. taps: NULL if there are no packets to capture,
- * which the answer tells.
+ * tap owns fd now; otherwise the caller closes it.
  */
 bool adv_capture_answer(int fd, struct adv_tap taps[ADV_CAPTURE_PLACES], uint32_t slot,
 			uint32_t most);

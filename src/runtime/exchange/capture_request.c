@@ -62,9 +62,6 @@ static void explain_capture_error(int error, char *why, size_t why_len)
 	else if (error == EBUSY)
 		snprintf(why, why_len, "it has %d captures already, which is the most",
 			 ADV_TAP_CAPTURES);
-	else if (error == EOPNOTSUPP)
-		snprintf(why, why_len,
-			 "it has an iWARP device: capture its TCP connections, with tcpdump");
 	else
 		snprintf(why, why_len, "%s", strerror(error));
 }

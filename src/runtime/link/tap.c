@@ -25,7 +25,7 @@ static void publish_link(struct adv_tap *t)
 	t->link.deadline = t->inner->deadline;
 }
 
-static void put_packet(struct adv_tap *t, const struct adv_tap_packet *p)
+void adv_tap_record(struct adv_tap *t, const struct adv_tap_packet *p)
 {
 	for (unsigned i = 0; i < t->count; i++)
 		adv_tap_put(&t->capture[i].writer, p);
@@ -65,7 +65,7 @@ static void record_tx(struct adv_tap *t, const struct adv_tx_packet *pkt, uint64
 		.flags = (uint8_t)(ADV_TAP_OUT | (way.memory ? ADV_TAP_MEMORY : 0) |
 				   (way.v1 ? ADV_TAP_V1 : 0)),
 	};
-	put_packet(t, &p);
+	adv_tap_record(t, &p);
 }
 
 static bool tap_send(struct adv_link *link, struct adv_tx_batch *batch)
@@ -112,7 +112,7 @@ static bool pull_tapped(struct adv_rx_source *source, const struct iovec *to, un
 	s->packet.iov_count = count;
 	s->packet.unsure = true;
 	s->packet.record.flags &= (uint8_t)~ADV_TAP_UNREAD;
-	put_packet(s->tap, &s->packet);
+	adv_tap_record(s->tap, &s->packet);
 	s->recorded = true;
 	return true;
 }
@@ -165,7 +165,7 @@ static void take_away(struct adv_tap *t, struct adv_tap_packet *p, const struct 
 	shown.source = &s.source;
 	t->fn(t->user, &shown);
 	if (!s.recorded)
-		put_packet(t, &s.packet);
+		adv_tap_record(t, &s.packet);
 }
 
 static void handle_rx(void *user, const struct adv_rx_packet *pkt)
@@ -190,7 +190,7 @@ static void handle_rx(void *user, const struct adv_rx_packet *pkt)
 					 p.record.payload_len};
 		p.iov = &payload;
 		p.iov_count = 1;
-		put_packet(t, &p);
+		adv_tap_record(t, &p);
 		t->fn(t->user, pkt);
 	}
 	t->inner->enough = t->link.enough;

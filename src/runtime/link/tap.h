@@ -51,6 +51,9 @@ struct adv_link *adv_tap_wrap(struct adv_tap *t, struct adv_link *inner);
  */
 int adv_tap_attach(struct adv_tap *t, uint32_t size, uint32_t limit, int life, int *memory_fd);
 
+/* Writes a packet into the rings of the captures. For an owner whose packets pass no link. */
+void adv_tap_record(struct adv_tap *t, const struct adv_tap_packet *p);
+
 /* Returns the socket of a capture whose other end is closed; -1: none. Never blocks. */
 int adv_tap_ended(const struct adv_tap *t);
 

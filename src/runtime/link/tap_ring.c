@@ -213,6 +213,9 @@ static void free_room(struct adv_tap_reader *r, uint32_t length)
 
 static bool is_valid(const struct adv_tap_record *record, uint64_t most)
 {
+	if (record->flags & ADV_TAP_STREAM &&
+	    (record->header_len != sizeof(struct adv_tap_stream) || record->more || record->pad))
+		return false;
 	return record->length <= most && record->header_len <= ADV_HEADERS_MAX &&
 	       record->more < ADV_LONG_PACKETS && record->pad <= 3 &&
 	       record->payload_len <= (record->more ? ADV_LONG_MAX : UINT16_MAX) &&

@@ -5,7 +5,8 @@
  * side ever waits for the other, and neither trusts what the other writes.
  *
  * A record is a struct adv_tap_record, then the headers of the packet from the BTH on, then
- * payload. Records begin at multiples of 8 bytes.
+ * payload. Of a TCP connection, a struct adv_tap_stream takes the place of the headers. Records
+ * begin at multiples of 8 bytes.
  */
 #ifndef ADV_RUNTIME_LINK_TAP_RING_H
 #define ADV_RUNTIME_LINK_TAP_RING_H
@@ -29,6 +30,35 @@ enum adv_tap_flag {
 	ADV_TAP_UNREAD = 4,
 	ADV_TAP_V1 = 8,	     /* as a RoCE v1 frame */
 	ADV_TAP_TAGGED = 16, /* v1: with a VLAN tag */
+	ADV_TAP_STREAM = 32, /* bytes of an iWARP device's TCP connection */
+};
+
+enum adv_tap_stream_flag {
+	ADV_TAP_INITIATOR = 1,	   /* this process is the connection's initiator */
+	ADV_TAP_CRC = 2,	   /* FPDUs have CRCs */
+	ADV_TAP_MARKERS_TAKEN = 4, /* this process receives markers */
+	ADV_TAP_MARKERS_SENT = 8,  /* this process sends markers */
+};
+
+#define ADV_TAP_BEGIN_UNKNOWN UINT32_MAX
+#define ADV_TAP_SEGMENT_MAX   65472u /* bytes of a record: they fit into an IP packet */
+
+/* Where bytes of a TCP connection belong. Numbers are in host order. Positions count the bytes of a
+ * direction behind its start-up frame. */
+struct adv_tap_stream {
+	uint64_t at;	/* position of the first byte */
+	uint64_t other; /* position that the other direction has reached */
+	/* From these two positions to the next begin of an FPDU, or ADV_TAP_BEGIN_UNKNOWN: */
+	uint32_t begin;
+	uint32_t other_begin;
+	uint32_t qpn;	 /* queue pair of this process */
+	uint32_t number; /* of the connection in this process */
+	uint16_t sport;
+	uint16_t dport;
+	uint16_t ird; /* of this process, as agreed */
+	uint16_t ord;
+	uint32_t flags; /* enum adv_tap_stream_flag */
+	uint32_t zero;
 };
 
 /* The fixed part of a record. Numbers are in host order. */
@@ -55,6 +85,7 @@ struct adv_tap_record {
 };
 
 _Static_assert(sizeof(struct adv_tap_record) % 8 == 0, "records are aligned to 8");
+_Static_assert(sizeof(struct adv_tap_stream) <= ADV_HEADERS_MAX, "it takes the headers' place");
 
 /* The shared memory. It starts as zeroes. The two sides write to different cache lines. */
 struct adv_tap_memory {
@@ -113,7 +144,7 @@ struct adv_tap_packet {
 	bool unsure;
 };
 
-#define ADV_TAP_IOV 40
+#define ADV_TAP_IOV 48
 
 /* Initializes *w. memory: adv_tap_memory_len(size) bytes, all 0. */
 void adv_tap_writer_init(struct adv_tap_writer *w, struct adv_tap_memory *memory, uint32_t size,

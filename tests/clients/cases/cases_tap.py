@@ -323,17 +323,6 @@ def queue_pair(lab):
     same("still run", (server.running(), client.running()), (True, True))
 
 
-@case("tap", "refused")
-def refused(lab):
-    """A process that can never be captured is refused once: the command ends if it was chosen, else it goes on."""
-    listener = lab.start(["rping", "-s", "-a", "127.0.0.1"], env={"ADVERB_TRANSPORT": "iwarp"})
-    wait_listens(lab, listener)
-    words, end = f"process {listener.pid} (rping), slot 2: it has an iWARP device", ["-a", "duration:5"]
-    text = adverb(lab, "capture", "--pid", str(listener.pid), "-w", str(lab.dir / "t"), *end, status=1)
-    same("says it once", text.count(words), 1)
-    same("goes on", adverb(lab, "capture", *end).count(words), 1)
-
-
 @case("tap", "files", seconds=120)
 def files_and_pipes(lab):
     """A ring of files keeps the newest; a pipe is read live by tshark."""

@@ -423,6 +423,41 @@ static void test_window(void **state)
 	bed_close(b);
 }
 
+/* Both ends know where FPDUs begin, after any number of bytes: each WRITE of 98 bytes is an FPDU of
+ * 120 bytes. */
+static void test_where_fpdus_begin(void **state)
+{
+	struct bed *b = bed_open(&plain, 7);
+	struct region *from = region_open(&b->net->node[0], REGION, ALL_ACCESS);
+	struct region *to = region_open(&b->net->node[1], REGION, ALL_ACCESS);
+	size_t sent = 0, received = 0, before, most;
+
+	for (unsigned i = 0; i < 5; i++)
+		end_op(b->end[0], IBV_WR_RDMA_WRITE, i, from, 0, 98, to, 0);
+	b->piece = 50;
+	while (received < 600) {
+		struct iovec iov[PIECES_OF_BED];
+
+		assert_true(adv_rdmap_tx(b->stream[0], b->net->now, iov, PIECES_OF_BED) ||
+			    sent == 600);
+		adv_rdmap_sent(b->stream[0], b->net->now, 0);
+		for (size_t at = 0; at <= 600 - sent; at++)
+			assert_int_equal(adv_rdmap_tx_begin(b->stream[0], at),
+					 (sent + at + 119) / 120 * 120 - sent);
+		if (received % 120 == 1)
+			assert_int_equal(adv_rdmap_rx_begin(b->stream[1]), ADV_FPDU_REST_UNKNOWN);
+		else
+			assert_int_equal(adv_rdmap_rx_begin(b->stream[1]),
+					 (received + 119) / 120 * 120 - received);
+		before = b->pipe[0].head;
+		most = b->pipe[0].tail;
+		assert_true(bed_step(b, 0) | bed_step(b, 1));
+		sent += b->pipe[0].head - before;
+		received += b->pipe[0].tail - most;
+	}
+	bed_close(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -438,6 +473,7 @@ int main(void)
 		cmocka_unit_test(test_polled_memory),
 		cmocka_unit_test(test_not_mixed),
 		cmocka_unit_test(test_window),
+		cmocka_unit_test(test_where_fpdus_begin),
 	};
 
 	return cmocka_run_group_tests_name("rdmap streams", tests, NULL, NULL);

@@ -41,6 +41,37 @@ static void expect_ended(struct scene *s, enum ibv_event_type type, enum adv_ven
 	bed_close(s->b);
 }
 
+/* An FPDU that is damaged, by its sender or its receiver, ends the connection. A second time
+ * changes nothing. */
+static void test_damage(void **state)
+{
+	static const struct adv_rdmap_config with_crc = {.ird = 2, .ord = 2, .crc = true};
+
+	for (unsigned receiver = 0; receiver < 2; receiver++) {
+		struct scene s = {.b = bed_open(&with_crc, 1)};
+		struct iovec iov[PIECES_OF_BED];
+
+		s.here = region_open(&s.b->net->node[0], 4096, ALL_ACCESS);
+		s.there = region_open(&s.b->net->node[1], 4096, ALL_ACCESS);
+		end_op(s.b->end[0], IBV_WR_RDMA_WRITE, 1, s.here, 0, 101, s.there, 0);
+		end_op(s.b->end[0], IBV_WR_RDMA_WRITE, 2, s.here, 0, 101, s.there, 0);
+		if (receiver) {
+			adv_rdmap_rx_damage(s.b->stream[1]);
+		} else {
+			adv_rdmap_tx_damage(s.b->stream[0]); /* nothing is there yet */
+			adv_rdmap_tx(s.b->stream[0], 0, iov, PIECES_OF_BED);
+			adv_rdmap_sent(s.b->stream[0], 0, 0);
+			adv_rdmap_tx_damage(s.b->stream[0]);
+			adv_rdmap_tx_damage(s.b->stream[0]);
+		}
+		bed_run(s.b);
+		assert_int_equal(counters_of(&s, 1)->rx_malformed, 1);
+		assert_int_equal(counters_of(&s, 1)->rx_packets, 0);
+		assert_int_equal(s.b->end[0]->qp->error.cause, ADV_ERR_TERMINATED);
+		expect_ended(&s, IBV_EVENT_QP_REQ_ERR, ADV_ERR_STREAM);
+	}
+}
+
 static void test_no_receive(void **state)
 {
 	struct scene s = scene_open(ALL_ACCESS);
@@ -549,6 +580,7 @@ static void test_terminate(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_damage),
 		cmocka_unit_test(test_no_receive),
 		cmocka_unit_test(test_receive_too_small),
 		cmocka_unit_test(test_receive_without_memory),

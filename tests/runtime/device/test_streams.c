@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include "base/array.h"
@@ -46,17 +48,27 @@ static void make_pair(int fd[2])
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fd), 0);
 }
 
-static void open_pair(struct node *a, struct node *b)
+static void open_both(struct node *a, struct node *b)
 {
-	int fd[2];
-
 	node_open(a);
 	node_open(b);
 	init_qp(a, a->qp);
 	init_qp(b, b->qp);
+}
+
+static void connect_both(struct node *a, struct node *b)
+{
+	int fd[2];
+
 	make_pair(fd);
 	assert_int_equal(attach(a, fd[0], &initiator), 0);
 	assert_int_equal(attach(b, fd[1], &responder), 0);
+}
+
+static void open_pair(struct node *a, struct node *b)
+{
+	open_both(a, b);
+	connect_both(a, b);
 }
 
 /* A node whose peer is the test: returns the peer's descriptor. */
@@ -152,6 +164,100 @@ static void test_polled(void **state)
 	}
 	node_close(&a);
 	node_close(&b);
+}
+
+/* ---- captures ---- */
+
+/* A capture of a device, and the bytes of the two directions by their positions. */
+struct capture {
+	struct adv_tap_memory *memory;
+	struct adv_tap_reader reader;
+	uint64_t end[2]; /* 1: sent */
+	uint8_t bytes[2][1 << 20];
+};
+
+static struct capture *start_capture(struct node *n)
+{
+	struct capture *c = calloc(1, sizeof(*c));
+	const uint32_t size = 16 * ADV_TAP_SIZE_MIN;
+	int life[2], fd;
+
+	assert_non_null(c);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, life), 0);
+	adv_device_lock(n->d);
+	assert_int_equal(
+		adv_tap_attach(&n->d->tap[ADV_CAPTURE_WIRE], size, UINT32_MAX, life[0], &fd), 0);
+	adv_device_stack_links(n->d);
+	adv_device_unlock(n->d);
+	c->memory = mmap(NULL, adv_tap_memory_len(size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(c->memory != MAP_FAILED);
+	close(fd);
+	close(life[1]);
+	adv_tap_reader_init(&c->reader, c->memory, size);
+	return c;
+}
+
+/* Reads the records: each direction is without gaps, and no sent one goes beyond its FPDU. */
+static void read_capture(struct capture *c)
+{
+	static uint8_t data[ADV_TAP_DATA_MAX];
+	struct adv_tap_record r;
+
+	while (adv_tap_peek(&c->reader, &r)) {
+		unsigned out = !!(r.flags & ADV_TAP_OUT);
+		struct adv_tap_stream head;
+
+		adv_tap_take(&c->reader, &r, data);
+		assert_true(r.flags & ADV_TAP_STREAM);
+		assert_int_equal(r.kept, r.payload_len);
+		memcpy(&head, data, sizeof(head));
+		assert_int_equal(head.at, c->end[out]);
+		assert_in_range(head.other, 0, c->end[!out]);
+		if (out && head.begin)
+			assert_in_range(r.payload_len, 1, head.begin);
+		if (out && !head.begin && r.payload_len < ADV_TAP_SEGMENT_MAX)
+			assert_in_range(r.payload_len, 1,
+					4 + (data[r.header_len] << 8 | data[r.header_len + 1]) + 7);
+		assert_true(head.at + r.kept <= sizeof(c->bytes[out]));
+		memcpy(c->bytes[out] + head.at, data + r.header_len, r.kept);
+		c->end[out] += r.kept;
+	}
+	assert_false(c->reader.broken);
+	assert_int_equal(c->memory->dropped, 0);
+	munmap(c->memory, adv_tap_memory_len(c->reader.size));
+}
+
+/* Captures of both ends have all bytes, also payload that is received to its place, and agree. */
+static void test_captured(void **state)
+{
+	static const uint32_t lengths[] = {1, 100, 5000, 70000, 200000};
+	struct capture *c[2];
+	struct node n[2];
+
+	open_both(&n[0], &n[1]);
+	c[0] = start_capture(&n[0]);
+	c[1] = start_capture(&n[1]);
+	connect_both(&n[0], &n[1]);
+	for (unsigned i = 0; i < ADV_ARRAY_SIZE(lengths); i++) {
+		for (unsigned from = 0; from < 2; from++) {
+			fill(&n[from], 0, lengths[i], i);
+			node_recv(&n[!from], i, HALF, lengths[i]);
+			assert_int_equal(node_send(&n[from], i, 0, lengths[i]), 0);
+			expect_good(&n[from], i);
+			expect_good(&n[!from], i);
+		}
+	}
+	node_close(&n[0]);
+	node_close(&n[1]);
+	read_capture(c[0]);
+	read_capture(c[1]);
+	for (unsigned from = 0; from < 2; from++) {
+		assert_in_range(c[from]->end[1], 275101, 280000);
+		assert_int_equal(c[from]->end[1], c[!from]->end[0]);
+		assert_memory_equal(c[from]->bytes[1], c[!from]->bytes[0], c[from]->end[1]);
+	}
+	free(c[0]);
+	free(c[1]);
 }
 
 /* A socket that is full: the WRITE completes when the peer has read, and not before. */
@@ -449,6 +555,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_messages),
 		cmocka_unit_test(test_polled),
+		cmocka_unit_test(test_captured),
 		cmocka_unit_test(test_full_socket),
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_reply_is_under_way),

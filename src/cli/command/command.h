@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/options.h"
 #include "runtime/control/control.h"
 #include "nic/fault/plan.h"
 
@@ -43,6 +44,16 @@ int adv_command_dispatch(const struct adv_command_group *group, int argc, char *
  * an error. `flags` are those of argp_parse(). 0: the command runs. Otherwise the command returns
  * without any effect: argp's errno, or ECANCELED while adv_command_describe() runs. */
 int adv_command_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input);
+
+/* Reads the command line into `options` and *json, which --json sets; NULL: no --json. The caller
+ * has set the defaults in `options`. If the command line is wrong, prints an error and exits like
+ * argp. False if the caller must return without any effect: see adv_command_parse(). */
+bool adv_command_read(const struct adv_options *syntax, int argc, char **argv, void *options,
+		      bool *json);
+
+/* As adv_command_read(), for a command that has no arguments and no option but --json. `about` is
+ * argp's text on the command. */
+bool adv_command_read_json(const char *about, int argc, char **argv, bool *json);
 
 /* The functions that adv_command_describe() calls. `name` is all words, such as "adverb plan ets".
  */
@@ -80,8 +91,7 @@ int adv_gateway_main(int argc, char **argv);
 
 struct argp_state;
 
-/* Returns the decimal or (0x...) hexadecimal number in arg, 1 to 2^31 - 1. Otherwise prints a usage
- * error that names `what`, and exits. */
+/* As adv_option_number(). */
 uint32_t adv_cli_number(struct argp_state *state, const char *what, const char *arg);
 
 /* Returns the seconds in arg, from least to most. Otherwise prints a usage error that names `what`,

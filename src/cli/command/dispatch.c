@@ -102,6 +102,22 @@ int adv_command_parse(const struct argp *argp, int argc, char **argv, unsigned f
 	return ECANCELED;
 }
 
+bool adv_command_read(const struct adv_options *syntax, int argc, char **argv, void *options,
+		      bool *json)
+{
+	struct adv_options_parser p;
+
+	adv_options_prepare(&p, syntax, options, json);
+	return adv_command_parse(&p.argp, argc, argv, syntax->flags, &p) == 0;
+}
+
+bool adv_command_read_json(const char *about, int argc, char **argv, bool *json)
+{
+	const struct adv_options syntax = {.about = about};
+
+	return adv_command_read(&syntax, argc, argv, NULL, json);
+}
+
 /* Moves "help" in argv[1] behind the other words, as --help. */
 static void move_help(int argc, char **argv)
 {

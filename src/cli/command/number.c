@@ -12,13 +12,7 @@
 
 uint32_t adv_cli_number(struct argp_state *state, const char *what, const char *arg)
 {
-	char *end;
-	bool hexadecimal = arg[0] == '0' && (arg[1] == 'x' || arg[1] == 'X');
-	unsigned long n = strtoul(arg, &end, hexadecimal ? 16 : 10);
-
-	if (end == arg || *end || arg[0] == '-' || n == 0 || n > INT32_MAX)
-		argp_error(state, "%s: '%s' is not a number from 1", what, arg);
-	return (uint32_t)n;
+	return adv_option_number(state, what, arg);
 }
 
 double adv_cli_seconds(struct argp_state *state, const char *what, const char *arg, double least,

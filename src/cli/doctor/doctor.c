@@ -4,14 +4,13 @@
 
 #include "cli/command/command.h"
 #include "cli/command/json.h"
-#include "cli/command/options.h"
 
 struct options {
 	const char *peer;
 	bool json;
 };
 
-static const struct adv_command_option option_table[] = {
+static const struct adv_option option_table[] = {
 	{"peer", 'p', "ADDRESS", "Also send to this machine", ADV_OPTION_TEXT(peer)},
 };
 
@@ -20,15 +19,12 @@ static void refuse_argument(struct argp_state *state, const char *arg, void *opt
 	argp_error(state, "unexpected argument '%s'; for another machine: --peer %s", arg, arg);
 }
 
-static const struct adv_command_syntax syntax = {
-	option_table, ADV_ARRAY_SIZE(option_table),
-	.about =
-		"Check this machine, and the way to another one, and say what to do: versions, "
-		"limits, "
-		"permissions, features of the kernel, adverbd, UDP port 4791, addresses, MTU, and "
-		"a "
-		"request to the connection manager of this machine and of the peer. Exit status 1: "
-		"programs would fail.",
+static const struct adv_options syntax = {
+	ADV_OPTION_TABLE(option_table),
+	.about = "Check this machine, and the way to another one, and say what to do: versions, "
+		 "limits, permissions, features of the kernel, adverbd, UDP port 4791, addresses, "
+		 "MTU, and a request to the connection manager of this machine and of the peer. "
+		 "Exit status 1: programs would fail.",
 	.read = refuse_argument};
 
 int adv_doctor_main(int argc, char **argv)

@@ -8,7 +8,6 @@
 
 #include <rdma/rdma_cma.h>
 
-#include "cli/command/options.h"
 #include "cli/observe/errors.h"
 #include "cli/explain/json.h"
 #include "cli/explain/live.h"
@@ -40,7 +39,7 @@ static void check_options(struct argp_state *state, void *options)
 		argp_error(state, "--pid takes no argument '%s'", o->what);
 }
 
-static const struct adv_command_option option_table[] = {
+static const struct adv_option option_table[] = {
 	{"pid", 'p', "PID", "Explain the state of this running process", ADV_OPTION_NUMBER(pid)},
 	{"qp", 'q', "QPN", "With --pid: explain this queue pair only", ADV_OPTION_NUMBER(qpn)},
 	{"json", 'j', NULL, "Print JSON", ADV_OPTION_INTO(json)},
@@ -48,18 +47,14 @@ static const struct adv_command_option option_table[] = {
 	 ADV_OPTION_INTO(markdown)},
 };
 
-static const struct adv_command_syntax syntax = {
-	option_table,
-	ADV_ARRAY_SIZE(option_table),
+static const struct adv_options syntax = {
+	ADV_OPTION_TABLE(option_table),
 	.about = "Explain a completion's status, its vendor_err, an asynchronous event, an event "
-		 "of the "
-		 "connection manager, or the errno of a call, and what to do. The argument is a "
-		 "number, a "
-		 "name or a text of ibv_wc_status_str(): 12/7, IBV_WC_RETRY_EXC_ERR, \"transport "
-		 "retry "
-		 "counter exceeded\", RDMA_CM_EVENT_REJECTED/8, ibv_modify_qp/EINVAL. With --pid, "
-		 "explain "
-		 "the state of a running program. Without an argument, list all errors.",
+		 "of the connection manager, or the errno of a call, and what to do. The argument "
+		 "is a number, a name or a text of ibv_wc_status_str(): 12/7, "
+		 "IBV_WC_RETRY_EXC_ERR, \"transport retry counter exceeded\", "
+		 "RDMA_CM_EVENT_REJECTED/8, ibv_modify_qp/EINVAL. With --pid, explain the state "
+		 "of a running program. Without an argument, list all errors.",
 	.check = check_options,
 	.args = "[STATUS|VENDOR_ERR|EVENT|STATUS/VENDOR_ERR|EVENT/STATUS|CALL|CALL/ERRNO]",
 	.file = offsetof(struct options, what)};

@@ -16,7 +16,6 @@
 #include "cli/exporter/metrics.h"
 #include "cli/exporter/metrics_storage.h"
 #include "cli/command/module.h"
-#include "cli/command/options.h"
 #include "runtime/exchange/resources.h"
 
 #define LISTEN	      "127.0.0.1:9401"
@@ -59,7 +58,7 @@ static void check_options(struct argp_state *state, void *options)
 		argp_error(state, "--once does not listen");
 }
 
-static const struct adv_command_option option_table[] = {
+static const struct adv_option option_table[] = {
 	{"listen", 'l', "ADDRESS:PORT",
 	 "Serve http://ADDRESS:PORT/metrics (default: " LISTEN
 	 ", unless --textfile or --sysfs is given)",
@@ -77,12 +76,11 @@ static const struct adv_command_option option_table[] = {
 	 ADV_OPTION_INTO(once)},
 };
 
-static const struct adv_command_syntax syntax = {
-	option_table, ADV_ARRAY_SIZE(option_table),
-	.about = "Export the counters of the device and of the programs that use it as metrics for "
-		 "Prometheus. Shown are the programs of your user; root sees all. Ends with "
-		 "SIGTERM or "
-		 "SIGINT.",
+static const struct adv_options syntax = {
+	ADV_OPTION_TABLE(option_table),
+	.about = "Export the counters of the device and of the programs that use it as metrics "
+		 "for Prometheus. Shown are the programs of your user; root sees all. Ends with "
+		 "SIGTERM or SIGINT.",
 	.check = check_options};
 
 /* ---- reading ---- */

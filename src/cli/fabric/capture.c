@@ -17,7 +17,6 @@
 #include "cli/capture/pcapng.h"
 #include "cli/fabric/call.h"
 #include "nic/wire/frame.h"
-#include "cli/command/options.h"
 
 #define WHO	     "adverb fabric capture"
 #define SNAPLEN_MIN  64u
@@ -61,26 +60,20 @@ static void check_options(struct argp_state *state, void *options)
 		argp_error(state, "expected PORT and -w FILE");
 }
 
-static const struct adv_command_option option_table[] = {
+static const struct adv_option option_table[] = {
 	{"write", 'w', "FILE", "Write pcapng to FILE ('-': standard output)",
 	 ADV_OPTION_TEXT(file)},
 	{"count", 'c', "N", "End after N frames", ADV_OPTION_NUMBER(count)},
 	{"snaplen", 's', "SIZE", "Keep at most SIZE bytes of each frame", .read = read_snaplen},
 };
 
-static const struct adv_command_syntax syntax = {
-	option_table,
-	ADV_ARRAY_SIZE(option_table),
-	.about = "Capture the frames that a port of a switch (s1:4) or a host (h3) of the emulated "
-		 "fabric "
-		 "sends and receives: those of programs and of the scenario's flows, with the "
-		 "marks of the "
-		 "switches, CNPs, and PFC frames. Times are virtual. Ends with SIGINT, SIGTERM, "
-		 "--count, or "
-		 "with the fabric.",
-	.check = check_options,
-	.args = "PORT",
-	.file = offsetof(struct options, port)};
+static const struct adv_options syntax = {
+	ADV_OPTION_TABLE(option_table),
+	.about = "Capture the frames that a port of a switch (s1:4) or a host (h3) of the "
+		 "emulated fabric sends and receives: those of programs and of the scenario's "
+		 "flows, with the marks of the switches, CNPs, and PFC frames. Times are virtual. "
+		 "Ends with SIGINT, SIGTERM, --count, or with the fabric.",
+	.check = check_options, .args = "PORT", .file = offsetof(struct options, port)};
 
 static void handle_signal(int number)
 {

@@ -9,22 +9,20 @@
 #include <unistd.h>
 
 #include "cli/fabric/call.h"
-#include "cli/command/options.h"
 
 #define COMMAND_MAX (1u << 20) /* bytes of the command of `adverb fabric rsh` */
 
 /* ---- down ---- */
 
-static const struct adv_command_option down_options[] = {
+static const struct adv_option down_options[] = {
 	{"report", 'r', "FILE", "Write an HTML page about the run, as adverb sim --report does",
 	 .value = ADV_VALUE_TEXT},
 };
 
-static const struct adv_command_syntax down_syntax = {
-	down_options, ADV_ARRAY_SIZE(down_options),
-	.about = "End the emulated fabric. Its hosts lose their network; programs on them continue "
-		 "without "
-		 "one."};
+static const struct adv_options down_syntax = {
+	ADV_OPTION_TABLE(down_options),
+	.about = "End the emulated fabric. Its hosts lose their network; programs on them "
+		 "continue without one."};
 
 int adv_fabric_down_main(int argc, char **argv)
 {
@@ -72,12 +70,11 @@ static void check_change(struct argp_state *state, void *options)
 		argp_error(state, "expected CABLE and up, down or rules such as loss=1%%");
 }
 
-static const struct adv_command_syntax cable_syntax = {
-	.about = "Change a cable of the running fabric, in both directions. "
-		 "RULES are loss=PERCENT%, corrupt=PERCENT% and delay=TIME, "
-		 "between semicolons, in place of all earlier ones. "
-		 "A cable is h3, that of a host, or "
-		 "s1:4, that at a port of a switch. Routes stay as they are.",
+static const struct adv_options cable_syntax = {
+	.about = "Change a cable of the running fabric, in both directions. RULES are "
+		 "loss=PERCENT%, corrupt=PERCENT% and delay=TIME, between semicolons, in place of "
+		 "all earlier ones. A cable is h3, that of a host, or s1:4, that at a port of a "
+		 "switch. Routes stay as they are.",
 	.check = check_change,
 	.args = "CABLE up|down|RULES",
 	.read = read_change};
@@ -109,7 +106,7 @@ static void check_words(struct argp_state *state, void *options)
 		argp_error(state, "expected HOST COMMAND");
 }
 
-static const struct adv_command_syntax rsh_syntax = {
+static const struct adv_options rsh_syntax = {
 	.about = "Run a command by a shell on a host of the fabric, as rsh(1) does: for launchers "
 		 "such as mpirun (--mca plm_rsh_agent \"adverb fabric rsh\").",
 	.check = check_words,
@@ -174,9 +171,9 @@ int adv_fabric_main(int argc, char **argv)
 		.kind = "command",
 		.commands = commands,
 		.usage = "COMMAND [OPTION...]",
-		.about =
-			"Emulate a lossless Ethernet in real time: the simulated switches of a "
-			"scenario, with real programs on its hosts (adverb run --host).\vCommands:",
+		.about = "Emulate a lossless Ethernet in real time: the simulated switches of a "
+			 "scenario, "
+			 "with real programs on its hosts (adverb run --host).\vCommands:",
 		.more = "'adverb fabric COMMAND --help' lists the options of each. A "
 			"walk-through: " ADV_DOC_DIR "/emulation.md",
 	};

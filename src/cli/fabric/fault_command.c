@@ -10,7 +10,6 @@
 
 #include "cli/fabric/call.h"
 #include "cli/command/json.h"
-#include "cli/command/options.h"
 #include "nic/fault/name.h"
 #include "runtime/exchange/fault_exchange.h"
 
@@ -90,7 +89,7 @@ static void read_word(struct argp_state *state, const char *arg, void *options)
 	*(o->command ? &o->plan : &o->command) = arg;
 }
 
-static const struct adv_command_option option_table[] = {
+static const struct adv_option option_table[] = {
 	{"pid", 'p', "PID", "Select the process with this id", ADV_OPTION_NUMBER(pid)},
 	{"slot", 's', "N", "Select the process with this slot (adverb status)",
 	 ADV_OPTION_NUMBER(slot)},
@@ -105,23 +104,21 @@ static const struct adv_command_option option_table[] = {
 	{"json", 'j', NULL, "Write JSON (show only)", ADV_OPTION_INTO(json)},
 };
 
-static const struct adv_command_syntax syntax = {
-	option_table,
-	ADV_ARRAY_SIZE(option_table),
+static const struct adv_options syntax = {
+	ADV_OPTION_TABLE(option_table),
 	.about = "Show, set or clear the fault plan of running programs. A plan drops, delays or "
-		 "damages "
-		 "packets, fails requests, takes the port down, or raises asynchronous events.\v"
+		 "damages packets, fails requests, takes the port down, or raises asynchronous "
+		 "events.\v"
 		 "Examples:\n"
 		 "  adverb fault set --pid 4711 'drop=1%; delay=2ms'\n"
 		 "  adverb fault set --all 'port-down=5s'\n"
 		 "  adverb fault set --link s0:2 down\n"
 		 "  adverb fault show\n"
-		 "  adverb fault clear --all\n\n"
+		 "  adverb fault clear --all\n"
+		 "\n"
 		 "All words of a plan: " ADV_DOC_DIR "/faults.md\n"
 		 "For a new program: adverb run --fault",
-	.check = check_options,
-	.args = "show\nset PLAN\nclear",
-	.read = read_word};
+	.check = check_options, .args = "show\nset PLAN\nclear", .read = read_word};
 
 /* ---- one request ---- */
 

@@ -9,7 +9,6 @@
 #include "base/units.h"
 #include "cli/fabric/call.h"
 #include "cli/command/json.h"
-#include "cli/command/options.h"
 
 static const char about[] = "Show the emulated fabric: hosts with programs, switches, and "
 			    "whether virtual time follows the clock. Exit status 1: no fabric "
@@ -171,16 +170,15 @@ static void read_delay(struct argp_state *state, const char *option, const char 
 	o->delay = adv_cli_seconds(state, option, arg, 0.1, 3600);
 }
 
-static const struct adv_command_option top_options[] = {
+static const struct adv_option top_options[] = {
 	{"delay", 'd', "SECONDS", "Time between two screens (default 1)", .read = read_delay},
 	{"count", 'n', "N", "End after N screens", ADV_OPTION_NUMBER(count)},
 };
 
-static const struct adv_command_syntax top_syntax = {
-	top_options, ADV_ARRAY_SIZE(top_options),
+static const struct adv_options top_syntax = {
+	ADV_OPTION_TABLE(top_options),
 	.about = "Show the load of each cable, and queues, pauses and deadlocks of the emulated "
-		 "fabric, "
-		 "again and again. A rate is in percent of the cable's speed."};
+		 "fabric, again and again. A rate is in percent of the cable's speed."};
 
 /* Returns the load of a cable in percent: `bytes` in the virtual time between two states. */
 static double load_of(struct json_object *before, struct json_object *now, uint64_t bytes,

@@ -18,7 +18,6 @@
 #include "cli/sim/run.h"
 #include "fabric/emulator/emulator.h"
 #include "fabric/plan/dcbx.h"
-#include "cli/command/options.h"
 
 #define SETS	    64
 #define NETWORK	    "10.31.0.1"
@@ -88,7 +87,7 @@ static void check_options(struct argp_state *state, void *options)
 		argp_usage(state);
 }
 
-static const struct adv_command_option option_table[] = {
+static const struct adv_option option_table[] = {
 	{"speed-factor", 0, "FACTOR",
 	 "Run virtual time slower than the clock: with 1/100, a cable of 100 Gb/s carries 1 Gb/s, "
 	 "and its delay is 100 times as long (default 1)",
@@ -101,21 +100,16 @@ static const struct adv_command_option option_table[] = {
 	 ADV_OPTION_INTO(foreground)},
 };
 
-static const struct adv_command_syntax syntax = {
-	option_table,
-	ADV_ARRAY_SIZE(option_table),
+static const struct adv_options syntax = {
+	ADV_OPTION_TABLE(option_table),
 	.about = "Start the emulator of a fabric: the switches and cables of a scenario in real "
-		 "time. Run "
-		 "programs on its hosts with adverb run --host. The flows of the scenario run "
-		 "beside "
-		 "them.\v"
+		 "time. Run programs on its hosts with adverb run --host. The flows of the "
+		 "scenario run beside them.\v"
 		 "Example:\n"
 		 "  adverb fabric up --speed-factor 1/100 scenario.ini\n"
 		 "  adverb run --host h1 -- ib_write_bw -F &\n"
 		 "  adverb run --host h0 -- ib_write_bw -F 10.31.0.2\n",
-	.check = check_options,
-	.args = "FILE",
-	.file = offsetof(struct options, file)};
+	.check = check_options, .args = "FILE", .file = offsetof(struct options, file)};
 
 /* ---- the emulator ---- */
 

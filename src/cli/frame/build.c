@@ -8,7 +8,6 @@
 #include "cli/frame/input.h"
 #include "cli/frame/pcap.h"
 #include "cli/frame/text.h"
-#include "cli/command/options.h"
 
 struct options {
 	const char *input;
@@ -47,29 +46,23 @@ static void check_options(struct argp_state *state, void *options)
 		argp_error(state, "either fields or --input is needed");
 }
 
-static const struct adv_command_option option_table[] = {
+static const struct adv_option option_table[] = {
 	{"input", 'i', "FILE", "Read the frames from a file ('-': standard input), one a line",
 	 ADV_OPTION_TEXT(input)},
 	{"pcap", 'w', "FILE", "Write a capture ('-': standard output) instead of hexadecimal text",
 	 ADV_OPTION_TEXT(pcap)},
 };
 
-static const struct adv_command_syntax syntax = {
-	option_table,
-	ADV_ARRAY_SIZE(option_table),
-	.about =
-		"Build RoCE frames from their fields, and write them in hexadecimal, one a line. "
-		"The "
-		"command computes ICRC and checksums if they are not given. src, dst and op are "
-		"needed; "
-		"roce=1 selects RoCE v1. The output of 'adverb frame dissect --fields' builds the "
-		"same "
-		"bytes again.\vExample:\n  "
-		"adverb frame build src=192.0.2.1 dst=192.0.2.2 op=RC_SEND_ONLY dest-qp=0x12 psn=7 "
-		"payload=68656c6c6f",
-	.check = check_options,
-	.args = "[FIELD=VALUE...]",
-	.read = add_word};
+static const struct adv_options syntax = {
+	ADV_OPTION_TABLE(option_table),
+	.about = "Build RoCE frames from their fields, and write them in hexadecimal, one a line. "
+		 "The command computes ICRC and checksums if they are not given. src, dst and op "
+		 "are needed; roce=1 selects RoCE v1. The output of 'adverb frame dissect "
+		 "--fields' builds the same bytes again.\v"
+		 "Example:\n"
+		 "  adverb frame build src=192.0.2.1 dst=192.0.2.2 op=RC_SEND_ONLY dest-qp=0x12 "
+		 "psn=7 payload=68656c6c6f",
+	.check = check_options, .args = "[FIELD=VALUE...]", .read = add_word};
 
 static void write_hex(const uint8_t *p, size_t n)
 {

@@ -9,7 +9,6 @@
 #include "cli/frame/pcap.h"
 #include "cli/frame/text.h"
 #include "cli/command/json.h"
-#include "cli/command/options.h"
 
 #define WHO "adverb frame dissect"
 
@@ -48,7 +47,7 @@ static void check_options(struct argp_state *state, void *options)
 		argp_error(state, "either a file or --hex is needed");
 }
 
-static const struct adv_command_option option_table[] = {
+static const struct adv_option option_table[] = {
 	{"hex", 'x', "BYTES", "Dissect this frame in hexadecimal, instead of a file",
 	 ADV_OPTION_TEXT(hex)},
 	{"fields", 'f', NULL, "Write each frame as a line of fields for 'adverb frame build'",
@@ -56,20 +55,14 @@ static const struct adv_command_option option_table[] = {
 	{"json", 'j', NULL, "Write JSON", .read = choose_style},
 };
 
-static const struct adv_command_syntax syntax = {
-	option_table,
-	ADV_ARRAY_SIZE(option_table),
+static const struct adv_options syntax = {
+	ADV_OPTION_TABLE(option_table),
 	.about = "Show the fields of RoCE frames, v1 and v2, and whether their ICRC is right. The "
-		 "file "
-		 "('-': standard input) is a capture (pcap or pcapng) of Ethernet or of all "
-		 "interfaces "
-		 "(tcpdump -i any), or text with one frame in hexadecimal a line. The command "
-		 "skips frames "
-		 "that are not RoCE.\vExit status 1: an ICRC is wrong, a frame "
-		 "is malformed or cut off, or there is no RoCE frame.",
-	.check = check_options,
-	.args = "[FILE]",
-	.file = offsetof(struct options, file)};
+		 "file ('-': standard input) is a capture (pcap or pcapng) of Ethernet or of all "
+		 "interfaces (tcpdump -i any), or text with one frame in hexadecimal a line. The "
+		 "command skips frames that are not RoCE.\vExit status 1: an ICRC is wrong, a "
+		 "frame is malformed or cut off, or there is no RoCE frame.",
+	.check = check_options, .args = "[FILE]", .file = offsetof(struct options, file)};
 
 static const char *error_text(enum adv_frame_error error)
 {

@@ -3,23 +3,22 @@
 #include "cli/command/command.h"
 
 #include "cli/command/json.h"
-#include "cli/command/options.h"
 
 struct options {
 	bool verbose;
 	bool json;
 };
 
-static const struct adv_command_option option_table[] = {
+static const struct adv_option option_table[] = {
 	{"verbose", 'v', NULL, "Also show the GID table with its interfaces",
 	 ADV_OPTION_INTO(verbose)},
 };
 
-static const struct adv_command_syntax syntax = {
-	option_table, ADV_ARRAY_SIZE(option_table),
-	.about = "Show the RDMA device: the state and MTU of its port, its GUID, and the numbers "
-		 "of GIDs "
-		 "and slots. 'adverb run ibv_devinfo' shows the device as programs see it."};
+static const struct adv_options syntax = {
+	ADV_OPTION_TABLE(option_table),
+	.about =
+		"Show the RDMA device: the state and MTU of its port, its GUID, and the numbers "
+		"of GIDs and slots. 'adverb run ibv_devinfo' shows the device as programs see it."};
 
 static void print_gids(const struct adv_gid_table *t)
 {

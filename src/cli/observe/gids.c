@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "cli/command/json.h"
-#include "cli/command/options.h"
 
 #define NONE UINT32_MAX
 

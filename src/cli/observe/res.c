@@ -8,7 +8,6 @@
 
 #include "cli/command/command.h"
 #include "cli/command/json.h"
-#include "cli/command/options.h"
 #include "runtime/exchange/resources.h"
 
 struct options {
@@ -18,7 +17,7 @@ struct options {
 	bool json;
 };
 
-static const struct adv_command_option option_table[] = {
+static const struct adv_option option_table[] = {
 	{"pid", 'p', "PID", "List the objects of this process only", ADV_OPTION_NUMBER(pid)},
 	{"details", 'd', NULL, "Show all attributes", ADV_OPTION_INTO(details)},
 	{"json", 'j', NULL, "Print JSON", ADV_OPTION_INTO(json)},
@@ -35,13 +34,11 @@ static void read_kind(struct argp_state *state, const char *arg, void *options)
 		argp_error(state, "'%s' is not qp, cq, mr, pd, srq, cm_id or ctx", arg);
 }
 
-static const struct adv_command_syntax syntax = {
-	option_table, ADV_ARRAY_SIZE(option_table),
+static const struct adv_options syntax = {
+	ADV_OPTION_TABLE(option_table),
 	.about = "List the objects of running programs, as rdma-resource(8) does for a card. The "
-		 "programs "
-		 "are not stopped. Shown are the objects of your user's programs; root sees all. "
-		 "Without "
-		 "an argument, show the number of objects of each kind.",
+		 "programs are not stopped. Shown are the objects of your user's programs; root "
+		 "sees all. Without an argument, show the number of objects of each kind.",
 	.args = "[qp|cq|mr|pd|srq|cm_id|ctx]", .read = read_kind};
 
 /* ---- the number of objects ---- */

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "cli/command/command.h"
 #include "cli/command/json.h"
-#include "cli/command/options.h"
 #include "cli/observe/latencies.h"
 #include "cli/observe/objects.h"
 #include "cli/observe/port_reading.h"
@@ -63,7 +62,7 @@ static void check_options(struct argp_state *state, void *options)
 		argp_error(state, "--count needs --interval");
 }
 
-static const struct adv_command_option option_table[] = {
+static const struct adv_option option_table[] = {
 	{"pid", 'p', "PID", "Show the counters of the queue pairs of this process",
 	 ADV_OPTION_NUMBER(pid)},
 	{"qp", 'q', "QPN", "Show the counters of this queue pair", ADV_OPTION_NUMBER(qpn)},
@@ -77,13 +76,11 @@ static const struct adv_command_option option_table[] = {
 	{"json", 'j', NULL, "Print JSON, one line for each report", ADV_OPTION_INTO(json)},
 };
 
-static const struct adv_command_syntax syntax = {
-	option_table, ADV_ARRAY_SIZE(option_table),
+static const struct adv_options syntax = {
+	ADV_OPTION_TABLE(option_table),
 	.about = "Show the counters of the port, under the names that mlx5 and the kernel use, or "
-		 "those of "
-		 "queue pairs. The programs are not stopped. The port's counters include those of "
-		 "ended "
-		 "programs.",
+		 "those of queue pairs. The programs are not stopped. The port's counters include "
+		 "those of ended programs.",
 	.check = check_options};
 
 /* ---- reading ---- */

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "cli/command/json.h"
-#include "cli/command/options.h"
 #include "runtime/control/counters.h"
 #include "nic/wire/packet.h"
 

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 
 #include "base/array.h"
-#include "cli/command/options.h"
 #include "fabric/plan/buffer.h"
 
 #define FIBRE_PS_PER_MM 5
@@ -62,7 +61,7 @@ static void complete_links(struct argp_state *state, void *options)
 	}
 }
 
-static const struct adv_command_option option_table[] = {
+static const struct adv_option option_table[] = {
 	{"buffer", 'b', "BYTES", "Buffer of the switch, such as 32MB (needed)", .needed = true,
 	 .unit = ADV_UNIT_BYTES, .least = 1, ADV_OPTION_INTO(sw.buffer)},
 	{"ports", 'n', "NxRATE@LENGTH",
@@ -83,11 +82,10 @@ static const struct adv_command_option option_table[] = {
 	 .unit = ADV_UNIT_BYTES, .least = 1, ADV_OPTION_INTO(sw.headroom)},
 };
 
-static const struct adv_command_syntax syntax = {
-	option_table, ADV_ARRAY_SIZE(option_table),
+static const struct adv_options syntax = {
+	ADV_OPTION_TABLE(option_table),
 	.about = "Check whether the headroom of all lossless priorities fits into a switch's "
-		 "buffer. Print "
-		 "the buffer left to share, and how much of it each queue may hold.",
+		 "buffer. Print the buffer left to share, and how much of it each queue may hold.",
 	.check = complete_links};
 
 /* Returns the headroom of all ports of a group, at most UINT64_MAX. */

@@ -9,7 +9,6 @@
 #include "cli/plan/dcbx.h"
 #include "cli/plan/sonic.h"
 #include "fabric/plan/dcb.h"
-#include "cli/command/options.h"
 
 #define SCENARIO_MAX ADV_SCENARIO_FILE_MAX
 /* Bytes of an IP packet besides the RoCE payload: IPv6 40, UDP 8, BTH 12, the largest extended
@@ -62,7 +61,7 @@ static void check_options(struct argp_state *state, void *options)
 		argp_error(state, "--sonic, --compare and --write exclude each other");
 }
 
-static const struct adv_command_option option_table[] = {
+static const struct adv_option option_table[] = {
 	{"device", 'd', "NAME", "Name of the interface in the commands (default eth0)",
 	 .read = read_device},
 	{"sonic", 's', NULL, "Write only the tables of SONiC's config_db.json",
@@ -75,19 +74,14 @@ static const struct adv_command_option option_table[] = {
 	 ADV_OPTION_TEXT(write)},
 };
 
-static const struct adv_command_syntax syntax = {
-	option_table,
-	ADV_ARRAY_SIZE(option_table),
+static const struct adv_options syntax = {
+	ADV_OPTION_TABLE(option_table),
 	.about = "Write the settings with which real switches and NICs behave like a scenario of "
-		 "'adverb "
-		 "sim': PFC, ETS, the map of DSCPs, ECN and headroom, as a checklist of commands "
-		 "for "
-		 "Linux's dcb, NVIDIA's mlnx_qos, and SONiC. Or compare them with what real ports "
-		 "advertise.\vNothing is set. Exit status 1: a port differs (--compare). What is "
-		 "explained: " ADV_DOC_DIR "/planners.md",
-	.check = check_options,
-	.args = "SCENARIO",
-	.file = offsetof(struct options, file)};
+		 "'adverb sim': PFC, ETS, the map of DSCPs, ECN and headroom, as a checklist of "
+		 "commands for Linux's dcb, NVIDIA's mlnx_qos, and SONiC. Or compare them with "
+		 "what real ports advertise.\vNothing is set. Exit status 1: a port differs "
+		 "(--compare). What is explained: " ADV_DOC_DIR "/planners.md",
+	.check = check_options, .args = "SCENARIO", .file = offsetof(struct options, file)};
 
 /* ---- output ---- */
 

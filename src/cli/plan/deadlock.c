@@ -7,7 +7,6 @@
 
 #include "fabric/plan/network.h"
 #include "fabric/scenario/scenario.h"
-#include "cli/command/options.h"
 
 #define TURNS_SHOWN 16 /* turns that the text output lists */
 #define NECESSARY   "Hu et al., Deadlocks in Datacenter Networks, HotNets 2016"
@@ -32,16 +31,15 @@ static void check_options(struct argp_state *state, void *options)
 		argp_error(state, "a topology file is needed ('-': standard input)");
 }
 
-static const struct adv_command_syntax syntax = {
-	.about =
-		"Find cyclic buffer dependencies in a routed topology. PFC cannot deadlock without "
-		"one. The command prints the cycle, and the routes to change. The file has lines "
-		"'host NAME...', 'switch NAME... [level=N]', 'link NAME[:PORT] NAME[:PORT] "
-		"[down]', 'routing = shortest' or 'updown', 'root = SWITCH', 'flow HOST HOST "
-		"[priority=N]', 'route HOST SWITCH... HOST [priority=N]'. If the file is a "
-		"scenario of 'adverb sim' (*.ini), the command checks the routes of every host to "
-		"every other.\vExit status 1: there is a cycle. The file and an "
-		"example: " ADV_DOC_DIR "/planners.md",
+static const struct adv_options syntax = {
+	.about = "Find cyclic buffer dependencies in a routed topology. PFC cannot deadlock "
+		 "without one. The command prints the cycle, and the routes to change. The file "
+		 "has lines 'host NAME...', 'switch NAME... [level=N]', 'link NAME[:PORT] "
+		 "NAME[:PORT] [down]', 'routing = shortest' or 'updown', 'root = SWITCH', 'flow "
+		 "HOST HOST [priority=N]', 'route HOST SWITCH... HOST [priority=N]'. If the file "
+		 "is a scenario of 'adverb sim' (*.ini), the command checks the routes of every "
+		 "host to every other.\vExit status 1: there is a cycle. The file and an "
+		 "example: " ADV_DOC_DIR "/planners.md",
 	.check = check_options,
 	.args = "TOPOLOGY",
 	.file = offsetof(struct options, file)};

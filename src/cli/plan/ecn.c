@@ -5,7 +5,6 @@
 #include <inttypes.h>
 
 #include "base/array.h"
-#include "cli/command/options.h"
 #include "fabric/plan/ecn.h"
 #include "fabric/plan/headroom.h"
 
@@ -37,7 +36,7 @@ static void check_marking(struct argp_state *state, void *options)
 		argp_error(state, "--k-min: %s is above --k-max, %s", k_min, k_max);
 }
 
-static const struct adv_command_option option_table[] = {
+static const struct adv_option option_table[] = {
 	{"buffer", 'b', "BYTES", "Buffer of all ports, such as 12MB (needed)", .needed = true,
 	 .unit = ADV_UNIT_BYTES, .least = 1, ADV_OPTION_INTO(sw.buffer)},
 	{"ports", 'n', "N", "Ports (needed)", .needed = true, .unit = ADV_UNIT_COUNT, .least = 1,
@@ -63,11 +62,10 @@ static const struct adv_command_option option_table[] = {
 	 .least = 64, .most = 65535, ADV_OPTION_INTO(mtu)},
 };
 
-static const struct adv_command_syntax syntax = {
-	option_table, ADV_ARRAY_SIZE(option_table),
+static const struct adv_options syntax = {
+	ADV_OPTION_TABLE(option_table),
 	.about = "Compute ECN thresholds with which a shared-buffer switch marks packets before "
-		 "PFC pauses "
-		 "their sender, for any traffic.",
+		 "PFC pauses their sender, for any traffic.",
 	.check = check_marking};
 
 static void print_bounds(struct adv_plan_out *out, const struct options *o,

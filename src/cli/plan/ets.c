@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "cli/command/options.h"
 #include "fabric/plan/ets.h"
 #include "fabric/plan/headroom.h"
 
@@ -52,7 +51,7 @@ static void read_share(struct argp_state *state, const char *option, const char 
 	unsigned i = read_class(state, option, arg, &value);
 
 	use_class(state, option, o, i, false);
-	o->c[i].share = adv_command_quantity(state, option, ADV_UNIT_RATIO, value);
+	o->c[i].share = adv_option_quantity(state, option, ADV_UNIT_RATIO, value);
 	if (o->c[i].share > ADV_RATIO_ONE)
 		argp_error(state, "%s: '%s' is more than 100%%: write %u=50%% for one half", option,
 			   arg, i);
@@ -71,7 +70,7 @@ static void read_demand(struct argp_state *state, const char *option, const char
 	const char *value;
 	unsigned i = read_class(state, option, arg, &value);
 
-	o->c[i].demand = adv_command_quantity(state, option, ADV_UNIT_RATE, value);
+	o->c[i].demand = adv_option_quantity(state, option, ADV_UNIT_RATE, value);
 	o->has_demand[i] = true;
 }
 
@@ -144,7 +143,7 @@ static void check_classes(struct argp_state *state, void *options)
 			   adv_units_print(ADV_UNIT_RATIO, sum * 100, percent));
 }
 
-static const struct adv_command_option option_table[] = {
+static const struct adv_option option_table[] = {
 	{"speed", 's', "RATE", "Speed of the link, such as 100Gb/s (needed)", .needed = true,
 	 .unit = ADV_UNIT_RATE, .least = 1, ADV_OPTION_INTO(speed)},
 	{"share", 'w', "CLASS=PERCENT", "An ETS class and its share, such as 3=50%",
@@ -162,13 +161,11 @@ static const struct adv_command_option option_table[] = {
 	 ADV_OPTION_INTO(mtu)},
 };
 
-static const struct adv_command_syntax syntax = {
-	option_table, ADV_ARRAY_SIZE(option_table),
-	.about = "Compute the bandwidth of each traffic class of a link. Strict classes are served "
-		 "first, "
-		 "the highest number before the others. The rest is divided by shares (ETS); "
-		 "bandwidth that "
-		 "one class does not use goes to the others.",
+static const struct adv_options syntax = {
+	ADV_OPTION_TABLE(option_table),
+	.about = "Compute the bandwidth of each traffic class of a link. Strict classes are "
+		 "served first, the highest number before the others. The rest is divided by "
+		 "shares (ETS); bandwidth that one class does not use goes to the others.",
 	.check = check_classes};
 
 static struct json_object *class_to_json(const struct options *o, const struct adv_plan_ets *e,

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 
 #include "base/array.h"
-#include "cli/command/options.h"
 #include "fabric/plan/headroom.h"
 
 #define FIBRE_FS_PER_MM	 5000 /* 5 ns/m */
@@ -55,7 +54,7 @@ static void complete_link(struct argp_state *state, void *options)
 					  : adv_plan_interface_bits(l->speed);
 }
 
-static const struct adv_command_option option_table[] = {
+static const struct adv_option option_table[] = {
 	{"speed", 's', "RATE", "Speed of the link, such as 100Gb/s (needed)", .needed = true,
 	 .unit = ADV_UNIT_RATE, .least = 1, ADV_OPTION_INTO(link.speed)},
 	{"cable", 'c', "LENGTH", "Length of the cable, such as 100m (or --delay)",
@@ -89,11 +88,10 @@ static const struct adv_command_option option_table[] = {
 	 ADV_OPTION_INTO(link.whole_frames)},
 };
 
-static const struct adv_command_syntax syntax = {
-	option_table, ADV_ARRAY_SIZE(option_table),
+static const struct adv_options syntax = {
+	ADV_OPTION_TABLE(option_table),
 	.about = "Compute the buffer that a lossless priority needs above its xoff threshold to "
-		 "lose no "
-		 "packet after a PFC frame, and the values of xoff and xon.",
+		 "lose no packet after a PFC frame, and the values of xoff and xon.",
 	.check = complete_link};
 
 static void print_delays(struct adv_plan_out *out, const struct options *o,

@@ -55,8 +55,8 @@ static int execute_companion(const struct adv_companion *c, int argc, char **arg
 	return status;
 }
 
-int adv_companion_run(const struct adv_companion *c, const struct argp *argp, int argc, char **argv,
-		      void *input)
+int adv_companion_run(const struct adv_companion *c, const struct adv_options *syntax, int argc,
+		      char **argv, void *input)
 {
 	char **copy = calloc((size_t)argc + 1, sizeof(char *));
 	int status = ADV_EXIT_USAGE;
@@ -65,7 +65,7 @@ int adv_companion_run(const struct adv_companion *c, const struct argp *argp, in
 		return ADV_EXIT_FAILED;
 	/* argp changes the order of the arguments. */
 	memcpy(copy, argv, (size_t)argc * sizeof(char *));
-	if (adv_command_parse(argp, argc, copy, 0, input) == 0)
+	if (adv_command_read(syntax, argc, copy, input, NULL))
 		status = execute_companion(c, argc, argv);
 	free(copy);
 	return status;

@@ -4,7 +4,7 @@
 #ifndef ADV_CLI_RUN_COMPANION_H
 #define ADV_CLI_RUN_COMPANION_H
 
-#include <argp.h>
+#include "base/options.h"
 
 struct adv_companion {
 	const char *program;
@@ -17,7 +17,7 @@ struct adv_companion {
 /* Checks the options of a subcommand, and executes the program with them on Adverb's NIC. argv[0]
  * is "adverb GROUP NAME"; the program gets NAME and the options. `input` is the structure of the
  * table. Returns the exit status if the options are wrong or the program is not there. */
-int adv_companion_run(const struct adv_companion *c, const struct argp *argp, int argc, char **argv,
-		      void *input);
+int adv_companion_run(const struct adv_companion *c, const struct adv_options *syntax, int argc,
+		      char **argv, void *input);
 
 #endif

@@ -13,21 +13,21 @@ static int nfs_main(int argc, char **argv)
 {
 	struct adv_gateway_options o;
 
-	return adv_companion_run(&gateway, &adv_gateway_nfs_argp, argc, argv, &o);
+	return adv_companion_run(&gateway, &adv_gateway_nfs_syntax, argc, argv, &o);
 }
 
 static int smb_main(int argc, char **argv)
 {
 	struct adv_gateway_options o;
 
-	return adv_companion_run(&gateway, &adv_gateway_smb_argp, argc, argv, &o);
+	return adv_companion_run(&gateway, &adv_gateway_smb_syntax, argc, argv, &o);
 }
 
 static int stat_main(int argc, char **argv)
 {
 	struct adv_kit_stat_options o;
 
-	return adv_companion_run(&gateway, &adv_gateway_stat_argp, argc, argv, &o);
+	return adv_companion_run(&gateway, &adv_gateway_stat_syntax, argc, argv, &o);
 }
 
 static const struct adv_command commands[] = {

@@ -13,74 +13,74 @@
 
 static const struct adv_companion companion = {PROGRAM, NULL, NULL};
 
-static int check_and_execute(const struct argp *argp, int argc, char **argv, void *input)
+static int check_and_execute(const struct adv_options *syntax, int argc, char **argv, void *input)
 {
-	return adv_companion_run(&companion, argp, argc, argv, input);
+	return adv_companion_run(&companion, syntax, argc, argv, input);
 }
 
 static int serve_main(int argc, char **argv)
 {
 	static struct adv_nvme_serve_options o;
 
-	return check_and_execute(&adv_nvme_serve_argp, argc, argv, &o);
+	return check_and_execute(&adv_nvme_serve_syntax, argc, argv, &o);
 }
 
 static int add_main(int argc, char **argv)
 {
 	struct adv_nvme_change_options o;
 
-	return check_and_execute(&adv_nvme_add_argp, argc, argv, &o);
+	return check_and_execute(&adv_nvme_add_syntax, argc, argv, &o);
 }
 
 static int remove_main(int argc, char **argv)
 {
 	struct adv_nvme_change_options o;
 
-	return check_and_execute(&adv_nvme_remove_argp, argc, argv, &o);
+	return check_and_execute(&adv_nvme_remove_syntax, argc, argv, &o);
 }
 
 static int stat_main(int argc, char **argv)
 {
 	struct adv_kit_stat_options o;
 
-	return check_and_execute(&adv_nvme_stat_argp, argc, argv, &o);
+	return check_and_execute(&adv_nvme_stat_syntax, argc, argv, &o);
 }
 
-static int host_main(const struct argp *argp, int argc, char **argv)
+static int host_main(const struct adv_options *syntax, int argc, char **argv)
 {
 	struct adv_nvme_host_options o;
 
-	return check_and_execute(argp, argc, argv, &o);
+	return check_and_execute(syntax, argc, argv, &o);
 }
 
 static int discover_main(int argc, char **argv)
 {
-	return host_main(&adv_nvme_discover_argp, argc, argv);
+	return host_main(&adv_nvme_discover_syntax, argc, argv);
 }
 
 static int identify_main(int argc, char **argv)
 {
-	return host_main(&adv_nvme_identify_argp, argc, argv);
+	return host_main(&adv_nvme_identify_syntax, argc, argv);
 }
 
 static int read_main(int argc, char **argv)
 {
-	return host_main(&adv_nvme_read_argp, argc, argv);
+	return host_main(&adv_nvme_read_syntax, argc, argv);
 }
 
 static int write_main(int argc, char **argv)
 {
-	return host_main(&adv_nvme_write_argp, argc, argv);
+	return host_main(&adv_nvme_write_syntax, argc, argv);
 }
 
 static int verify_main(int argc, char **argv)
 {
-	return host_main(&adv_nvme_verify_argp, argc, argv);
+	return host_main(&adv_nvme_verify_syntax, argc, argv);
 }
 
 static int bench_main(int argc, char **argv)
 {
-	return host_main(&adv_nvme_bench_argp, argc, argv);
+	return host_main(&adv_nvme_bench_syntax, argc, argv);
 }
 
 static const struct adv_command commands[] = {

@@ -15,7 +15,6 @@
 #include "base/units.h"
 #include "cli/command/command.h"
 #include "cli/command/json.h"
-#include "cli/command/options.h"
 #include "cli/sim/report.h"
 #include "cli/sim/ranks.h"
 #include "cli/sim/series.h"
@@ -391,7 +390,7 @@ static void check_options(struct argp_state *state, void *options)
 		argp_error(state, "--sweep needs a file: standard input can be read once");
 }
 
-static const struct adv_command_option option_table[] = {
+static const struct adv_option option_table[] = {
 	{"set", 's', "KEY=VALUE",
 	 "Replace a value of the file: run.duration=5ms, \"priority 3.xoff=40kB\"",
 	 .read = add_set},
@@ -431,17 +430,13 @@ static const struct adv_command_option option_table[] = {
 	 ADV_OPTION_INTO(mpi)},
 };
 
-static const struct adv_command_syntax syntax = {
-	option_table,
-	ADV_ARRAY_SIZE(option_table),
+static const struct adv_options syntax = {
+	ADV_OPTION_TABLE(option_table),
 	.about = "Run a scenario of the simulated lossless Ethernet, with the real transport in "
-		 "each host. "
-		 "The same file and seed give the same output, byte for byte.\v"
-		 "All sections and keys of a scenario: " ADV_DOC_DIR "/simulator.md\n"
+		 "each host. The same file and seed give the same output, byte for byte.\vAll "
+		 "sections and keys of a scenario: " ADV_DOC_DIR "/simulator.md\n"
 		 "Examples: " ADV_DOC_DIR "/scenarios",
-	.check = check_options,
-	.args = "FILE",
-	.file = offsetof(struct options, file)};
+	.check = check_options, .args = "FILE", .file = offsetof(struct options, file)};
 
 static int run_once(struct options *o)
 {

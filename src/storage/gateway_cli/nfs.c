@@ -51,7 +51,7 @@ int adv_gateway_nfs_main(int argc, char **argv)
 	struct adv_kit_address at, to;
 	struct adv_gateway g = {0};
 
-	argp_parse(&adv_gateway_nfs_argp, argc, argv, 0, NULL, &o);
+	adv_options_parse(&adv_gateway_nfs_syntax, argc, argv, &o);
 	if (!adv_kit_address_parse(o.listen, o.reverse ? TCP_PORT : RDMA_PORT, true, &at) ||
 	    !adv_kit_address_parse(o.to, o.reverse ? RDMA_PORT : TCP_PORT, false, &to))
 		return EXIT_FAILURE;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The options of the subcommands as argp tables, which initialize their structures. adverb-gateway
+ * The options of the subcommands as tables, which initialize their structures. adverb-gateway
  * and the command adverb both parse them, so no header of verbs is included here.
  */
 #ifndef ADV_STORAGE_GATEWAY_CLI_OPTIONS_H
 #define ADV_STORAGE_GATEWAY_CLI_OPTIONS_H
 
-#include <argp.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,8 +21,8 @@ struct adv_gateway_options {
 	unsigned timeout_ms;
 };
 
-extern const struct argp adv_gateway_nfs_argp, adv_gateway_smb_argp;
+extern const struct adv_options adv_gateway_nfs_syntax, adv_gateway_smb_syntax;
 
-extern const struct argp adv_gateway_stat_argp; /* struct adv_kit_stat_options */
+extern const struct adv_options adv_gateway_stat_syntax; /* struct adv_kit_stat_options */
 
 #endif

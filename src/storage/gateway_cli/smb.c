@@ -47,7 +47,7 @@ int adv_gateway_smb_main(int argc, char **argv)
 	struct adv_kit_address at, to;
 	struct adv_gateway g = {0};
 
-	argp_parse(&adv_gateway_smb_argp, argc, argv, 0, NULL, &o);
+	adv_options_parse(&adv_gateway_smb_syntax, argc, argv, &o);
 	if (!adv_kit_address_parse(o.listen, SMB_PORT, true, &at) ||
 	    !adv_kit_address_parse(o.to, SMB_PORT, false, &to))
 		return EXIT_FAILURE;

@@ -47,7 +47,7 @@ int adv_gateway_stat_main(int argc, char **argv)
 	struct adv_kit_stat_options o;
 	const char *name;
 
-	argp_parse(&adv_gateway_stat_argp, argc, argv, 0, NULL, &o);
+	adv_options_parse(&adv_gateway_stat_syntax, argc, argv, &o);
 	name = o.control ? o.control : find_only();
 	return name ? adv_kit_stat_show(&adv_gateway_stat_kind, &o, name, &printer) : EXIT_FAILURE;
 }

@@ -3,37 +3,40 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
-#include "storage/kit/option_number.h"
 #include "storage/kit/stat_file.h"
 
-error_t adv_kit_stat_parse(int key, char *arg, struct argp_state *state)
-{
-	struct adv_kit_stat_options *o = state->input;
+#define STAT(member) ADV_OPTION_OF(struct adv_kit_stat_options, member)
 
-	switch (key) {
-	case ARGP_KEY_INIT:
-		*o = (struct adv_kit_stat_options){NULL, 1, 1, false};
-		return 0;
-	case ADV_KIT_STAT_CONTROL:
-		o->control = arg;
-		return 0;
-	case 'i':
-		o->seconds = adv_kit_option_number(state, ADV_UNIT_COUNT, arg, 1, 86400);
-		return 0;
-	case 'n':
-		o->count = adv_kit_option_number(state, ADV_UNIT_COUNT, arg, 1, UINT32_MAX);
-		return 0;
-	case 'o':
-		o->json = adv_kit_option_json(state, arg);
-		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument '%s'", arg);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+static void read_format(struct argp_state *state, const char *option, const char *arg, void *values)
+{
+	struct adv_kit_stat_options *o = values;
+
+	o->json = adv_kit_option_json(state, option, arg);
+}
+
+static const struct adv_option intervals[] = {
+	{"interval", 'i', "SECONDS", "Time of which the rates are (default 1)",
+	 .value = ADV_VALUE_PLAIN, .unit = ADV_UNIT_COUNT, .least = 1, .most = 86400,
+	 STAT(seconds)},
+	{"count", 'n', "N", "Print rates N times (default 1)", .value = ADV_VALUE_PLAIN,
+	 .unit = ADV_UNIT_COUNT, .least = 1, .most = UINT32_MAX, STAT(count)},
+	{"output-format", 'o', "FORMAT", "normal, or json: counts since the start of the program",
+	 .read = read_format},
+};
+
+const struct adv_options adv_kit_stat_intervals = {ADV_OPTION_TABLE(intervals), .about = NULL};
+const struct adv_kit_stat_options adv_kit_stat_defaults = {NULL, 1, 1, false};
+
+bool adv_kit_option_json(struct argp_state *state, const char *option, const char *arg)
+{
+	bool json = strcmp(arg, "json") == 0;
+
+	if (!json && strcmp(arg, "normal") != 0)
+		argp_error(state, "%s: '%s' is neither normal nor json", option, arg);
+	return json;
 }
 
 /* Prints what was done between two readings. */

@@ -3,12 +3,8 @@
 #ifndef ADV_STORAGE_KIT_STAT_COMMAND_H
 #define ADV_STORAGE_KIT_STAT_COMMAND_H
 
-#include <argp.h>
-
+#include "base/options.h"
 #include "storage/kit/stat.h"
-
-/* The key of the option --control. */
-enum { ADV_KIT_STAT_CONTROL = 256 };
 
 struct adv_kit_stat_options {
 	const char *control; /* NULL: the default */
@@ -17,8 +13,13 @@ struct adv_kit_stat_options {
 	bool json;	     /* the counts since the start */
 };
 
-/* Parses the options into a struct adv_kit_stat_options. */
-error_t adv_kit_stat_parse(int key, char *arg, struct argp_state *state);
+/* --interval, --count and --output-format; and the default values of all members. */
+extern const struct adv_options adv_kit_stat_intervals;
+extern const struct adv_kit_stat_options adv_kit_stat_defaults;
+
+/* Returns whether the argument of --output-format is json. If it is not normal either, prints an
+ * error and exits. */
+bool adv_kit_option_json(struct argp_state *state, const char *option, const char *arg);
 
 /* How the rates of a list are printed. */
 struct adv_kit_stat_printer {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* adverb nvme bench. */
-#include <argp.h>
 #include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,7 +110,7 @@ int adv_nvme_bench_main(int argc, char **argv)
 	uint64_t start;
 	bool ok;
 
-	argp_parse(&adv_nvme_bench_argp, argc, argv, 0, NULL, &o);
+	adv_options_parse(&adv_nvme_bench_syntax, argc, argv, &o);
 	if (!adv_nvme_run_open(&run, &o))
 		return EXIT_FAILURE;
 	run.quick = true;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* adverb nvme add and remove: changes of a running target. */
-#include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +45,7 @@ int adv_nvme_add_main(int argc, char **argv)
 	char *path = NULL;
 	int status;
 
-	argp_parse(&adv_nvme_add_argp, argc, argv, 0, NULL, &o);
+	adv_options_parse(&adv_nvme_add_syntax, argc, argv, &o);
 	/* The target may run in another folder. */
 	if (strncmp(o.path, "ram:", 4) == 0)
 		path = strdup(o.path);
@@ -65,6 +64,6 @@ int adv_nvme_remove_main(int argc, char **argv)
 {
 	struct adv_nvme_change_options o;
 
-	argp_parse(&adv_nvme_remove_argp, argc, argv, 0, NULL, &o);
+	adv_options_parse(&adv_nvme_remove_syntax, argc, argv, &o);
 	return send_change(&o, "remove", NULL, "removed");
 }

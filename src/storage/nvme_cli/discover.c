@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* adverb nvme discover, identify and list. */
-#include <argp.h>
 #include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,7 +142,7 @@ int adv_nvme_discover_main(int argc, char **argv)
 	struct adv_nvme_host_options o;
 	uint64_t count;
 
-	argp_parse(&adv_nvme_discover_argp, argc, argv, 0, NULL, &o);
+	adv_options_parse(&adv_nvme_discover_syntax, argc, argv, &o);
 	entries = read_discovery(&o, &count);
 	if (!entries)
 		return EXIT_FAILURE;
@@ -207,7 +206,7 @@ int adv_nvme_identify_main(int argc, char **argv)
 	struct json_object *top;
 	bool ok;
 
-	argp_parse(&adv_nvme_identify_argp, argc, argv, 0, NULL, &o);
+	adv_options_parse(&adv_nvme_identify_syntax, argc, argv, &o);
 	a = adv_nvme_cli_connect(&o, o.nqn, 0, ADV_NVME_IDENTIFY_LEN);
 	if (!a)
 		return EXIT_FAILURE;
@@ -267,7 +266,7 @@ int adv_nvme_list_main(int argc, char **argv)
 	uint64_t count = 0;
 	bool ok;
 
-	argp_parse(&adv_nvme_discover_argp, argc, argv, 0, NULL, &o);
+	adv_options_parse(&adv_nvme_discover_syntax, argc, argv, &o);
 	entries = read_discovery(&o, &count);
 	ok = entries != NULL;
 	if (ok && !o.json)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* adverb nvme serve: the command. */
-#include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +113,6 @@ int adv_nvme_serve_main(int argc, char **argv)
 {
 	static struct adv_nvme_serve_options o;
 
-	argp_parse(&adv_nvme_serve_argp, argc, argv, 0, NULL, &o);
+	adv_options_parse(&adv_nvme_serve_syntax, argc, argv, &o);
 	return adv_nvme_serve(load_config, &o);
 }

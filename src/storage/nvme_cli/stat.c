@@ -34,7 +34,7 @@ int adv_nvme_stat_main(int argc, char **argv)
 	const struct adv_kit_stat_printer printer = {print_target_head, print_target_row};
 	struct adv_kit_stat_options o;
 
-	argp_parse(&adv_nvme_stat_argp, argc, argv, 0, NULL, &o);
+	adv_options_parse(&adv_nvme_stat_syntax, argc, argv, &o);
 	return adv_kit_stat_show(&adv_nvme_stat_kind, &o, o.control ? o.control : ADV_NVME_PORT,
 				 &printer);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* adverb nvme read, write and verify. */
-#include <argp.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -81,7 +80,7 @@ int adv_nvme_verify_main(int argc, char **argv)
 	struct verify v = {.run = &run, .opcode = ADV_NVME_WRITE};
 	bool ok;
 
-	argp_parse(&adv_nvme_verify_argp, argc, argv, 0, NULL, &o);
+	adv_options_parse(&adv_nvme_verify_syntax, argc, argv, &o);
 	v.seed = o.seed;
 	if (!adv_nvme_run_open(&run, &o))
 		return EXIT_FAILURE;
@@ -223,7 +222,7 @@ int adv_nvme_read_main(int argc, char **argv)
 {
 	struct adv_nvme_host_options o;
 
-	argp_parse(&adv_nvme_read_argp, argc, argv, 0, NULL, &o);
+	adv_options_parse(&adv_nvme_read_syntax, argc, argv, &o);
 	return copy_blocks(&o, false);
 }
 
@@ -231,6 +230,6 @@ int adv_nvme_write_main(int argc, char **argv)
 {
 	struct adv_nvme_host_options o;
 
-	argp_parse(&adv_nvme_write_argp, argc, argv, 0, NULL, &o);
+	adv_options_parse(&adv_nvme_write_syntax, argc, argv, &o);
 	return copy_blocks(&o, true);
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The options of the subcommands as argp tables, which initialize their structures. adverb-nvme and
+ * The options of the subcommands as tables, which initialize their structures. adverb-nvme and
  * the command adverb both parse them, so no header of verbs is included here.
  */
 #ifndef ADV_STORAGE_NVME_SERVER_OPTIONS_H
 #define ADV_STORAGE_NVME_SERVER_OPTIONS_H
 
-#include <argp.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,7 +20,7 @@ struct adv_nvme_list {
 	unsigned count;
 };
 
-/* Of a namespace. */
+/* Of a namespace. The structures below begin with it. */
 struct adv_nvme_namespace_options {
 	bool read_only;
 	bool buffered;
@@ -30,31 +29,31 @@ struct adv_nvme_namespace_options {
 
 /* With a file, NULL, 0 and empty lists leave the file's values; and it has the subsystems. */
 struct adv_nvme_serve_options {
-	const char *file; /* NULL: the options are the configuration */
+	struct adv_nvme_namespace_options options; /* of all namespaces */
+	const char *file;			   /* NULL: the options are the configuration */
 	const char *control;
 	const char *nqn;
 	unsigned workers;
 	size_t buffer_bytes;
 	unsigned address_share;
 	struct adv_nvme_list listen, referrals, namespaces, hosts;
-	struct adv_nvme_namespace_options options; /* of all namespaces */
 };
 
-extern const struct argp adv_nvme_serve_argp; /* struct adv_nvme_serve_options */
+extern const struct adv_options adv_nvme_serve_syntax; /* struct adv_nvme_serve_options, all 0 */
 
 /* Of a change to a running target. */
 struct adv_nvme_change_options {
+	struct adv_nvme_namespace_options options;
 	const char *control;
 	const char *nqn;  /* NULL: the only one */
 	const char *path; /* of add */
 	uint32_t nsid;	  /* 0: the lowest free one */
-	struct adv_nvme_namespace_options options;
 };
 
-extern const struct argp adv_nvme_add_argp; /* both: struct adv_nvme_change_options */
-extern const struct argp adv_nvme_remove_argp;
+extern const struct adv_options adv_nvme_add_syntax; /* both: struct adv_nvme_change_options */
+extern const struct adv_options adv_nvme_remove_syntax;
 
-extern const struct argp adv_nvme_stat_argp; /* struct adv_kit_stat_options */
+extern const struct adv_options adv_nvme_stat_syntax; /* struct adv_kit_stat_options */
 
 /* Options of the commands of the host. */
 struct adv_nvme_host_options {
@@ -75,11 +74,11 @@ struct adv_nvme_host_options {
 	const char *file; /* to read to or write from; NULL: standard output or input */
 };
 
-extern const struct argp adv_nvme_discover_argp; /* all: struct adv_nvme_host_options */
-extern const struct argp adv_nvme_identify_argp;
-extern const struct argp adv_nvme_read_argp;
-extern const struct argp adv_nvme_write_argp;
-extern const struct argp adv_nvme_verify_argp;
-extern const struct argp adv_nvme_bench_argp;
+extern const struct adv_options adv_nvme_discover_syntax; /* all: struct adv_nvme_host_options */
+extern const struct adv_options adv_nvme_identify_syntax;
+extern const struct adv_options adv_nvme_read_syntax;
+extern const struct adv_options adv_nvme_write_syntax;
+extern const struct adv_options adv_nvme_verify_syntax;
+extern const struct adv_options adv_nvme_bench_syntax;
 
 #endif

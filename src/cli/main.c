@@ -50,8 +50,7 @@ int main(int argc, char **argv)
 		.usage = "COMMAND [ARGUMENT...]",
 		.about = "Adverb is an RDMA NIC in software. Programs written for libibverbs and "
 			 "librdmacm run on it unchanged, on any Linux machine. Its protocol on the "
-			 "wire is RoCE v2."
-			 "\vCommands:",
+			 "wire is RoCE v2.\vCommands:",
 		.more = examples,
 	};
 

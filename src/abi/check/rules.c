@@ -225,8 +225,7 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"the program waits for an event of a CQ that had completions when it was "
 			"armed",
 			"ibv_req_notify_cq() requests an event for the next completion. It "
-			"requests "
-			"none for completions that are in the CQ already.",
+			"requests none for completions that are in the CQ already.",
 			"ibv_req_notify_cq(3), ibv_get_cq_event(3); IBTA chapter 11",
 			"The program sleeps until another completion comes, perhaps for ever.",
 			"After ibv_req_notify_cq(), poll until the CQ is empty, and only then "
@@ -258,8 +257,8 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 		{
 			"transition-invalid",
 			"a queue pair makes a transition that does not exist",
-			"A queue pair goes RESET, INIT, RTR, RTS, and from any state to "
-			"RESET or ERR.",
+			"A queue pair goes RESET, INIT, RTR, RTS, and from any state to RESET or "
+			"ERR.",
 			"ibv_modify_qp(3); IBTA 10.3.1",
 			"ibv_modify_qp() fails with EINVAL.",
 			"Make the transitions in their order.",
@@ -268,8 +267,8 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 		{
 			"mask-missing",
 			"attr_mask lacks attributes that the transition needs",
-			"Each transition has required attributes, which depend on the type "
-			"of the queue pair.",
+			"Each transition has required attributes, which depend on the type of the "
+			"queue pair.",
 			"ibv_modify_qp(3), table of required attributes; IBTA chapter 11",
 			"ibv_modify_qp() fails with EINVAL.",
 			"Set the named attributes, and their bits in attr_mask.",
@@ -278,12 +277,12 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 		{
 			"mask-superfluous",
 			"attr_mask has attributes that the transition does not accept",
-			"An attribute can be set only in the transitions that list it as "
-			"required or optional.",
+			"An attribute can be set only in the transitions that list it as required "
+			"or optional.",
 			"ibv_modify_qp(3); IBTA chapter 11",
 			"ibv_modify_qp() fails with EINVAL.",
-			"Set the attribute in the transition that accepts it, and remove "
-			"its bit here.",
+			"Set the attribute in the transition that accepts it, and remove its bit "
+			"here.",
 		},
 	[ADV_RULE_PORT_NUMBER] =
 		{
@@ -298,8 +297,8 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 		{
 			"pkey-index",
 			"a P_Key index beyond the port's table",
-			"pkey_index is an index of the port's P_Key table, not a P_Key. On "
-			"RoCE only index 0 is common.",
+			"pkey_index is an index of the port's P_Key table, not a P_Key. On RoCE "
+			"only index 0 is common.",
 			"ibv_modify_qp(3), ibv_query_pkey(3); IBTA 10.9",
 			"ibv_modify_qp() fails with EINVAL.",
 			"Use 0 on RoCE, elsewhere ibv_get_pkey_index().",
@@ -317,12 +316,11 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 		{
 			"gid-index-constant",
 			"the GID index is fixed in the program",
-			"The order of the GID table differs between machines and changes "
-			"with their addresses: it mixes RoCE v1 and v2, IPv4 and IPv6, all "
-			"interfaces.",
+			"The order of the GID table differs between machines and changes with "
+			"their addresses: it mixes RoCE v1 and v2, IPv4 and IPv6, all interfaces.",
 			"ibv_query_gid_ex(3)",
-			"The connection uses another address or another version of RoCE "
-			"than meant, or fails.",
+			"The connection uses another address or another version of RoCE than "
+			"meant, or fails.",
 			"Look the wanted address up with ibv_query_gid_table() or "
 			"ibv_query_gid_ex(), or use librdmacm.",
 		},
@@ -330,11 +328,11 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 		{
 			"grh-missing",
 			"an address without a GRH",
-			"RoCE has no LIDs: each address vector has a GRH with the GIDs of "
-			"both ends.",
+			"RoCE has no LIDs: each address vector has a GRH with the GIDs of both "
+			"ends.",
 			"IBTA annexes A16, A17; ibv_modify_qp(3)",
-			"ibv_modify_qp() fails with EINVAL on RoCE. On InfiniBand the "
-			"program works within one subnet.",
+			"ibv_modify_qp() fails with EINVAL on RoCE. On InfiniBand the program "
+			"works within one subnet.",
 			"Set ah_attr.is_global to 1, grh.dgid to the peer's GID, and "
 			"grh.sgid_index.",
 		},
@@ -346,9 +344,8 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"remote_qkey sends the Q_Key of its queue pair instead, and only a "
 			"privileged program may give a queue pair such a Q_Key.",
 			"IBTA chapter 10",
-			"ibv_modify_qp() fails with EPERM without CAP_NET_RAW; the "
-			"receiver "
-			"drops the message.",
+			"ibv_modify_qp() fails with EPERM without CAP_NET_RAW; the receiver drops "
+			"the message.",
 			"Use Q_Keys below 0x80000000.",
 		},
 	[ADV_RULE_QKEY_MISMATCH] =
@@ -357,31 +354,29 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"the Q_Key of a message is not that of its receiver",
 			"A UD queue pair accepts only messages with its own Q_Key.",
 			"ibv_post_send(3); IBTA chapter 9",
-			"The receiver drops the message, and neither end has a completion "
-			"that says so.",
+			"The receiver drops the message, and neither end has a completion that "
+			"says so.",
 			"Exchange the Q_Key with the QP number, and set remote_qkey to it.",
 		},
 	[ADV_RULE_GRH_FORGOTTEN] =
 		{
 			"grh-forgotten",
 			"a UD receive without room for the GRH",
-			"The first 40 bytes of a UD receive are for the GRH, even if the "
-			"message has none.",
+			"The first 40 bytes of a UD receive are for the GRH, even if the message "
+			"has none.",
 			"ibv_post_recv(3); IBTA chapter 11",
-			"The message is dropped or the receive completes with "
-			"IBV_WC_LOC_LEN_ERR.",
-			"Make each receive 40 bytes longer than its message, and read the "
-			"message behind them.",
+			"The message is dropped or the receive completes with IBV_WC_LOC_LEN_ERR.",
+			"Make each receive 40 bytes longer than its message, and read the message "
+			"behind them.",
 		},
 	[ADV_RULE_TIMEOUT_ZERO] =
 		{
 			"timeout-zero",
 			"a Local ACK Timeout of 0",
-			"0 disables the timer: the requester does not notice that a packet "
-			"or its ACK is lost.",
+			"0 disables the timer: the requester does not notice that a packet or its "
+			"ACK is lost.",
 			"ibv_modify_qp(3); IBTA 9.7.6.1.3",
-			"After a lost packet, or when the peer is gone, requests never "
-			"complete.",
+			"After a lost packet, or when the peer is gone, requests never complete.",
 			"Use 14 (67 ms) or more, longer than the path's worst round trip.",
 		},
 	[ADV_RULE_RETRY_COUNT_ZERO] =
@@ -390,17 +385,16 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"a retry count of 0",
 			"The first lost packet ends the connection.",
 			"ibv_modify_qp(3); IBTA 9.7.6",
-			"Requests fail with IBV_WC_RETRY_EXC_ERR as soon as Ethernet drops "
-			"one packet.",
+			"Requests fail with IBV_WC_RETRY_EXC_ERR as soon as Ethernet drops one "
+			"packet.",
 			"Use 7 unless the program repeats requests itself.",
 		},
 	[ADV_RULE_RNR_RETRY_FINITE] =
 		{
 			"rnr-retry-finite",
 			"an RNR retry count that gives up",
-			"When the receiver has no receive for so long, the connection "
-			"ends. "
-			"7 means without end.",
+			"When the receiver has no receive for so long, the connection ends. 7 "
+			"means without end.",
 			"ibv_modify_qp(3); IBTA 9.7.5.2.8",
 			"A short delay of the receiving program makes requests fail with "
 			"IBV_WC_RNR_RETRY_EXC_ERR.",
@@ -420,13 +414,13 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"psn-constant",
 			"the first PSN is 0 or a constant",
 			"Packets of an earlier connection between the same queue pairs are "
-			"accepted if they fit the PSNs. Random first PSNs make that "
-			"improbable, and forged packets too.",
+			"accepted if they fit the PSNs. Random first PSNs make that improbable, "
+			"and forged packets too.",
 			"IBTA chapter 9",
-			"After a reconnection, a late packet may be taken for a new one, "
-			"and data are lost or corrupted.",
-			"Choose 24 random bits for each queue pair, and send them to the "
-			"peer with the QP number.",
+			"After a reconnection, a late packet may be taken for a new one, and data "
+			"are lost or corrupted.",
+			"Choose 24 random bits for each queue pair, and send them to the peer with "
+			"the QP number.",
 		},
 	[ADV_RULE_PSN_MISMATCH] =
 		{
@@ -442,8 +436,8 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 		{
 			"rd-atomic-mismatch",
 			"more READs outstanding than the peer accepts",
-			"max_rd_atomic of a requester must not be above max_dest_rd_atomic "
-			"of its peer.",
+			"max_rd_atomic of a requester must not be above max_dest_rd_atomic of its "
+			"peer.",
 			"ibv_modify_qp(3); IBTA chapter 9",
 			"A READ or atomic beyond the peer's limit fails with "
 			"IBV_WC_REM_INV_REQ_ERR, only under load.",
@@ -453,11 +447,11 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 		{
 			"mtu-mismatch",
 			"the two ends have different path MTUs",
-			"Both ends cut messages by their own path MTU and check the length "
-			"of each packet.",
+			"Both ends cut messages by their own path MTU and check the length of each "
+			"packet.",
 			"ibv_modify_qp(3); IBTA chapter 9",
-			"Messages longer than the smaller MTU fail with "
-			"IBV_WC_REM_INV_REQ_ERR; short ones pass.",
+			"Messages longer than the smaller MTU fail with IBV_WC_REM_INV_REQ_ERR; "
+			"short ones pass.",
 			"Use the smaller active_mtu of the two ports.",
 		},
 	[ADV_RULE_PEER_MISMATCH] =
@@ -467,10 +461,8 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"An RC or UC queue pair receives only from the queue pair that its "
 			"dest_qp_num names.",
 			"ibv_modify_qp(3); IBTA chapter 9",
-			"The peer drops all packets: requests fail with "
-			"IBV_WC_RETRY_EXC_ERR.",
-			"Exchange QP numbers in pairs. Each queue pair has exactly one "
-			"peer.",
+			"The peer drops all packets: requests fail with IBV_WC_RETRY_EXC_ERR.",
+			"Exchange QP numbers in pairs. Each queue pair has exactly one peer.",
 		},
 	[ADV_RULE_POST_IN_WRONG_STATE] =
 		{
@@ -485,14 +477,12 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 		{
 			"threads-unordered",
 			"two threads post to one queue pair at the same time",
-			"The calls are thread-safe, but the order of the two requests is "
-			"left to chance, and with it the order in which messages arrive "
-			"and "
-			"WRITEs are placed.",
+			"The calls are thread-safe, but the order of the two requests is left to "
+			"chance, and with it the order in which messages arrive and WRITEs are "
+			"placed.",
 			"IBTA 10.8.3; ibv_post_send(3)",
 			"The same, and the threads wait for each other's lock.",
-			"Give each thread a queue pair, or hold a lock if the order "
-			"matters.",
+			"Give each thread a queue pair, or hold a lock if the order matters.",
 		},
 	[ADV_RULE_DESTROY_ORDER] =
 		{
@@ -501,81 +491,74 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"An object can be destroyed only when no other object names it.",
 			"ibv_dealloc_pd(3), ibv_destroy_cq(3), ibv_destroy_srq(3), "
 			"ibv_destroy_comp_channel(3); IBTA C11-17",
-			"The call fails with EBUSY, and the object stays: a leak if the "
-			"program ignores that.",
-			"Destroy queue pairs first, then SRQs, CQs, channels and regions, "
-			"at last the PD.",
+			"The call fails with EBUSY, and the object stays: a leak if the program "
+			"ignores that.",
+			"Destroy queue pairs first, then SRQs, CQs, channels and regions, at last "
+			"the PD.",
 		},
 	[ADV_RULE_LEAK] =
 		{
 			"leak",
 			"an object was never destroyed",
-			"Objects occupy memory of the card and pinned pages until the "
-			"context or the process ends.",
-			"ibv_open_device(3): close_device releases the context only, not "
-			"its objects",
-			"A program that repeats this runs out of queue pairs, regions or "
-			"pinned memory.",
+			"Objects occupy memory of the card and pinned pages until the context or "
+			"the process ends.",
+			"ibv_open_device(3): close_device releases the context only, not its "
+			"objects",
+			"A program that repeats this runs out of queue pairs, regions or pinned "
+			"memory.",
 			"Destroy the object.",
 		},
 	[ADV_RULE_FORK_WITHOUT_INIT] =
 		{
 			"fork-without-init",
 			"fork() with registered memory, without ibv_fork_init()",
-			"On kernels before 5.12, the first write after fork() moves the "
-			"parent's page: the card keeps the old one.",
+			"On kernels before 5.12, the first write after fork() moves the parent's "
+			"page: the card keeps the old one.",
 			"ibv_fork_init(3), ibv_is_fork_initialized(3)",
-			"Received data are written to a page that the parent no longer "
-			"has.",
-			"Call ibv_fork_init() before the first verbs call, or fork before "
-			"the device is opened.",
+			"Received data are written to a page that the parent no longer has.",
+			"Call ibv_fork_init() before the first verbs call, or fork before the "
+			"device is opened.",
 		},
 	[ADV_RULE_FORK_CHILD_USES_DEVICE] =
 		{
 			"fork-child-uses-device",
 			"a child of fork() uses its parent's objects",
-			"The card serves the memory and the queues of the process that "
-			"opened it.",
+			"The card serves the memory and the queues of the process that opened it.",
 			"ibv_fork_init(3)",
-			"Doorbells and queues are shared with the parent: both corrupt "
-			"them.",
+			"Doorbells and queues are shared with the parent: both corrupt them.",
 			"Open the device in the child, or exec() at once.",
 		},
 	[ADV_RULE_READ_WITHOUT_FENCE] =
 		{
 			"read-without-fence",
 			"a request does not wait for a READ or atomic that it depends on",
-			"READs and atomics may end after later SENDs and WRITEs of the "
-			"same "
-			"queue pair have begun. Only their completion or IBV_SEND_FENCE "
-			"orders them.",
+			"READs and atomics may end after later SENDs and WRITEs of the same queue "
+			"pair have begun. Only their completion or IBV_SEND_FENCE orders them.",
 			"IBTA 10.8.3.3, table of work request ordering; ibv_post_send(3)",
-			"Old memory is sent, or the READ returns what the later WRITE "
-			"wrote. It depends on load.",
+			"Old memory is sent, or the READ returns what the later WRITE wrote. It "
+			"depends on load.",
 			"Poll the completion of the READ first, or set IBV_SEND_FENCE.",
 		},
 	[ADV_RULE_FAILED_DATA_USED] =
 		{
 			"failed-data-used",
 			"data of a failed request are sent on",
-			"The memory of a READ, atomic or receive that failed may have any "
-			"part of the message, or none.",
-			"No standard promises what a failed request has placed in its "
-			"memory",
-			"Cards place packets as they arrive; which ones arrived before the "
-			"error is left to chance.",
+			"The memory of a READ, atomic or receive that failed may have any part of "
+			"the message, or none.",
+			"No standard promises what a failed request has placed in its memory",
+			"Cards place packets as they arrive; which ones arrived before the error "
+			"is left to chance.",
 			"Check the status of each completion before the data are used.",
 		},
 	[ADV_RULE_ERROR_WC_FIELDS] =
 		{
 			"error-wc-fields",
 			"undefined fields of an error completion are used",
-			"If the status is not IBV_WC_SUCCESS, only wr_id, status, qp_num "
-			"and vendor_err are defined. adverb check sets byte_len, imm_data "
-			"and src_qp to values that it can recognize.",
+			"If the status is not IBV_WC_SUCCESS, only wr_id, status, qp_num and "
+			"vendor_err are defined. adverb check sets byte_len, imm_data and src_qp "
+			"to values that it can recognize.",
 			"ibv_poll_cq(3)",
-			"Cards leave the other fields as the program's struct ibv_wc was "
-			"before.",
+			"Cards leave the other fields as the program's struct ibv_wc was before.",
 			"Keep what is needed with the request, and find it by wr_id.",
 		},
 	[ADV_RULE_SGE_LIMIT] =
@@ -585,15 +568,14 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"The number of SGEs is a limit of the device, and mostly below 32.",
 			"The table of limits in check.md; ibv_query_device(3), max_sge",
 			"ibv_create_qp() fails with EINVAL on the named cards.",
-			"Use ibv_query_device() and as many requests as needed, or fewer "
-			"SGEs.",
+			"Use ibv_query_device() and as many requests as needed, or fewer SGEs.",
 		},
 	[ADV_RULE_INLINE_LIMIT] =
 		{
 			"inline-limit",
 			"more inline data than common cards have",
-			"The largest inline data are a limit of the device that "
-			"ibv_query_device() does not report.",
+			"The largest inline data are a limit of the device that ibv_query_device() "
+			"does not report.",
 			"The table of limits in check.md; ibv_create_qp(3)",
 			"ibv_create_qp() fails with EINVAL or ENOMEM on the named cards.",
 			"Try smaller values until ibv_create_qp() succeeds, and use "
@@ -612,14 +594,12 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 		{
 			"ud-over-ethernet-mtu",
 			"a UD message that an Ethernet MTU of 1500 cannot carry",
-			"A UD message is one packet. With an Ethernet MTU of 1500 the "
-			"active MTU is 1024.",
+			"A UD message is one packet. With an Ethernet MTU of 1500 the active MTU "
+			"is 1024.",
 			"IBTA chapter 9, annex A17; ibv_query_port(3), active_mtu",
-			"The request fails with IBV_WC_LOC_LEN_ERR, or ibv_post_send() "
-			"with "
+			"The request fails with IBV_WC_LOC_LEN_ERR, or ibv_post_send() with "
 			"EINVAL.",
-			"Keep UD messages at 1024 bytes, or below active_mtu of both "
-			"ports.",
+			"Keep UD messages at 1024 bytes, or below active_mtu of both ports.",
 		},
 	[ADV_RULE_CM_EVENT_NOT_ACKNOWLEDGED] =
 		{
@@ -635,21 +615,19 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 		{
 			"private-data-too-long",
 			"more private data than the message has room for",
-			"With RDMA_PS_TCP a request carries 56 bytes and an answer 196; "
-			"with RDMA_PS_UDP 180 and 136.",
+			"With RDMA_PS_TCP a request carries 56 bytes and an answer 196; with "
+			"RDMA_PS_UDP 180 and 136.",
 			"rdma_connect(3), rdma_accept(3); IBTA chapter 12, annex A11",
 			"The call fails with EINVAL.",
-			"Send the rest by the first message after the connection is "
-			"established.",
+			"Send the rest by the first message after the connection is established.",
 		},
 	[ADV_RULE_PRIVATE_DATA_LENGTH] =
 		{
 			"private-data-length",
 			"the length of received private data is taken for the sender's",
-			"private_data_len of an event is the length of the message's field, "
-			"not of what the peer passed: the rest is zeros.",
-			"rdma_connect(3), rdma_accept(3): the amount may be larger than "
-			"requested",
+			"private_data_len of an event is the length of the message's field, not of "
+			"what the peer passed: the rest is zeros.",
+			"rdma_connect(3), rdma_accept(3): the amount may be larger than requested",
 			"The same on InfiniBand and RoCE; other lengths on iWARP.",
 			"Have a length or a fixed layout in the private data itself.",
 		},
@@ -657,9 +635,9 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 		{
 			"reject-ignored",
 			"connecting again to an address that rejects",
-			"The reason of a rejection is in the event's status: nobody listens "
-			"(8), or the listener has refused (28). Repeating the request at "
-			"once does not change that.",
+			"The reason of a rejection is in the event's status: nobody listens (8), "
+			"or the listener has refused (28). Repeating the request at once does not "
+			"change that.",
 			"rdma_get_cm_event(3); IBTA chapter 12",
 			"The same, and each attempt occupies a queue pair for the time of "
 			"TIMEWAIT.",
@@ -672,8 +650,8 @@ const struct adv_check_rule_text adv_check_rules[ADV_RULES] = {
 			"a connection is accepted before a receive is posted",
 			"The peer may send as soon as it has the acceptance.",
 			"rdma_create_qp(3), rdma_accept(3); IBTA 9.7.5.2.8",
-			"The first message finds no receive: it waits for the RNR NAK "
-			"timer, or the connection ends.",
+			"The first message finds no receive: it waits for the RNR NAK timer, or "
+			"the connection ends.",
 			"Post receives between rdma_create_qp() and rdma_accept().",
 		},
 };

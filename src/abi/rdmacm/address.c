@@ -102,8 +102,7 @@ ADV_EXPORT int rdma_set_option(struct rdma_cm_id *cm_id, int level, int optname,
 	if (level == RDMA_OPTION_IB && optname == RDMA_OPTION_IB_PATH)
 		return adv_rdma_result(
 			adv_reason(EOPNOTSUPP,
-				   "RDMA_OPTION_IB_PATH: RoCE takes paths from the routing "
-				   "table"),
+				   "RDMA_OPTION_IB_PATH: RoCE takes paths from the routing table"),
 			__func__, cm_id);
 	if (level < 0 || optname < 0 || optlen > sizeof(m.body.option.data))
 		return adv_rdma_result(

@@ -25,11 +25,10 @@ ADV_EXPORT int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_typ
 				   uint64_t arg)
 {
 	if (!id || (int)event != ADV_EVENT_USER)
-		return adv_rdma_result(adv_reason(EINVAL,
-						  "event %d: programs can write only "
-						  "RDMA_CM_EVENT_USER",
-						  (int)event),
-				       __func__, id);
+		return adv_rdma_result(
+			adv_reason(EINVAL, "event %d: programs can write only RDMA_CM_EVENT_USER",
+				   (int)event),
+			__func__, id);
 	return adv_rdma_result(write_event(adv_rdma_id_of(id), ADV_EVENT_USER, status, arg),
 			       __func__, id);
 }
@@ -73,10 +72,9 @@ ADV_EXPORT int rdma_resolve_addrinfo(struct rdma_cm_id *cm_id, const char *node,
 	id->resolving = true;
 	adv_rdma_unlock(id->connection);
 	if (busy)
-		return adv_rdma_result(
-			adv_reason(EBUSY, "the id resolves already: wait for its event, then call "
-					  "rdma_query_addrinfo()"),
-			__func__, cm_id);
+		return adv_rdma_result(adv_reason(EBUSY, "the id resolves already: wait for its "
+							 "event, then call rdma_query_addrinfo()"),
+				       __func__, cm_id);
 	status = status_of(rdma_getaddrinfo(node, service, hints, &found));
 	adv_rdma_lock(id->connection);
 	id->resolved = found;
@@ -109,9 +107,10 @@ ADV_EXPORT int rdma_query_addrinfo(struct rdma_cm_id *cm_id, struct rdma_addrinf
 		id->resolving = false;
 	adv_rdma_unlock(id->connection);
 	if (!found)
-		return adv_rdma_result(adv_reason(ENOENT, "nothing is resolved: wait for "
-							  "RDMA_CM_EVENT_ADDRINFO_RESOLVED"),
-				       __func__, cm_id);
+		return adv_rdma_result(
+			adv_reason(ENOENT,
+				   "nothing is resolved: wait for RDMA_CM_EVENT_ADDRINFO_RESOLVED"),
+			__func__, cm_id);
 	*info = found;
 	return 0;
 }

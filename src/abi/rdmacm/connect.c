@@ -26,9 +26,8 @@ static uint8_t at_most(uint8_t value, uint8_t limit)
 static int check_param(const struct adv_rdma_id *id, const struct rdma_conn_param *param)
 {
 	if (!id->device)
-		return adv_reason(EINVAL,
-				  "the id has no device yet: resolve the address first, and wait "
-				  "for RDMA_CM_EVENT_ADDR_RESOLVED");
+		return adv_reason(EINVAL, "the id has no device yet: resolve the address first, "
+					  "and wait for RDMA_CM_EVENT_ADDR_RESOLVED");
 	if (!id->id.qp && !param)
 		return adv_reason(EINVAL, "the id has no queue pair, and conn_param is NULL: call "
 					  "rdma_create_qp(), or set conn_param->qp_num");
@@ -267,9 +266,8 @@ ADV_EXPORT int rdma_establish(struct rdma_cm_id *cm_id)
 
 	if (!cm_id || cm_id->qp)
 		return adv_rdma_result(
-			adv_reason(EINVAL,
-				   "rdma_establish() is for ids without a queue pair: with one, "
-				   "the event CONNECT_RESPONSE does not occur"),
+			adv_reason(EINVAL, "rdma_establish() is for ids without a queue pair: with "
+					   "one, the event CONNECT_RESPONSE does not occur"),
 			__func__, cm_id);
 	adv_rdma_qp_lock(id);
 	err = adv_rdma_establish(id);
@@ -323,10 +321,10 @@ ADV_EXPORT int rdma_disconnect(struct rdma_cm_id *cm_id)
 	int err;
 
 	if (!cm_id || !cm_id->verbs)
-		return adv_rdma_result(adv_reason(EINVAL,
-						  "the id was never connected: there is nothing to "
-						  "disconnect"),
-				       __func__, cm_id);
+		return adv_rdma_result(
+			adv_reason(EINVAL,
+				   "the id was never connected: there is nothing to disconnect"),
+			__func__, cm_id);
 	adv_rdma_qp_lock(id);
 	err = end_connection(id, &waits);
 	adv_rdma_qp_unlock(id);

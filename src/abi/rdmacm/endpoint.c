@@ -120,10 +120,11 @@ ADV_EXPORT int rdma_get_request(struct rdma_cm_id *cm_id, struct rdma_cm_id **id
 	int err;
 
 	if (!cm_id || !id || !listen->sync)
-		return adv_rdma_result(adv_reason(EINVAL,
-						  "the listening id has an event channel: call "
-						  "rdma_get_cm_event()"),
-				       __func__, cm_id);
+		return adv_rdma_result(
+			adv_reason(
+				EINVAL,
+				"the listening id has an event channel: call rdma_get_cm_event()"),
+			__func__, cm_id);
 	adv_rdma_drop_event(listen);
 	if (rdma_get_cm_event(cm_id->channel, &event))
 		return -1;

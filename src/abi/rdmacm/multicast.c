@@ -65,12 +65,11 @@ ADV_EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join
 			adv_reason(ENOTSUP, "comp_mask 0x%x has unknown bits", attr->comp_mask),
 			__func__, id);
 	if ((attr->comp_mask & both) != both || attr->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED)
-		return adv_rdma_result(
-			adv_reason(EINVAL,
-				   "comp_mask 0x%x, join_flags %u: the address and the flags are "
-				   "needed",
-				   attr->comp_mask, attr->join_flags),
-			__func__, id);
+		return adv_rdma_result(adv_reason(EINVAL,
+						  "comp_mask 0x%x, join_flags %u: the address and "
+						  "the flags are needed",
+						  attr->comp_mask, attr->join_flags),
+				       __func__, id);
 	return adv_rdma_addr_result(join_group(id, attr->addr, attr->join_flags, context), __func__,
 				    id, attr->addr);
 }
@@ -109,8 +108,8 @@ ADV_EXPORT int rdma_leave_multicast(struct rdma_cm_id *cm_id, struct sockaddr *a
 	membership = remove_membership(id, addr, len);
 	if (!membership)
 		return adv_rdma_addr_result(
-			adv_reason(EADDRNOTAVAIL, "the id is not in this group: use the address "
-						  "that it joined"),
+			adv_reason(EADDRNOTAVAIL,
+				   "the id is not in this group: use the address that it joined"),
 			__func__, cm_id, addr);
 	adv_rdma_request(&m, ADV_UCMA_CMD_LEAVE, id->handle);
 	m.value = membership->handle;

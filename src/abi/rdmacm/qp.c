@@ -166,9 +166,8 @@ static int complete_attr(struct adv_rdma_id *id, struct ibv_qp_init_attr_ex *att
 				  "first, or create another id",
 				  cm_id->qp->qp_num);
 	if (!id->device)
-		return adv_reason(EINVAL,
-				  "the id has no device yet: resolve or bind an address first, "
-				  "and wait for RDMA_CM_EVENT_ADDR_RESOLVED");
+		return adv_reason(EINVAL, "the id has no device yet: resolve or bind an address "
+					  "first, and wait for RDMA_CM_EVENT_ADDR_RESOLVED");
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd) {
 		attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
 		attr->pd = cm_id->pd;

@@ -38,8 +38,9 @@ static int create_srq(struct adv_rdma_id *id, struct ibv_srq_init_attr_ex *attr,
 	int err = 0;
 
 	if (!id->device || cm_id->srq || !(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE))
-		return adv_reason(EINVAL, "the id has no device yet, or has an SRQ already, or "
-					  "srq_type is missing");
+		return adv_reason(
+			EINVAL,
+			"the id has no device yet, or has an SRQ already, or srq_type is missing");
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd) {
 		attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
 		attr->pd = cm_id->pd;

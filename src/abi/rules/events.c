@@ -34,11 +34,10 @@ static void find_lost_wakeup(struct adv_check_call *call, const struct adv_check
 		.about = &cq->base,
 	};
 
-	adv_check_find(
-		&f,
-		"%s: %s had %u completions when it was armed, and was not polled since: they "
-		"give no event",
-		call->name, cq->base.name, cq->armed_late);
+	adv_check_find(&f,
+		       "%s: %s had %u completions when it was armed, and was not polled since: "
+		       "they give no event",
+		       call->name, cq->base.name, cq->armed_late);
 }
 
 /* One thread may arm and poll the CQ while another thread waits for its event. */

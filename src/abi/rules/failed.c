@@ -97,13 +97,12 @@ static void check_sge(struct adv_check_call *call, const struct adv_check_object
 	if (!is_inside(sge, f) || !is_registered(sge))
 		return;
 	if (is_unchanged(sge, f))
-		adv_check_fault_with(
-			call, ADV_RULE_FAILED_DATA_USED, queue,
-			"the failed request was posted here", &f->posted,
-			"the %u bytes at 0x%llx are as the request with wr_id %llu left "
-			"them, which failed with %s",
-			sge->length, (unsigned long long)sge->addr, (unsigned long long)f->wr_id,
-			adv_wc_status_name(f->status));
+		adv_check_fault_with(call, ADV_RULE_FAILED_DATA_USED, queue,
+				     "the failed request was posted here", &f->posted,
+				     "the %u bytes at 0x%llx are as the request with wr_id %llu "
+				     "left them, which failed with %s",
+				     sge->length, (unsigned long long)sge->addr,
+				     (unsigned long long)f->wr_id, adv_wc_status_name(f->status));
 	f->length = 0;
 }
 

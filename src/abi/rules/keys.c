@@ -73,11 +73,10 @@ static void find_bad_rkey(struct adv_check_call *call, const struct adv_check_ob
 	};
 
 	w->reported = true;
-	adv_check_find(
-		&f,
-		"%s(%s): wr_id %llu: rkey 0x%08x is that of a region of this process that was "
-		"deregistered",
-		call->name, owner->name, (unsigned long long)w->wr_id, w->rkey);
+	adv_check_find(&f,
+		       "%s(%s): wr_id %llu: rkey 0x%08x is that of a region of this process that "
+		       "was deregistered",
+		       call->name, owner->name, (unsigned long long)w->wr_id, w->rkey);
 }
 
 void adv_check_keys_posted(struct adv_check_call *call, const struct adv_check_object *owner,
@@ -100,13 +99,12 @@ static void find_refused_rkey(struct adv_check_call *call, const struct adv_chec
 		.about = &qp->base,
 	};
 
-	adv_check_find(
-		&f,
-		"the peer of %s refused the request with wr_id %llu: rkey 0x%08x, %llu bytes "
-		"at 0x%llx. The rkey is stale or wrong, the range is not inside its region, or "
-		"the access is not permitted",
-		qp->base.name, (unsigned long long)w->wr_id, w->rkey, (unsigned long long)w->length,
-		(unsigned long long)w->remote_addr);
+	adv_check_find(&f,
+		       "the peer of %s refused the request with wr_id %llu: rkey 0x%08x, %llu "
+		       "bytes at 0x%llx. The rkey is stale or wrong, the range is not inside its "
+		       "region, or the access is not permitted",
+		       qp->base.name, (unsigned long long)w->wr_id, w->rkey,
+		       (unsigned long long)w->length, (unsigned long long)w->remote_addr);
 }
 
 void adv_check_keys_completed(struct adv_check_call *call, const struct adv_check_qp *qp,

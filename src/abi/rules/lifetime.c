@@ -162,7 +162,7 @@ void adv_check_forking(struct adv_check_call *call)
 
 void adv_check_used_in_child(struct adv_check_call *call, const struct adv_check_object *o)
 {
-	adv_check_fault(call, ADV_RULE_FORK_CHILD_USES_DEVICE, o,
-			"the process that opened the device has created it, and a child of fork() "
-			"uses it");
+	adv_check_fault(
+		call, ADV_RULE_FORK_CHILD_USES_DEVICE, o,
+		"the process that opened the device has created it, and a child of fork() uses it");
 }

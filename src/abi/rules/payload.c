@@ -103,11 +103,10 @@ static void find_changed(struct adv_check_call *call, const struct adv_check_qp 
 		.about = &qp->base,
 	};
 
-	adv_check_find(
-		&f,
-		"the buffer of the receive request with wr_id %llu of %s was changed after its "
-		"posting, shown first, although no message has arrived for it",
-		(unsigned long long)w->wr_id, qp->base.name);
+	adv_check_find(&f,
+		       "the buffer of the receive request with wr_id %llu of %s was changed after "
+		       "its posting, shown first, although no message has arrived for it",
+		       (unsigned long long)w->wr_id, qp->base.name);
 }
 
 /* Compares the oldest receive buffer for which no message has arrived with its contents at posting.
@@ -155,12 +154,11 @@ static void find_reused(struct adv_check_call *call, const struct adv_check_obje
 		.about = owner,
 	};
 
-	adv_check_find(
-		&f,
-		"%s(%s): wr_id %llu uses the buffer of the receive with wr_id %llu, which is "
-		"still posted",
-		call->name, owner->name, (unsigned long long)w->wr_id,
-		(unsigned long long)recv->wr_id);
+	adv_check_find(&f,
+		       "%s(%s): wr_id %llu uses the buffer of the receive with wr_id %llu, which "
+		       "is still posted",
+		       call->name, owner->name, (unsigned long long)w->wr_id,
+		       (unsigned long long)recv->wr_id);
 }
 
 bool adv_check_buffer_reused(struct adv_check_call *call, const struct adv_check_queue *recvs,
@@ -227,11 +225,10 @@ static void find_changed_send(const struct adv_check_qp *qp, const struct adv_ch
 		.about = &qp->base,
 	};
 
-	adv_check_find(
-		&f,
-		"the buffer of the send request with wr_id %llu of %s (%llu bytes) was changed "
-		"between its posting, shown first, and its completion",
-		(unsigned long long)w->wr_id, qp->base.name, (unsigned long long)w->length);
+	adv_check_find(&f,
+		       "the buffer of the send request with wr_id %llu of %s (%llu bytes) was "
+		       "changed between its posting, shown first, and its completion",
+		       (unsigned long long)w->wr_id, qp->base.name, (unsigned long long)w->length);
 }
 
 static void compare_send(struct adv_check_call *call, const struct adv_check_qp *qp,

@@ -38,18 +38,17 @@ static void compare_direction(struct adv_check_call *call, const struct adv_chec
 
 	if (from->known & IBV_QP_SQ_PSN && to->known & IBV_QP_RQ_PSN && changed & psn &&
 	    from->attr.sq_psn != to->attr.rq_psn)
-		adv_check_fault_with(call, ADV_RULE_PSN_MISMATCH, &qp->base, PEER, peer->created,
-				     "%s sends from sq_psn 0x%06x, its peer %s expects rq_psn "
-				     "0x%06x",
-				     from->name, from->attr.sq_psn, to->name, to->attr.rq_psn);
+		adv_check_fault_with(
+			call, ADV_RULE_PSN_MISMATCH, &qp->base, PEER, peer->created,
+			"%s sends from sq_psn 0x%06x, its peer %s expects rq_psn 0x%06x",
+			from->name, from->attr.sq_psn, to->name, to->attr.rq_psn);
 	if (from->known & IBV_QP_MAX_QP_RD_ATOMIC && to->known & IBV_QP_MAX_DEST_RD_ATOMIC &&
 	    changed & reads && from->attr.max_rd_atomic > to->attr.max_dest_rd_atomic)
-		adv_check_fault_with(call, ADV_RULE_RD_ATOMIC_MISMATCH, &qp->base, PEER,
-				     peer->created,
-				     "max_rd_atomic %u of %s is above max_dest_rd_atomic %u of its "
-				     "peer %s",
-				     from->attr.max_rd_atomic, from->name,
-				     to->attr.max_dest_rd_atomic, to->name);
+		adv_check_fault_with(
+			call, ADV_RULE_RD_ATOMIC_MISMATCH, &qp->base, PEER, peer->created,
+			"max_rd_atomic %u of %s is above max_dest_rd_atomic %u of its peer %s",
+			from->attr.max_rd_atomic, from->name, to->attr.max_dest_rd_atomic,
+			to->name);
 }
 
 static void compare_sides(struct adv_check_call *call, const struct adv_check_qp *qp,

@@ -47,11 +47,10 @@ void adv_check_send_queue_full(struct adv_check_call *call, const struct adv_che
 	if (!gives_no_completion(qp))
 		return;
 	f = unsignaled_finding(call, qp);
-	adv_check_find(
-		&f,
-		"%s(%s): the send queue is full, and none of its %u requests is signaled: no "
-		"completion will free it",
-		call->name, qp->base.name, qp->sends.count);
+	adv_check_find(&f,
+		       "%s(%s): the send queue is full, and none of its %u requests is signaled: "
+		       "no completion will free it",
+		       call->name, qp->base.name, qp->sends.count);
 }
 
 /* True if the program has filled the queue as far as it asked for, and the device has finished all
@@ -146,11 +145,10 @@ static void find_small_cq(struct adv_check_call *call, const struct adv_check_cq
 		.about = &cq->base,
 	};
 
-	adv_check_find(
-		&f,
-		"%s: with this request, %u requests whose completions go to %s are posted or "
-		"not polled, but the queue has %d entries",
-		call->name, cq->unpolled, cq->base.name, ibv->cqe);
+	adv_check_find(&f,
+		       "%s: with this request, %u requests whose completions go to %s are posted "
+		       "or not polled, but the queue has %d entries",
+		       call->name, cq->unpolled, cq->base.name, ibv->cqe);
 }
 
 void adv_check_cq_expects(struct adv_check_cq *cq, struct adv_check_work *w)
@@ -205,11 +203,10 @@ static void find_empty_queue(struct adv_check_call *call, const struct adv_check
 	};
 
 	describe_wait(qp, wait);
-	adv_check_find(
-		&f,
-		"%s: %s had no receive posted when a message arrived. Before this call it sent "
-		"%u RNR NAK%s: each time, %s",
-		call->name, qp->base.name, naks, naks == 1 ? "" : "s", wait);
+	adv_check_find(&f,
+		       "%s: %s had no receive posted when a message arrived. Before this call it "
+		       "sent %u RNR NAK%s: each time, %s",
+		       call->name, qp->base.name, naks, naks == 1 ? "" : "s", wait);
 }
 
 /* The first message of an accepted connection has found no receive. */
@@ -282,11 +279,10 @@ static void find_ignored_error(struct adv_check_call *call, const struct adv_che
 		.about = &qp->base,
 	};
 
-	adv_check_find(
-		&f,
-		"%s(%s): the queue pair is in the error state, and the program has posted %u "
-		"times since",
-		call->name, qp->base.name, qp->posts_in_error);
+	adv_check_find(&f,
+		       "%s(%s): the queue pair is in the error state, and the program has posted "
+		       "%u times since",
+		       call->name, qp->base.name, qp->posts_in_error);
 }
 
 void adv_check_error_polled(struct adv_check_qp *qp, struct adv_check_cq *cq)

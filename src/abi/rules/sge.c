@@ -19,13 +19,12 @@ static void check_range(struct adv_check_call *call, const struct adv_check_obje
 		.about = &mr->base,
 	};
 
-	adv_check_find(
-		&f,
-		"%s(%s): wr_id %llu, SGE %d: %u bytes at 0x%llx are not inside the %llu bytes "
-		"at 0x%llx of %s",
-		call->name, queue->name, (unsigned long long)w->wr_id, i, sge->length,
-		(unsigned long long)sge->addr, (unsigned long long)mr->length,
-		(unsigned long long)mr->iova, mr->base.name);
+	adv_check_find(&f,
+		       "%s(%s): wr_id %llu, SGE %d: %u bytes at 0x%llx are not inside the %llu "
+		       "bytes at 0x%llx of %s",
+		       call->name, queue->name, (unsigned long long)w->wr_id, i, sge->length,
+		       (unsigned long long)sge->addr, (unsigned long long)mr->length,
+		       (unsigned long long)mr->iova, mr->base.name);
 }
 
 static bool fills_memory(const struct adv_check_work *w)

@@ -19,13 +19,12 @@ static void find_long_inline(struct adv_check_call *call, const struct adv_check
 		.about = &qp->base,
 	};
 
-	adv_check_find(
-		&f,
-		"%s(%s): wr_id %llu: %llu inline bytes, but max_inline_data %u was requested; "
-		"this device granted %u",
-		call->name, qp->base.name, (unsigned long long)w->wr_id,
-		(unsigned long long)w->length, qp->requested.max_inline_data,
-		qp->granted.max_inline_data);
+	adv_check_find(&f,
+		       "%s(%s): wr_id %llu: %llu inline bytes, but max_inline_data %u was "
+		       "requested; this device granted %u",
+		       call->name, qp->base.name, (unsigned long long)w->wr_id,
+		       (unsigned long long)w->length, qp->requested.max_inline_data,
+		       qp->granted.max_inline_data);
 }
 
 void adv_check_inline_posted(struct adv_check_call *call, const struct adv_check_qp *qp,
@@ -73,10 +72,9 @@ void adv_check_region_registered(struct adv_check_call *call, const struct adv_c
 	    locked <= limit.rlim_cur || may_lock_all())
 		return;
 	f.fault = adv_check_call_stack(call);
-	adv_check_find(
-		&f,
-		"%s(%llu bytes), %s: with it, the regions of this process have %llu bytes of "
-		"pages, above %llu, its RLIMIT_MEMLOCK",
-		call->name, (unsigned long long)mr->length, mr->base.name,
-		(unsigned long long)locked, (unsigned long long)limit.rlim_cur);
+	adv_check_find(&f,
+		       "%s(%llu bytes), %s: with it, the regions of this process have %llu bytes "
+		       "of pages, above %llu, its RLIMIT_MEMLOCK",
+		       call->name, (unsigned long long)mr->length, mr->base.name,
+		       (unsigned long long)locked, (unsigned long long)limit.rlim_cur);
 }

@@ -49,9 +49,11 @@ static struct ibv_rwq_ind_table *create_rwq_ind_table(struct ibv_context *contex
 
 static int modify_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *attr)
 {
-	return adv_ibv_refuse(adv_reason(EOPNOTSUPP, "queue pairs have no rate limit here: `adverb "
-						     "run --cc` limits their rate"),
-			      "ibv_modify_qp_rate_limit(qp 0x%06x)", qp->qp_num);
+	return adv_ibv_refuse(
+		adv_reason(
+			EOPNOTSUPP,
+			"queue pairs have no rate limit here: `adverb run --cc` limits their rate"),
+		"ibv_modify_qp_rate_limit(qp 0x%06x)", qp->qp_num);
 }
 
 static int post_srq_ops(struct ibv_srq *srq, struct ibv_ops_wr *op, struct ibv_ops_wr **bad_op)

@@ -151,9 +151,10 @@ static int find_own_gid(struct ibv_context *context, const uint8_t gid[16], uint
 	free(table);
 	if (index < 0)
 		adv_ibv_refuse_minus_one(
-			errno == EINVAL ? adv_reason(EINVAL, "no GID of this machine is the "
-							     "destination in the GRH")
-					: errno,
+			errno == EINVAL
+				? adv_reason(EINVAL,
+					     "no GID of this machine is the destination in the GRH")
+				: errno,
 			"%s", FROM_WC);
 	return index;
 }
@@ -231,9 +232,8 @@ ADV_EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num
 	if (be32toh(grh->version_tclass_flow) >> 28 != 6) {
 		return adv_ibv_refuse_minus_one(
 			adv_reason(EPROTONOSUPPORT,
-				   "the 40 bytes of the GRH have no IPv4 or IPv6 "
-				   "header: pass the first 40 bytes of the receive "
-				   "buffer"),
+				   "the 40 bytes of the GRH have no IPv4 or IPv6 header: pass the "
+				   "first 40 bytes of the receive buffer"),
 			"%s", FROM_WC);
 	}
 	attr->grh.flow_label = be32toh(grh->version_tclass_flow) & 0xfffff;

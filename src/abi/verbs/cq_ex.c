@@ -238,15 +238,14 @@ struct ibv_cq_ex *adv_ibv_create_cq_ex(struct ibv_context *context,
 	/* IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN is among the unsupported flags. */
 	if (attr->wc_flags & ~(uint64_t)SUPPORTED_WC_FLAGS || attr->comp_mask & ~known ||
 	    flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED)
-		return adv_ibv_refuse_object(
-			adv_reason(
-				EOPNOTSUPP,
-				"wc_flags 0x%llx, comp_mask 0x%x, flags 0x%x: possible are 0x%llx, "
-				"0x%x, 0x%x",
-				(unsigned long long)attr->wc_flags, attr->comp_mask, flags,
-				(unsigned long long)SUPPORTED_WC_FLAGS, known,
-				IBV_CREATE_CQ_ATTR_SINGLE_THREADED),
-			"ibv_create_cq_ex()");
+		return adv_ibv_refuse_object(adv_reason(EOPNOTSUPP,
+							"wc_flags 0x%llx, comp_mask 0x%x, flags "
+							"0x%x: possible are 0x%llx, 0x%x, 0x%x",
+							(unsigned long long)attr->wc_flags,
+							attr->comp_mask, flags,
+							(unsigned long long)SUPPORTED_WC_FLAGS,
+							known, IBV_CREATE_CQ_ATTR_SINGLE_THREADED),
+					     "ibv_create_cq_ex()");
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD &&
 	    (!parent || parent->context != context || !adv_ibv_pd_of(parent)->of))
 		return adv_ibv_refuse_object(

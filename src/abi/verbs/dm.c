@@ -142,12 +142,12 @@ struct ibv_mr *adv_ibv_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t
 	if (access & ~ALLOWED_ACCESS || !(access & IBV_ACCESS_ZERO_BASED) ||
 	    pd->context != ibv->context || !is_inside_dm(dm, offset, length))
 		return adv_ibv_refuse_object(
-			adv_reason(
-				EINVAL,
-				"access 0x%x, offset %" PRIu64 ", length %zu: access must have "
-				"IBV_ACCESS_ZERO_BASED and no bit beyond 0x%x, the range must be "
-				"inside the %zu bytes, and pd of the same context",
-				access, offset, length, ALLOWED_ACCESS, dm->length),
+			adv_reason(EINVAL,
+				   "access 0x%x, offset %" PRIu64
+				   ", length %zu: access must have IBV_ACCESS_ZERO_BASED and no "
+				   "bit beyond 0x%x, the range must be inside the %zu bytes, and "
+				   "pd of the same context",
+				   access, offset, length, ALLOWED_ACCESS, dm->length),
 			"ibv_reg_dm_mr(dm %u)", ibv->handle);
 	mr = adv_ibv_reg_checked(pd, dm->memory + offset, length, 0,
 				 (int)(access & ~(unsigned)IBV_ACCESS_OPTIONAL_RANGE));

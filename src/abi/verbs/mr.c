@@ -36,9 +36,8 @@ static int check_mr_memory(const void *addr, size_t length, int access)
 
 	if (is_implicit(addr, length, access))
 		return access & IBV_ACCESS_HUGETLB
-			       ? adv_reason(EINVAL,
-					    "IBV_ACCESS_HUGETLB is not possible for a region "
-					    "of the whole address space")
+			       ? adv_reason(EINVAL, "IBV_ACCESS_HUGETLB is not possible for a "
+						    "region of the whole address space")
 			       : 0;
 	if (__builtin_add_overflow((uintptr_t)addr, length, &end))
 		return adv_reason(EINVAL, "addr %p + length %zu is beyond the address space", addr,
@@ -146,12 +145,11 @@ ADV_EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t 
 ADV_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
 					    uint64_t iova, int fd, int access)
 {
-	return adv_ibv_refuse_object(
-		adv_reason(EOPNOTSUPP,
-			   "memory of a DMA-BUF (fd %d) has no address in this process: "
-			   "register memory of the process",
-			   fd),
-		"ibv_reg_dmabuf_mr(pd %u)", pd->handle);
+	return adv_ibv_refuse_object(adv_reason(EOPNOTSUPP,
+						"memory of a DMA-BUF (fd %d) has no address in "
+						"this process: register memory of the process",
+						fd),
+				     "ibv_reg_dmabuf_mr(pd %u)", pd->handle);
 }
 
 /*
@@ -167,8 +165,8 @@ static int check_rereg_input(int flags, const void *addr, size_t length, int acc
 		return adv_reason(EINVAL, "IBV_REREG_MR_CHANGE_TRANSLATION needs addr and length");
 	if (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS))
 		return adv_reason(EINVAL,
-				  "access 0x%x without IBV_REREG_MR_CHANGE_ACCESS: set the "
-				  "flag, or access to 0",
+				  "access 0x%x without IBV_REREG_MR_CHANGE_ACCESS: set the flag, "
+				  "or access to 0",
 				  access);
 	if (access & ~(KNOWN_ACCESS | (int)IGNORED_ACCESS))
 		return adv_reason(EINVAL,

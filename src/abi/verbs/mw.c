@@ -73,8 +73,8 @@ int adv_ibv_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bi
 
 	if (adv_ibv_pd_of(mw->pd)->pd != adv_ibv_pd_of(qp->pd)->pd)
 		return adv_ibv_refuse(adv_reason(EPERM,
-						 "the window has PD %u, the queue pair PD %u: "
-						 "they must have the same",
+						 "the window has PD %u, the queue pair PD %u: they "
+						 "must have the same",
 						 mw->pd->handle, qp->pd->handle),
 				      "ibv_bind_mw(qp 0x%06x, mw 0x%08x)", qp->qp_num, mw->rkey);
 	wr.bind_mw.mw = mw;

@@ -138,8 +138,9 @@ static int check_parent_attr(const struct ibv_context *context,
 		return adv_reason(EOPNOTSUPP, "comp_mask 0x%x has unknown bits: known are 0x%x",
 				  attr->comp_mask, known);
 	if (!attr->pd || attr->pd->context != context || (attr->td && attr->td->context != context))
-		return adv_reason(EINVAL, "pd or td is missing or of another context: use those "
-					  "of this context");
+		return adv_reason(
+			EINVAL,
+			"pd or td is missing or of another context: use those of this context");
 	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS && !attr->alloc != !attr->free)
 		return adv_reason(EINVAL, "only one of alloc and free is set: set both, or none");
 	return 0;

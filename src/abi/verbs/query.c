@@ -270,10 +270,10 @@ ADV_EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num,
 		fill_gid_entry(&entry, &table->entry[index], index);
 		copy_gid_entry(out, &entry, entry_size);
 	} else {
-		err = adv_reason(EINVAL,
-				 "index %u: the GID table has %u entries (adverb devinfo lists "
-				 "them)",
-				 index, table->count);
+		err = adv_reason(
+			EINVAL,
+			"index %u: the GID table has %u entries (adverb devinfo lists them)", index,
+			table->count);
 	}
 	free(table);
 	return err ? adv_ibv_refuse(err, "ibv_query_gid_ex()") : 0;

@@ -72,7 +72,7 @@ void *adv_ibv_refuse_import(const char *call, ...)
 
 struct adv_engine *adv_ibv_refuse_foreign(void)
 {
-	return adv_reason_no_object(
-		ADV_EFOREIGN, "the device was opened before fork(), and a child cannot use it: "
-			      "open the device in the child");
+	return adv_reason_no_object(ADV_EFOREIGN,
+				    "the device was opened before fork(), and a child cannot use "
+				    "it: open the device in the child");
 }

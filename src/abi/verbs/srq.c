@@ -85,24 +85,25 @@ static int check_srq_attr(const struct ibv_context *context,
 
 	if (attr->comp_mask & ~(is_xrc ? xrc : basic))
 		return adv_reason(EOPNOTSUPP,
-				  "comp_mask 0x%x has bits that this type of SRQ does not "
-				  "have: possible are 0x%x",
+				  "comp_mask 0x%x has bits that this type of SRQ does not have: "
+				  "possible are 0x%x",
 				  attr->comp_mask, is_xrc ? xrc : basic);
 	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type != IBV_SRQT_BASIC && !is_xrc)
 		return adv_reason(EOPNOTSUPP,
-				  "srq_type %d: only IBV_SRQT_BASIC and IBV_SRQT_XRC exist "
-				  "here (no tag matching)",
+				  "srq_type %d: only IBV_SRQT_BASIC and IBV_SRQT_XRC exist here "
+				  "(no tag matching)",
 				  (int)attr->srq_type);
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd || attr->pd->context != context)
-		return adv_reason(EINVAL, "pd is missing or of another context: set pd and "
-					  "IBV_SRQ_INIT_ATTR_PD");
+		return adv_reason(
+			EINVAL,
+			"pd is missing or of another context: set pd and IBV_SRQ_INIT_ATTR_PD");
 	if (!is_xrc)
 		return 0;
 	if ((attr->comp_mask & xrc) != xrc || !attr->xrcd || !attr->cq ||
 	    attr->xrcd->context != context || attr->cq->context != context)
-		return adv_reason(EINVAL,
-				  "an XRC SRQ needs xrcd and cq of this context, and both bits "
-				  "in comp_mask");
+		return adv_reason(
+			EINVAL,
+			"an XRC SRQ needs xrcd and cq of this context, and both bits in comp_mask");
 	return 0;
 }
 

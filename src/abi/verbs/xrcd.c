@@ -183,11 +183,10 @@ static int open_handle(struct adv_ibv_qp *qp, uint32_t number)
 	} else {
 		err = adv_engine_has_qpn(e, number)
 			      ? adv_reason(EINVAL, "the domain has no queue pair 0x%06x", number)
-			      : adv_reason(
-					EOPNOTSUPP,
-					"queue pair 0x%06x belongs to another context or process, "
-					"which Adverb's XRC domains cannot share",
-					number);
+			      : adv_reason(EOPNOTSUPP,
+					   "queue pair 0x%06x belongs to another context or "
+					   "process, which Adverb's XRC domains cannot share",
+					   number);
 	}
 	adv_ibv_leave(qp->ibv.context);
 	return err;
@@ -208,9 +207,8 @@ struct ibv_qp *adv_ibv_open_qp(struct ibv_context *context, struct ibv_qp_open_a
 	if ((attr->comp_mask & needed) != needed || attr->qp_type != IBV_QPT_XRC_RECV ||
 	    !attr->xrcd || attr->xrcd->context != context)
 		return adv_ibv_refuse_object(
-			adv_reason(EINVAL,
-				   "comp_mask must have NUM, XRCD and TYPE, qp_type must be "
-				   "IBV_QPT_XRC_RECV, and xrcd of this context"),
+			adv_reason(EINVAL, "comp_mask must have NUM, XRCD and TYPE, qp_type must "
+					   "be IBV_QPT_XRC_RECV, and xrcd of this context"),
 			"ibv_open_qp(qp 0x%06x)", attr->qp_num);
 	if (attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT)
 		init.qp_context = attr->qp_context;

@@ -176,8 +176,7 @@ static int check_buf_range(const struct ibv_pd *pd, const struct adv_ibv_mr_init
 
 	if (pd != buf->pd || !(attr->comp_mask & MR_ADDR) || attr->comp_mask & MR_FD_OFFSET)
 		return adv_reason(EINVAL,
-				  "pd is not the buffer's, addr is missing, or fd_offset is "
-				  "set");
+				  "pd is not the buffer's, addr is missing, or fd_offset is set");
 	if (offset > buf->size || attr->length > buf->size - offset)
 		return adv_reason(EINVAL, "the range is not inside the %zu bytes of the buffer",
 				  buf->size);
@@ -196,13 +195,13 @@ static int check_mr_attr(const struct ibv_pd *pd, const struct adv_ibv_mr_init_a
 		return adv_reason(EINVAL, "set exactly one of addr and fd");
 	if (has_fd)
 		return adv_reason(EOPNOTSUPP,
-				  "memory of a DMA-BUF (fd %d) has no address in this "
-				  "process: register memory of the process",
+				  "memory of a DMA-BUF (fd %d) has no address in this process: "
+				  "register memory of the process",
 				  attr->fd);
 	if (attr->comp_mask & MR_DMAH &&
 	    (attr->dmah->context != pd->context || attr->access & IBV_ACCESS_ON_DEMAND))
-		return adv_reason(EINVAL, "dmah is of another context, or access has "
-					  "IBV_ACCESS_ON_DEMAND");
+		return adv_reason(EINVAL,
+				  "dmah is of another context, or access has IBV_ACCESS_ON_DEMAND");
 	return attr->comp_mask & MR_BUF ? check_buf_range(pd, attr) : 0;
 }
 

@@ -90,8 +90,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_NO_ARGS:
 		if (!o->list_rules)
-			argp_error(state, "no program to check: expected adverb check [OPTION...] "
-					  "PROGRAM");
+			argp_error(
+				state,
+				"no program to check: expected adverb check [OPTION...] PROGRAM");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -182,17 +182,15 @@ static bool exchange_requests(struct adv_doctor *d, const struct rdmacm *r, cons
 				  "neighbour (ip neigh)",
 				  "%s: %s", name, why);
 	else if (result == CLOSED || is_port_closed(to, len))
-		adv_doctor_report(
-			d, ADV_BAD, check,
-			"start a program there with adverb run, or its adverbd: it ends with "
-			"the last program (adverbd --linger, adverbd.socket)",
-			"%s has no daemon: its UDP port 4791 is closed", name);
+		adv_doctor_report(d, ADV_BAD, check,
+				  "start a program there with adverb run, or its adverbd: it ends "
+				  "with the last program (adverbd --linger, adverbd.socket)",
+				  "%s has no daemon: its UDP port 4791 is closed", name);
 	else
-		adv_doctor_report(
-			d, ADV_BAD, check,
-			"permit UDP port 4791 in the firewalls of both machines and between "
-			"them (nft list ruleset), in both directions",
-			"%s: %s; its UDP port 4791 is not reported as closed", name, why);
+		adv_doctor_report(d, ADV_BAD, check,
+				  "permit UDP port 4791 in the firewalls of both machines and "
+				  "between them (nft list ruleset), in both directions",
+				  "%s: %s; its UDP port 4791 is not reported as closed", name, why);
 	return result == ANSWERED;
 }
 

@@ -149,14 +149,14 @@ static void check_kernel(struct adv_doctor *d)
 		adv_doctor_report(
 			d, ADV_SLOW, "one copy",
 			"permit the system call process_vm_readv(2) (containers: seccomp)",
-			"process_vm_readv is refused: messages within this machine are "
-			"copied twice");
+			"process_vm_readv is refused: messages within this machine are copied "
+			"twice");
 	else if (scope > 1)
-		adv_doctor_report(
-			d, ADV_SLOW, "one copy", "as root: sysctl -w kernel.yama.ptrace_scope=1",
-			"kernel.yama.ptrace_scope is %ld: messages within this machine are "
-			"copied twice",
-			scope);
+		adv_doctor_report(d, ADV_SLOW, "one copy",
+				  "as root: sysctl -w kernel.yama.ptrace_scope=1",
+				  "kernel.yama.ptrace_scope is %ld: messages within this machine "
+				  "are copied twice",
+				  scope);
 	else
 		adv_doctor_report(d, ADV_GOOD, "one copy", NULL,
 				  "programs of one user copy from each other's memory");

@@ -69,11 +69,10 @@ static void report_smaller_mtu(struct adv_doctor *d, const struct adv_gid_entry 
 {
 	char remedy[192];
 
-	snprintf(
-		remedy, sizeof(remedy),
-		"raise the MTU between the machines, or as root: ip link set %.16s mtu %u; or give "
-		"programs a path MTU of %u (perftest: -m %u)",
-		e->ifname, good + 96, good, good);
+	snprintf(remedy, sizeof(remedy),
+		 "raise the MTU between the machines, or as root: ip link set %.16s mtu %u; or "
+		 "give programs a path MTU of %u (perftest: -m %u)",
+		 e->ifname, good + 96, good, good);
 	adv_doctor_report(
 		d, ADV_BAD, "path mtu", remedy,
 		"packets of %u bytes, the MTU of programs here, do not return; those of %u do",

@@ -53,8 +53,8 @@ static const struct adv_options syntax = {
 		 "of the connection manager, or the errno of a call, and what to do. The argument "
 		 "is a number, a name or a text of ibv_wc_status_str(): 12/7, "
 		 "IBV_WC_RETRY_EXC_ERR, \"transport retry counter exceeded\", "
-		 "RDMA_CM_EVENT_REJECTED/8, ibv_modify_qp/EINVAL. With --pid, explain the state "
-		 "of a running program. Without an argument, list all errors.",
+		 "RDMA_CM_EVENT_REJECTED/8, ibv_modify_qp/EINVAL. With --pid, explain the state of "
+		 "a running program. Without an argument, list all errors.",
 	.check = check_options,
 	.args = "[STATUS|VENDOR_ERR|EVENT|STATUS/VENDOR_ERR|EVENT/STATUS|CALL|CALL/ERRNO]",
 	.file = offsetof(struct options, what)};
@@ -297,8 +297,8 @@ static bool is_call(const char *what)
 static int report_unknown_error(const char *what)
 {
 	fprintf(stderr,
-		"adverb explain: '%s' is no status, vendor_err, event or call; without an "
-		"argument the command lists them all\n",
+		"adverb explain: '%s' is no status, vendor_err, event or call; without an argument "
+		"the command lists them all\n",
 		what);
 	return ADV_EXIT_USAGE;
 }
@@ -362,9 +362,8 @@ static int explain_pair(char *status_text, char *cause_text)
 	print_cause(cause);
 	if (with_status(adv_cause((uint32_t)cause), status))
 		return 0;
-	fprintf(json ? stderr : stdout,
-		"The status and the vendor_err do not go together: the completion is not "
-		"Adverb's.\n");
+	fprintf(json ? stderr : stdout, "The status and the vendor_err do not go together: the "
+					"completion is not Adverb's.\n");
 	return ADV_EXIT_FAILED;
 }
 

@@ -312,8 +312,7 @@ static int report_no_qp(uint32_t pid, uint32_t qpn)
 	else if (geteuid() != 0 && process.st_uid != geteuid())
 		fprintf(stderr,
 			"adverb explain: process %u belongs to user %u: only that user and root "
-			"may "
-			"request this",
+			"may request this",
 			pid, process.st_uid);
 	else if (qpn)
 		fprintf(stderr, "adverb explain: process %u has no queue pair 0x%06x", pid, qpn);

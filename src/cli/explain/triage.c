@@ -105,8 +105,8 @@ static void add_local_silence(struct adv_findings *f, const struct adv_triage_fa
 			"the peer's queue pair, on this machine, runs and drops the packets: their "
 			"P_Key, or their PSN or address, may not be those it expects",
 			"adverb explain --pid with the peer's process, or its log "
-			"(ADVERB_LOG=warn); "
-			"compare pkey_index, sq_psn, rq_psn and the GIDs of both ends");
+			"(ADVERB_LOG=warn); compare pkey_index, sq_psn, rq_psn and the GIDs of "
+			"both ends");
 	else if (t->cm == ADV_PROBE_REFUSED || t->cm == ADV_PROBE_SILENT)
 		adv_triage_add(f, ADV_BRANCH_SET_UP,
 			       "packets to this machine's own address do not get through",
@@ -115,8 +115,8 @@ static void add_local_silence(struct adv_findings *f, const struct adv_triage_fa
 		adv_triage_add(
 			f, ADV_BRANCH_PEER,
 			"the peer's process, of another user of this machine, does not answer",
-			"is it stopped or frozen? its user or root sees more: adverb explain "
-			"--pid there");
+			"is it stopped or frozen? its user or root sees more: adverb explain --pid "
+			"there");
 }
 
 static void add_silence(struct adv_findings *f, const struct adv_triage_facts *t)
@@ -133,20 +133,17 @@ static void add_silence(struct adv_findings *f, const struct adv_triage_facts *t
 		adv_triage_add(f, ADV_BRANCH_SET_UP,
 			       "short packets reach the peer, packets of the path MTU do not",
 			       "lower path_mtu in ibv_modify_qp at both ends (perftest: -m), or "
-			       "raise the MTU "
-			       "of each interface and switch on the way");
+			       "raise the MTU of each interface and switch on the way");
 		adv_triage_add(f, ADV_BRANCH_FABRIC, "a switch or firewall may drop long packets",
 			       "ping -M do -s SIZE finds the length that passes");
 	} else if (t->cm == ADV_PROBE_ANSWERED) {
-		adv_triage_add(
-			f, ADV_BRANCH_PEER,
-			"the peer's host answers at UDP port 4791, its queue pair does not",
-			"is the peer's process stopped, frozen or gone? look at it there (ps, its "
-			"log)");
+		adv_triage_add(f, ADV_BRANCH_PEER,
+			       "the peer's host answers at UDP port 4791, its queue pair does not",
+			       "is the peer's process stopped, frozen or gone? look at it there "
+			       "(ps, its log)");
 		adv_triage_add(f, ADV_BRANCH_SET_UP,
 			       "the queue pair number or the GID may be another queue pair's, or "
-			       "the P_Key "
-			       "of another partition",
+			       "the P_Key of another partition",
 			       "compare them at both ends: adverb res qp; for the P_Key, look for "
 			       "qp_pkey_violations in adverb stat there");
 	} else if (t->cm == ADV_PROBE_REFUSED || t->echo == ADV_PROBE_ANSWERED) {
@@ -154,8 +151,7 @@ static void add_silence(struct adv_findings *f, const struct adv_triage_facts *t
 			f, ADV_BRANCH_FABRIC,
 			"the peer's host can be reached, but UDP port 4791 does not get through",
 			"look for a firewall (nft list ruleset, iptables -L) here, at the peer and "
-			"in "
-			"between; without one, no RDMA device uses the address any more");
+			"in between; without one, no RDMA device uses the address any more");
 		adv_triage_add(f, ADV_BRANCH_PEER,
 			       "the peer's host may have no RDMA device (no adverbd)",
 			       "run adverb status there");
@@ -228,14 +224,12 @@ static void add_failed_request(struct adv_findings *f, const struct adv_object_q
 	case IBV_WC_REM_ACCESS_ERR:
 		adv_triage_add(f, ADV_BRANCH_SET_UP, "the peer refused access to its memory",
 			       "compare rkey, address, length and access flags with the peer's "
-			       "region (adverb "
-			       "res mr --details); is the region still registered?");
+			       "region (adverb res mr --details); is the region still registered?");
 		break;
 	case IBV_WC_REM_INV_REQ_ERR:
 		adv_triage_add(f, ADV_BRANCH_SET_UP, "the peer refused the request as invalid",
 			       "is its receive request long enough, and are its qp_access_flags "
-			       "right? its "
-			       "log has the cause (ADVERB_LOG=warn)");
+			       "right? its log has the cause (ADVERB_LOG=warn)");
 		break;
 	case IBV_WC_REM_OP_ERR:
 		adv_triage_add(f, ADV_BRANCH_PEER, "the peer could not carry out the request",
@@ -247,8 +241,8 @@ static void add_failed_request(struct adv_findings *f, const struct adv_object_q
 		break;
 	default:
 		adv_triage_add(f, ADV_BRANCH_LOCAL,
-			       "a request of this program failed before it was sent, or "
-			       "its receive request did",
+			       "a request of this program failed before it was sent, or its "
+			       "receive request did",
 			       "see the cause above: lkey, address and length of each "
 			       "scatter/gather entry");
 	}
@@ -291,12 +285,10 @@ static void add_partition(struct adv_findings *f, const struct adv_triage_facts 
 		adv_triage_add(
 			f, ADV_BRANCH_SET_UP,
 			"packets to this queue pair were dropped: their P_Key does not match its "
-			"own "
-			"(qp_pkey_violations)",
+			"own (qp_pkey_violations)",
 			"both ends need one partition, and at least one of them full membership "
-			"(bit "
-			"15): compare pkey_index and the tables (ports/1/pkeys in sysfs) of both; "
-			"ADVERB_LOG=warn names the two P_Keys");
+			"(bit 15): compare pkey_index and the tables (ports/1/pkeys in sysfs) of "
+			"both; ADVERB_LOG=warn names the two P_Keys");
 }
 
 static void add_losses(struct adv_findings *f, const struct adv_triage_facts *t)
@@ -326,11 +318,10 @@ static void add_marks(struct adv_findings *f, const struct adv_triage_facts *t)
 	    adv_triage_recent(t, COUNTER(rp_cnp_handled)))
 		adv_triage_add(f, ADV_BRANCH_FABRIC,
 			       "the network marks packets: a queue is congested",
-			       adv_triage_is_local(t)
-				       ? "no switch is on the way: a fault plan sets the marks "
-					 "(adverb fault show)"
-				       : "look for incast and for the switch port that marks (ECN "
-					 "counters)");
+			       adv_triage_is_local(t) ? "no switch is on the way: a fault plan "
+							"sets the marks (adverb fault show)"
+						      : "look for incast and for the switch port "
+							"that marks (ECN counters)");
 }
 
 static void add_no_timeout(struct adv_findings *f, const struct adv_triage_facts *t)
@@ -345,11 +336,10 @@ static void add_no_timeout(struct adv_findings *f, const struct adv_triage_facts
 static void add_application(struct adv_findings *f, const struct adv_triage_facts *t)
 {
 	if (t->cq_stuck)
-		adv_triage_add(
-			f, ADV_BRANCH_LOCAL,
-			"completions wait in the completion queue, and are not polled",
-			"does the program still call ibv_poll_cq? with events: is the queue armed "
-			"again after each event?");
+		adv_triage_add(f, ADV_BRANCH_LOCAL,
+			       "completions wait in the completion queue, and are not polled",
+			       "does the program still call ibv_poll_cq? with events: is the queue "
+			       "armed again after each event?");
 }
 
 /* All requests have ended, and no completion will free their slots. */
@@ -372,14 +362,13 @@ static void add_state(struct adv_findings *f, const struct adv_object *qp)
 	if (qp->type == IBV_QPT_UD || qp->qp.error_kind != ADV_QP_ERROR_NONE)
 		return;
 	if (qp->state == IBV_QPS_RESET || qp->state == IBV_QPS_INIT)
-		adv_triage_add(
-			f, ADV_BRANCH_SET_UP, "the queue pair is not connected yet",
-			qp->qp.flags & ADV_QP_IWARP
-				? "iWARP: rdma_connect() and rdma_accept() connect it; "
-				  "adverb res cm_id shows the connection manager's ids"
-				: "the program has to bring it to RTR and RTS with the peer's "
-				  "QP number, GID and PSN; adverb res cm_id shows the "
-				  "connection manager's ids");
+		adv_triage_add(f, ADV_BRANCH_SET_UP, "the queue pair is not connected yet",
+			       qp->qp.flags & ADV_QP_IWARP
+				       ? "iWARP: rdma_connect() and rdma_accept() connect it; "
+					 "adverb res cm_id shows the connection manager's ids"
+				       : "the program has to bring it to RTR and RTS with the "
+					 "peer's QP number, GID and PSN; adverb res cm_id shows "
+					 "the connection manager's ids");
 	else if (qp->state == IBV_QPS_ERR)
 		adv_triage_add(
 			f, ADV_BRANCH_LOCAL,
@@ -401,11 +390,11 @@ static void add_past(struct adv_findings *f, const struct adv_triage_facts *t)
 			       "earlier, this program had no receive request posted at times",
 			       "post more receives");
 	if (sum_facts(t, losses, LOSSES, adv_triage_total))
-		adv_triage_add(f, ADV_BRANCH_FABRIC, "earlier, packets were lost or late",
-			       adv_triage_is_local(t)
-				       ? local_losses
-				       : "compare the drop counters at both ends and of the "
-					 "switches");
+		adv_triage_add(
+			f, ADV_BRANCH_FABRIC, "earlier, packets were lost or late",
+			adv_triage_is_local(t)
+				? local_losses
+				: "compare the drop counters at both ends and of the switches");
 }
 
 unsigned adv_triage(const struct adv_triage_facts *t, struct adv_finding out[ADV_FINDINGS])
@@ -434,7 +423,6 @@ unsigned adv_triage(const struct adv_triage_facts *t, struct adv_finding out[ADV
 	if (!f.count)
 		adv_triage_add(&f, ADV_BRANCH_NONE, "the queue pair works, or has nothing to do",
 			       "if the program waits, see the queue pair of the other end, and the "
-			       "program's "
-			       "own logic");
+			       "program's own logic");
 	return f.count;
 }

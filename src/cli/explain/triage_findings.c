@@ -18,10 +18,10 @@ bool adv_triage_add_peer(struct adv_findings *f, enum adv_peer_process peer)
 {
 	switch (peer) {
 	case ADV_PEER_STOPPED:
-		adv_triage_add(
-			f, ADV_BRANCH_PEER, "the peer's process, on this machine, is stopped",
-			"let it continue (kill -CONT), or find out who stopped it: a debugger, a "
-			"signal, a frozen container");
+		adv_triage_add(f, ADV_BRANCH_PEER,
+			       "the peer's process, on this machine, is stopped",
+			       "let it continue (kill -CONT), or find out who stopped it: a "
+			       "debugger, a signal, a frozen container");
 		return true;
 	case ADV_PEER_NO_QP:
 		adv_triage_add(f, ADV_BRANCH_PEER,

@@ -78,8 +78,8 @@ static const struct adv_option option_table[] = {
 
 static const struct adv_options syntax = {
 	ADV_OPTION_TABLE(option_table),
-	.about = "Export the counters of the device and of the programs that use it as metrics "
-		 "for Prometheus. Shown are the programs of your user; root sees all. Ends with "
+	.about = "Export the counters of the device and of the programs that use it as metrics for "
+		 "Prometheus. Shown are the programs of your user; root sees all. Ends with "
 		 "SIGTERM or SIGINT.",
 	.check = check_options};
 

@@ -96,9 +96,7 @@ int adv_listener_open(const char *text, char bound[ADV_LISTENER_TEXT], char *why
 
 	if (!parse_address(text, &a)) {
 		snprintf(why, why_len,
-			 "'%s' is not ADDRESS:PORT, such as 127.0.0.1:9401 or "
-			 "[::1]:9401",
-			 text);
+			 "'%s' is not ADDRESS:PORT, such as 127.0.0.1:9401 or [::1]:9401", text);
 		return -1;
 	}
 	fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -163,8 +163,8 @@ static void write_port_state(FILE *f, const struct adv_gid_table *t)
 
 	begin_metric(f, prefix, "info", "", "gauge", "The device; always 1.");
 	fprintf(f,
-		"%sinfo{device=\"" ADV_DEVICE_NAME "\",board_id=\"adverb\",firmware_version=\"%s\""
-		",hca_type=\"adverb\"} 1\n",
+		"%sinfo{device=\"" ADV_DEVICE_NAME
+		"\",board_id=\"adverb\",firmware_version=\"%s\",hca_type=\"adverb\"} 1\n",
 		prefix, ADV_FW_VER);
 	write_port(f, prefix, "state_id", "", "gauge", "State of the port: 1 down, 4 active.",
 		   t->port_active ? STATE_ACTIVE : STATE_DOWN);

@@ -69,10 +69,10 @@ static const struct adv_option option_table[] = {
 
 static const struct adv_options syntax = {
 	ADV_OPTION_TABLE(option_table),
-	.about = "Capture the frames that a port of a switch (s1:4) or a host (h3) of the "
-		 "emulated fabric sends and receives: those of programs and of the scenario's "
-		 "flows, with the marks of the switches, CNPs, and PFC frames. Times are virtual. "
-		 "Ends with SIGINT, SIGTERM, --count, or with the fabric.",
+	.about = "Capture the frames that a port of a switch (s1:4) or a host (h3) of the emulated "
+		 "fabric sends and receives: those of programs and of the scenario's flows, with "
+		 "the marks of the switches, CNPs, and PFC frames. Times are virtual. Ends with "
+		 "SIGINT, SIGTERM, --count, or with the fabric.",
 	.check = check_options, .args = "PORT", .file = offsetof(struct options, port)};
 
 static void handle_signal(int number)
@@ -197,8 +197,8 @@ static bool capture_to_file(struct capture *c)
 	if (good)
 		adv_pcapng_statistics(c->file, 0, adv_clock_day_ns(), &c->sums);
 	fprintf(stderr,
-		WHO ": %" PRIu64 " frames captured; %" PRIu64 " dropped because the buffer "
-		    "was full\n",
+		WHO ": %" PRIu64 " frames captured; %" PRIu64
+		    " dropped because the buffer was full\n",
 		c->sums.delivered, c->sums.dropped);
 	return good;
 }

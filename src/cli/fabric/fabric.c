@@ -20,9 +20,8 @@ static const struct adv_option down_options[] = {
 };
 
 static const struct adv_options down_syntax = {
-	ADV_OPTION_TABLE(down_options),
-	.about = "End the emulated fabric. Its hosts lose their network; programs on them "
-		 "continue without one."};
+	ADV_OPTION_TABLE(down_options), .about = "End the emulated fabric. Its hosts lose their "
+						 "network; programs on them continue without one."};
 
 int adv_fabric_down_main(int argc, char **argv)
 {
@@ -171,9 +170,9 @@ int adv_fabric_main(int argc, char **argv)
 		.kind = "command",
 		.commands = commands,
 		.usage = "COMMAND [OPTION...]",
-		.about = "Emulate a lossless Ethernet in real time: the simulated switches of a "
-			 "scenario, "
-			 "with real programs on its hosts (adverb run --host).\vCommands:",
+		.about =
+			"Emulate a lossless Ethernet in real time: the simulated switches of a "
+			"scenario, with real programs on its hosts (adverb run --host).\vCommands:",
 		.more = "'adverb fabric COMMAND --help' lists the options of each. A "
 			"walk-through: " ADV_DOC_DIR "/emulation.md",
 	};

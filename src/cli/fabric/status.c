@@ -10,9 +10,8 @@
 #include "cli/fabric/call.h"
 #include "cli/command/json.h"
 
-static const char about[] = "Show the emulated fabric: hosts with programs, switches, and "
-			    "whether virtual time follows the clock. Exit status 1: no fabric "
-			    "runs here.";
+static const char about[] = "Show the emulated fabric: hosts with programs, switches, and whether "
+			    "virtual time follows the clock. Exit status 1: no fabric runs here.";
 
 static uint64_t get_u64(struct json_object *o, const char *key)
 {
@@ -38,8 +37,8 @@ static void print_time(struct json_object *o)
 	       (double)get_u64(t, "virtual_ps") * 1e-12, get_u64(t, "numerator"),
 	       get_u64(t, "denominator"));
 	if (get_u64(t, "slips"))
-		printf("the emulator was too slow %" PRIu64 " times: it gave up %.3f ms, at most "
-		       "%.3f ms at once\n",
+		printf("the emulator was too slow %" PRIu64
+		       " times: it gave up %.3f ms, at most %.3f ms at once\n",
 		       get_u64(t, "slips"), (double)get_u64(t, "slipped_ns") * 1e-6,
 		       (double)get_u64(t, "worst_lag_ns") * 1e-6);
 	if (get_u64(o, "deadlock"))

@@ -118,9 +118,9 @@ static bool read_opcode(struct parser *p, const struct word *w)
 		return true;
 	}
 	if (!adv_number_read(w->value, w->len, 255, &number) || !adv_opcode_table[number].name)
-		return bad_value(p, w,
-				 "an opcode such as RC_SEND_ONLY, or its number (others: "
-				 "transport=BYTES)");
+		return bad_value(
+			p, w,
+			"an opcode such as RC_SEND_ONLY, or its number (others: transport=BYTES)");
 	p->t->headers.bth.opcode = (uint8_t)number;
 	return true;
 }

@@ -17,8 +17,8 @@ static const struct adv_option option_table[] = {
 static const struct adv_options syntax = {
 	ADV_OPTION_TABLE(option_table),
 	.about =
-		"Show the RDMA device: the state and MTU of its port, its GUID, and the numbers "
-		"of GIDs and slots. 'adverb run ibv_devinfo' shows the device as programs see it."};
+		"Show the RDMA device: the state and MTU of its port, its GUID, and the numbers of "
+		"GIDs and slots. 'adverb run ibv_devinfo' shows the device as programs see it."};
 
 static void print_gids(const struct adv_gid_table *t)
 {

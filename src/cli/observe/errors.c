@@ -120,12 +120,11 @@ static const struct adv_error_text events[] = {
 	[IBV_EVENT_PORT_ACTIVE] = {"IBV_EVENT_PORT_ACTIVE", "port active",
 				   "an interface has an address again, or a fault plan reported it",
 				   "nothing"},
-	[IBV_EVENT_PORT_ERR] =
-		{"IBV_EVENT_PORT_ERR", "port error",
-		 "the last interface with an address was removed or went down, or a fault plan "
-		 "reported it",
-		 "bring an interface up; queue pairs keep their state until they time out, and "
-		 "processes of this machine still reach each other"},
+	[IBV_EVENT_PORT_ERR] = {"IBV_EVENT_PORT_ERR", "port error",
+				"the last interface with an address was removed or went down, or a "
+				"fault plan reported it",
+				"bring an interface up; queue pairs keep their state until they "
+				"time out, and processes of this machine still reach each other"},
 	[IBV_EVENT_LID_CHANGE] = {"IBV_EVENT_LID_CHANGE", "LID change",
 				  "belongs to InfiniBand; RoCE has no LIDs", NULL},
 	[IBV_EVENT_PKEY_CHANGE] = {"IBV_EVENT_PKEY_CHANGE", "P_Key change",

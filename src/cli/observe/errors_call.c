@@ -20,8 +20,8 @@ static const struct adv_call_error errors[] = {
 	{"ibv_alloc_pd", ENOMEM, NO_OBJECTS},
 	{"ibv_dealloc_pd", EBUSY, IN_USE " (regions, windows, queue pairs, SRQs, AHs)"},
 	{"ibv_reg_mr", EINVAL,
-	 "length 0, unknown access bits, an address range that wraps, or "
-	 "REMOTE_WRITE or REMOTE_ATOMIC without LOCAL_WRITE"},
+	 "length 0, unknown access bits, an address range that wraps, or REMOTE_WRITE or "
+	 "REMOTE_ATOMIC without LOCAL_WRITE"},
 	{"ibv_reg_mr", EFAULT, "the memory is not mapped, or read-only for LOCAL_WRITE"},
 	{"ibv_reg_mr", ENOMEM, NO_OBJECTS},
 	{"ibv_dereg_mr", EBUSY, "a memory window is bound to it: unbind or free the window first"},
@@ -29,14 +29,13 @@ static const struct adv_call_error errors[] = {
 	{"ibv_alloc_null_mr", EOPNOTSUPP, NOT_HERE ": register memory that nobody reads"},
 	{"ibv_create_comp_channel", EMFILE, "the process has no descriptor left (ulimit -n)"},
 	{"ibv_create_cq", EINVAL,
-	 "cqe or comp_vector is out of range, or the channel is of "
-	 "another context"},
+	 "cqe or comp_vector is out of range, or the channel is of another context"},
 	{"ibv_create_cq", ENOMEM, NO_OBJECTS},
 	{"ibv_destroy_cq", EBUSY, IN_USE " (queue pairs, SRQs)"},
 	{"ibv_resize_cq", EINVAL, "cqe is out of range, or less than the completions in the queue"},
 	{"ibv_create_qp", EINVAL,
-	 "a CQ, PD or SRQ is missing or of another context, or a member of "
-	 "cap is above the limits of ibv_query_device"},
+	 "a CQ, PD or SRQ is missing or of another context, or a member of cap is above the limits "
+	 "of ibv_query_device"},
 	{"ibv_create_qp", ENOMEM, NO_OBJECTS},
 	{"ibv_create_qp", EOPNOTSUPP,
 	 "qp_type is not RC, UC, UD, XRC_SEND or XRC_RECV, or create_flags has more than "
@@ -47,25 +46,22 @@ static const struct adv_call_error errors[] = {
 	{"ibv_modify_qp_rate_limit", EOPNOTSUPP, NOT_HERE ": adverb run --cc limits rates"},
 	{"ibv_post_srq_ops", EOPNOTSUPP, NOT_HERE " (tag matching)"},
 	{"ibv_modify_qp", EINVAL,
-	 "the transition does not exist, attr_mask lacks or has too much, "
-	 "or an attribute is out of range; path_mtu must not exceed "
-	 "active_mtu"},
+	 "the transition does not exist, attr_mask lacks or has too much, or an attribute is out "
+	 "of range; path_mtu must not exceed active_mtu"},
 	{"ibv_destroy_qp", EBUSY, "it is in a multicast group: ibv_detach_mcast() first"},
 	{"ibv_create_srq", EINVAL, "max_wr or max_sge is above the limits of ibv_query_device"},
 	{"ibv_create_srq", ENOMEM, NO_OBJECTS},
 	{"ibv_destroy_srq", EBUSY, IN_USE " (queue pairs)"},
 	{"ibv_create_ah", EINVAL,
-	 "the GRH is missing (is_global), or sgid_index is not in the GID "
-	 "table"},
+	 "the GRH is missing (is_global), or sgid_index is not in the GID table"},
 	{"ibv_post_send", EINVAL,
-	 "the queue pair is not in RTS, SQD or ERR, or the request has an "
-	 "opcode, a flag or a number of SGEs that it does not allow"},
+	 "the queue pair is not in RTS, SQD or ERR, or the request has an opcode, a flag or a "
+	 "number of SGEs that it does not allow"},
 	{"ibv_post_send", ENOMEM,
-	 "the send queue is full: poll completions; requests without "
-	 "IBV_SEND_SIGNALED are freed by a later signaled one"},
+	 "the send queue is full: poll completions; requests without IBV_SEND_SIGNALED are freed "
+	 "by a later signaled one"},
 	{"ibv_post_recv", EINVAL,
-	 "the queue pair is in RESET or has an SRQ, or the request has too "
-	 "many SGEs"},
+	 "the queue pair is in RESET or has an SRQ, or the request has too many SGEs"},
 	{"ibv_post_recv", ENOMEM, "the receive queue is full: poll completions"},
 	{"ibv_query_gid", EINVAL, "the index is not in the GID table: adverb gids"},
 	{"ibv_get_cq_event", EAGAIN, "no event is queued, and the channel does not block"},

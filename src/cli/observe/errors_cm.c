@@ -39,12 +39,11 @@ static const struct adv_error_text events[] = {
 		 "peer has disconnected since, or ibv_modify_qp() failed",
 		 "peer or local application: ADVERB_LOG=warn says which; if the peer has "
 		 "disconnected, see its log"},
-	[RDMA_CM_EVENT_UNREACHABLE] =
-		{"RDMA_CM_EVENT_UNREACHABLE", "",
-		 "nobody answered the request; status -111 (ECONNREFUSED): ICMP reports that the "
-		 "peer's UDP port 4791 is closed",
-		 "fabric: link, route, MTU, a firewall for UDP port 4791; does an RDMA device "
-		 "(adverbd) run at the peer?"},
+	[RDMA_CM_EVENT_UNREACHABLE] = {"RDMA_CM_EVENT_UNREACHABLE", "",
+				       "nobody answered the request; status -111 (ECONNREFUSED): "
+				       "ICMP reports that the peer's UDP port 4791 is closed",
+				       "fabric: link, route, MTU, a firewall for UDP port 4791; "
+				       "does an RDMA device (adverbd) run at the peer?"},
 	[RDMA_CM_EVENT_REJECTED] =
 		{"RDMA_CM_EVENT_REJECTED", "",
 		 "the peer answered and refused; the event's status is the reason of the reject",
@@ -69,11 +68,10 @@ static const struct adv_error_text events[] = {
 	[RDMA_CM_EVENT_ADDR_CHANGE] = {"RDMA_CM_EVENT_ADDR_CHANGE", "",
 				       "the local address of the id was removed",
 				       "set-up: connect again from an address that exists"},
-	[RDMA_CM_EVENT_TIMEWAIT_EXIT] =
-		{"RDMA_CM_EVENT_TIMEWAIT_EXIT", "",
-		 "no packet of the old connection can arrive any more: its queue pair may be used "
-		 "again",
-		 none},
+	[RDMA_CM_EVENT_TIMEWAIT_EXIT] = {"RDMA_CM_EVENT_TIMEWAIT_EXIT", "",
+					 "no packet of the old connection can arrive any more: its "
+					 "queue pair may be used again",
+					 none},
 };
 
 /* By enum adv_cm_rej_reason. Names: enum ib_cm_rej_reason of the kernel. */
@@ -121,14 +119,14 @@ static const struct adv_error_text reasons[] = {
 						  peer_bug},
 	[ADV_CM_REJ_INVALID_ALT_HOP_LIMIT] = {"INVALID_ALT_HOP_LIMIT", "", not_here, peer_bug},
 	[ADV_CM_REJ_INVALID_ALT_PACKET_RATE] = {"INVALID_ALT_PACKET_RATE", "", not_here, peer_bug},
-	[ADV_CM_REJ_PORT_CM_REDIRECT] = {"PORT_CM_REDIRECT", "",
-					 "the peer's manager is at another address; Adverb does "
-					 "not follow redirections",
-					 "connect to that address"},
-	[ADV_CM_REJ_PORT_REDIRECT] = {"PORT_REDIRECT", "",
-				      "the service is at another port of the peer; Adverb does not "
-				      "follow redirections",
-				      "connect to that port's address"},
+	[ADV_CM_REJ_PORT_CM_REDIRECT] =
+		{"PORT_CM_REDIRECT", "",
+		 "the peer's manager is at another address; Adverb does not follow redirections",
+		 "connect to that address"},
+	[ADV_CM_REJ_PORT_REDIRECT] =
+		{"PORT_REDIRECT", "",
+		 "the service is at another port of the peer; Adverb does not follow redirections",
+		 "connect to that port's address"},
 	[ADV_CM_REJ_INVALID_MTU] =
 		{"INVALID_MTU", "", "the requested path MTU is larger than the peer's",
 		 "set-up: the MTU of both interfaces (adverb gids); the same one at both ends"},

@@ -48,8 +48,8 @@ static void print_qp_details(const struct adv_object *r)
 	       q->send_room, q->send_posted, q->send_posted - q->send_done, q->recv_room,
 	       q->recv_posted - q->recv_done);
 	if (r->type != IBV_QPT_UD && r->type != IBV_QPT_UC)
-		printf("    una-psn %u window %u in-flight %u timeout %u retries %u/%u "
-		       "rnr-retries %u/%u msn %u\n",
+		printf("    una-psn %u window %u in-flight %u timeout %u retries %u/%u rnr-retries "
+		       "%u/%u msn %u\n",
 		       q->una_psn, q->window, q->in_flight, q->timeout, q->retry_left, q->retry_cnt,
 		       q->rnr_left, q->rnr_retry, q->msn);
 	print_error(q);
@@ -144,13 +144,13 @@ static const struct {
 			     "  RQ_PSN    PID       COMMAND",
 			     print_qp},
 	[ADV_RESOURCE_CQ] = {"CQN         CQE       WAITING   USERS   PID       COMMAND", print_cq},
-	[ADV_RESOURCE_MR] = {"MRN         LENGTH          IOVA                PDN         PID      "
-			     " COMMAND",
-			     print_mr},
+	[ADV_RESOURCE_MR] =
+		{"MRN         LENGTH          IOVA                PDN         PID       COMMAND",
+		 print_mr},
 	[ADV_RESOURCE_PD] = {"PDN         USERS   PID       COMMAND", print_pd},
-	[ADV_RESOURCE_SRQ] = {"SRQN        TYPE    ROOM      POSTED    PDN         PID       "
-			      "COMMAND",
-			      print_srq},
+	[ADV_RESOURCE_SRQ] =
+		{"SRQN        TYPE    ROOM      POSTED    PDN         PID       COMMAND",
+		 print_srq},
 	[ADV_RESOURCE_CTX] = {"CTXN        PID       COMMAND", print_ctx},
 	[ADV_RESOURCE_CM_ID] = {"ID      SPACE   STATE           LQPN      LOCAL                   "
 				"REMOTE                  PID       COMMAND",

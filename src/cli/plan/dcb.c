@@ -243,8 +243,9 @@ static void print_ports(struct plan *p)
 {
 	struct json_object *to = p->out.json ? adv_json_add_array(p->out.json, "ports") : NULL;
 
-	adv_planner_head(&p->out, "  PORTS  TO             SPEED     CABLE  HEADROOM OF A LOSSLESS "
-				  "PRIORITY");
+	adv_planner_head(
+		&p->out,
+		"  PORTS  TO             SPEED     CABLE  HEADROOM OF A LOSSLESS PRIORITY");
 	for (unsigned i = 0; i < p->dcb.ports; i++) {
 		const struct adv_plan_dcb_port *port = &p->dcb.port[i];
 		uint64_t speed = 8000000000000u / port->cable.ps_per_byte;
@@ -294,11 +295,10 @@ static void print_dcb(struct plan *p)
 		    "Each NIC, and each port of a Linux switch (iproute2's dcb, lldpad off):");
 	print_step(p, "ip link set dev %s mtu %" PRIu64, dev, p->s->host.mtu + IP_OVERHEAD);
 	print_step(p, "dcb pfc set dev %s prio-pfc %s", dev, pfc);
-	print_step(
-		p,
-		"dcb ets set dev %s willing off prio-tc 0:0 1:1 2:2 3:3 4:4 5:5 6:6 7:7 tc-tsa %s "
-		"tc-bw %s",
-		dev, tsa, bandwidth);
+	print_step(p,
+		   "dcb ets set dev %s willing off prio-tc 0:0 1:1 2:2 3:3 4:4 5:5 6:6 7:7 tc-tsa "
+		   "%s tc-bw %s",
+		   dev, tsa, bandwidth);
 	print_step(p, "dcb app flush dev %s dscp-prio", dev);
 	for (unsigned i = 0; i < ADV_PRIORITIES; i++)
 		add_dscps(p, i);
@@ -373,11 +373,10 @@ static void print_notes(struct plan *p)
 		adv_planner_note(&p->out, "More kinds of ports exist than are listed.");
 	for (unsigned i = 0; i < ADV_PRIORITIES; i++)
 		if (d->lossless & ~d->marked & (1u << i))
-			adv_planner_note(
-				&p->out,
-				"Priority %u is lossless and not marked: congestion spreads by "
-				"pauses.",
-				i);
+			adv_planner_note(&p->out,
+					 "Priority %u is lossless and not marked: congestion "
+					 "spreads by pauses.",
+					 i);
 }
 
 static int print_plan(struct plan *p)

@@ -169,10 +169,9 @@ static void print_turns(const struct plan *p, struct adv_plan_out *out)
 static void print_verdict(const struct plan *p, struct adv_plan_out *out)
 {
 	if (p->d->cycle_length == 0) {
-		adv_planner_note(out,
-				 "No cyclic buffer dependency: PFC alone cannot deadlock this "
-				 "network, as long as hosts accept all packets, and packets use "
-				 "these routes only (no failures, no flooding).");
+		adv_planner_note(out, "No cyclic buffer dependency: PFC alone cannot deadlock this "
+				      "network, as long as hosts accept all packets, and packets "
+				      "use these routes only (no failures, no flooding).");
 		return;
 	}
 	adv_planner_note(out,
@@ -182,14 +181,13 @@ static void print_verdict(const struct plan *p, struct adv_plan_out *out)
 	if (p->t->routing == ADV_PLAN_UPDOWN)
 		adv_planner_note(out, "Without the routes that are not up-down there is no cycle.");
 	else if (p->d->updown_helps)
-		adv_planner_note(
-			out,
-			"Another way out: up-down routing (%s) reaches everything here, and "
-			"has no cycle.",
-			p->scenario ? "routes = up-down" : "'routing = updown', no routes");
-	adv_planner_note(out,
-			 "Or: change those flows to another lossless priority at that turn, or "
-			 "use a PFC watchdog, which breaks deadlocks.");
+		adv_planner_note(out,
+				 "Another way out: up-down routing (%s) reaches everything here, "
+				 "and has no cycle.",
+				 p->scenario ? "routes = up-down"
+					     : "'routing = updown', no routes");
+	adv_planner_note(out, "Or: change those flows to another lossless priority at that turn, "
+			      "or use a PFC watchdog, which breaks deadlocks.");
 }
 
 static int print_plan(const struct plan *p, bool json)

@@ -166,8 +166,8 @@ static bool print_verdict(struct adv_plan_out *out, const struct options *o,
 	if (good && o->k_max > e->t_ecn)
 		adv_planner_note(
 			out,
-			"K_max is above the bound: an incast that senders have not answered "
-			"yet may still cause pauses, as the paper says of its own thresholds.");
+			"K_max is above the bound: an incast that senders have not answered yet "
+			"may still cause pauses, as the paper says of its own thresholds.");
 	return good;
 }
 

@@ -163,9 +163,9 @@ static const struct adv_option option_table[] = {
 
 static const struct adv_options syntax = {
 	ADV_OPTION_TABLE(option_table),
-	.about = "Compute the bandwidth of each traffic class of a link. Strict classes are "
-		 "served first, the highest number before the others. The rest is divided by "
-		 "shares (ETS); bandwidth that one class does not use goes to the others.",
+	.about = "Compute the bandwidth of each traffic class of a link. Strict classes are served "
+		 "first, the highest number before the others. The rest is divided by shares "
+		 "(ETS); bandwidth that one class does not use goes to the others.",
 	.check = check_classes};
 
 static struct json_object *class_to_json(const struct options *o, const struct adv_plan_ets *e,
@@ -233,15 +233,14 @@ static void print_rest(struct adv_plan_out *out, const struct options *o,
 			  "%" PRIu64 " - %" PRIu64, o->speed, o->speed - e->unused);
 	for (unsigned i = 0; i < ADV_PLAN_CLASSES; i++)
 		if (o->c[i].used && o->c[i].demand && !e->got[i])
-			adv_planner_note(
-				out,
-				"Class %u starves: strict classes above it use the whole link. "
-				"Limit them, or give them a share.",
-				i);
+			adv_planner_note(out,
+					 "Class %u starves: strict classes above it use the whole "
+					 "link. Limit them, or give them a share.",
+					 i);
 	adv_planner_note(out,
-			 "AT LEAST is the rate of a class when all other ETS classes send "
-			 "without limit. QUANTUM is for deficit round robin: proportional to the "
-			 "shares, at least one frame (Shreedhar and Varghese, SIGCOMM 1995).");
+			 "AT LEAST is the rate of a class when all other ETS classes send without "
+			 "limit. QUANTUM is for deficit round robin: proportional to the shares, "
+			 "at least one frame (Shreedhar and Varghese, SIGCOMM 1995).");
 }
 
 /* ---- commands of iproute2's dcb(8): dcb-ets(8), dcb-pfc(8), dcb-app(8) ---- */

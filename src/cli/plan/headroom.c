@@ -141,13 +141,14 @@ static void print_headroom(struct adv_plan_out *out, const struct options *o,
 		"(%" PRIu64 " + %" PRIu64 " + 2 x %" PRIu64 " + %" PRIu64 " + %" PRIu64 ") / 8",
 		h->frame_ahead, h->pfc_frame, h->cable, l->response_bits, l->interface_bits);
 	if (l->cell)
-		adv_planner_value(out, "occupied_bytes", "as it is stored in cells", ADV_UNIT_BYTES,
-				  h->occupied, "SONiC cfgmgr/buffer_headroom_*.lua, cell_occupancy",
-				  "%" PRIu64 " x (1 - s + s x w), s = %s of 64 B packets, w = %s, "
-				  "cells of %" PRIu32 " B",
-				  h->reaction,
-				  adv_units_print(ADV_UNIT_RATIO, l->small_packets, small),
-				  l->cell > 128 ? "cell / 64" : "2 cell / (1 + cell)", l->cell);
+		adv_planner_value(
+			out, "occupied_bytes", "as it is stored in cells", ADV_UNIT_BYTES,
+			h->occupied, "SONiC cfgmgr/buffer_headroom_*.lua, cell_occupancy",
+			"%" PRIu64
+			" x (1 - s + s x w), s = %s of 64 B packets, w = %s, cells of %" PRIu32
+			" B",
+			h->reaction, adv_units_print(ADV_UNIT_RATIO, l->small_packets, small),
+			l->cell > 128 ? "cell / 64" : "2 cell / (1 + cell)", l->cell);
 	adv_planner_value(out, "headroom", "headroom of a priority", ADV_UNIT_BYTES, h->headroom,
 			  ANNEX_O, "%" PRIu64 " + %" PRIu64 " + %" PRIu64 "%s", h->occupied,
 			  h->frame_begun / 8, l->whole_frames ? l->lossless_frame : 0,

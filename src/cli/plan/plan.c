@@ -25,8 +25,7 @@ int adv_plan_main(int argc, char **argv)
 		.about = "Plan a lossless Ethernet. Each result is printed with its formula, its "
 			 "inputs and its source.\vPlanners:",
 		.more = "'adverb plan PLANNER --help' lists the options of each. Formulas, sources "
-			"and "
-			"examples: " ADV_DOC_DIR "/planners.md",
+			"and examples: " ADV_DOC_DIR "/planners.md",
 	};
 
 	return adv_command_dispatch(&group, argc, argv);

@@ -40,9 +40,8 @@ void adv_run_warn(const char *name)
 	if (privilege) {
 		fprintf(stderr,
 			"adverb run: %s is %s, and the dynamic linker gives such a program no "
-			"other "
-			"libraries: it, and what it starts, will find no device; for sudo and the "
-			"like: sudo adverb run -- PROGRAM\n",
+			"other libraries: it, and what it starts, will find no device; for sudo "
+			"and the like: sudo adverb run -- PROGRAM\n",
 			path, privilege);
 		return;
 	}

@@ -60,8 +60,7 @@ static const struct argp_option argp_options[] = {
 	 "Inject faults: 'drop=1%; delay=2ms' (ADVERB_FAULT); see " ADV_DOC_DIR "/faults.md", 0},
 	{"cc", KEY_CC, "CONTROL", 0,
 	 "Set the congestion control: none, dcqcn, dctcp, timely, swift, or 'dcqcn rpg_ai_rate=20 "
-	 "...' (ADVERB_CC); "
-	 "see " ADV_DOC_DIR "/congestion-control.md",
+	 "...' (ADVERB_CC); see " ADV_DOC_DIR "/congestion-control.md",
 	 0},
 	{"transport", KEY_TRANSPORT, "NAME", 0,
 	 "Set what the device speaks: roce, or iwarp (ADVERB_TRANSPORT); see " ADV_DOC_DIR
@@ -261,8 +260,7 @@ int adv_run_main(int argc, char **argv)
 	if (!adv_cli_find_libraries(folder)) {
 		fprintf(stderr,
 			"adverb run: Adverb's libraries are neither in lib/ beside this program "
-			"nor "
-			"in %s: build or install them\n",
+			"nor in %s: build or install them\n",
 			ADV_LIBRARY_DIR);
 		return EXIT_OURS;
 	}

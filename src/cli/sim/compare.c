@@ -234,8 +234,8 @@ static const char head[] =
 	"auto;padding:0 1em}\ntable{border-collapse:collapse;width:100%}td,th{padding:.2em "
 	".5em;text-align:left;border-bottom:1px solid #8884}\n"
 	"td.n{text-align:right;font-variant-numeric:tabular-nums}svg{width:100%;min-width:8em;"
-	"height:"
-	"1em}\nrect{fill:#4a7ebb}line{stroke:#d55e00;stroke-width:2}\n</style></head><body>\n";
+	"height:1em}\nrect{fill:#4a7ebb}line{stroke:#d55e00;stroke-width:2}\n</style></"
+	"head><body>\n";
 
 /* Draws a bar of the median and a line of its interval, relative to `most`. */
 static void write_bar(FILE *f, const struct adv_sweep_summary *s, double most)

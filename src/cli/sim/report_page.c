@@ -68,8 +68,8 @@ static bool write_findings(const struct adv_report_part *p)
 		return true;
 	}
 	fprintf(p->out,
-		"<p class=\"finding\" id=\"bottleneck\"><strong>Bottleneck: %s → %s.</strong> "
-		"The queue of priority %u at port %u of switch %u grew to %s",
+		"<p class=\"finding\" id=\"bottleneck\"><strong>Bottleneck: %s → %s.</strong> The "
+		"queue of priority %u at port %u of switch %u grew to %s",
 		adv_report_node(sim, sim->topology.hosts + b.sw, from),
 		adv_report_node(sim, b.peer, to), b.priority, b.port, b.sw,
 		adv_units_print(ADV_UNIT_BYTES, b.peak, peak));
@@ -104,8 +104,8 @@ static void write_lost(const struct adv_report_part *p, const struct adv_sim_tot
 			adv_drop_name(i), t->sw.drops[i]);
 	fprintf(p->out,
 		" slow host <span data-lost=\"slow host\">%" PRIu64
-		"</span>, cable <span data-lost=\"cable\">%" PRIu64 "</span>. Storms that the "
-		"watchdog found: %" PRIu64 ".</p>\n",
+		"</span>, cable <span data-lost=\"cable\">%" PRIu64
+		"</span>. Storms that the watchdog found: %" PRIu64 ".</p>\n",
 		t->rx_dropped, adv_fabric_lost(p->sim->fabric), t->sw.storms);
 }
 
@@ -159,10 +159,10 @@ static bool write_flows(const struct adv_report_part *p)
 	const struct adv_scenario_list *l = &p->sim->scenario.list[ADV_SCENARIO_FLOWS];
 	const struct adv_scenario_flow *flow = l->item;
 
-	fprintf(p->out,
-		"<div class=\"table\"><table><tr><th></th><th>transfers</th><th>done</th>"
-		"<th>failed</th><th>completed</th><th>rate</th><th>shortest</th><th>median</th>"
-		"<th>99 %%</th><th>longest</th></tr>\n");
+	fprintf(p->out, "<div "
+			"class=\"table\"><table><tr><th></th><th>transfers</th><th>done</"
+			"th><th>failed</th><th>completed</th><th>rate</th><th>shortest</"
+			"th><th>median</th><th>99 %%</th><th>longest</th></tr>\n");
 	for (uint32_t i = 0; i < l->count && i < FLOWS; i++) {
 		struct adv_sim_flow r;
 

@@ -47,9 +47,9 @@ void adv_report_programs(FILE *out, const struct adv_emulator_flow *flow, uint32
 	fprintf(out, "<h2>Flows of programs</h2>\n<p class=\"dim\">Frames from a host to a queue "
 		     "pair of another one: requests, and the other way ACKs and responses. Bytes "
 		     "are those behind the UDP header.</p>\n"
-		     "<div class=\"table\"><table><tr><th></th><th>queue pair</th><th>sent</th>"
-		     "<th>bytes</th><th>arrived</th><th>marked</th><th>first</th><th>last</th>"
-		     "<th>rate</th></tr>\n");
+		     "<div class=\"table\"><table><tr><th></th><th>queue "
+		     "pair</th><th>sent</th><th>bytes</th><th>arrived</th><th>marked</"
+		     "th><th>first</th><th>last</th><th>rate</th></tr>\n");
 	for (uint32_t i = 0; i < shown; i++)
 		write_flow(out, &flow[i]);
 	/* Flows without a place of their own are not lost among the small ones. */

@@ -70,8 +70,7 @@ enum adv_result adv_result_load(const struct adv_result_key *key, struct json_ob
 	} else if (text) {
 		fprintf(stderr,
 			"adverb sim: %s is not a result of this run: the scenario, --set or "
-			"--sweep "
-			"was another one\n",
+			"--sweep was another one\n",
 			path);
 	}
 	json_object_put(file);

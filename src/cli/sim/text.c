@@ -171,8 +171,7 @@ static void print_deadlock(const struct adv_sim *sim)
 
 	if (n == 0)
 		return;
-	printf("\ndeadlock: each of these queues waits for the next, the last for the "
-	       "first\n");
+	printf("\ndeadlock: each of these queues waits for the next, the last for the first\n");
 	for (unsigned i = 0; i < n && i < CYCLE_MAX; i++)
 		printf("  switch %u, port %u (to switch %u), priority %u\n", cycle[i].sw,
 		       cycle[i].port,

@@ -256,11 +256,12 @@ static void draw_help(struct adv_screen *s)
 static void draw_keys(struct adv_screen *s, const struct adv_top_view *v)
 {
 	if (s->rows > HEAD + 2)
-		adv_screen_print(s, s->rows - 1, 0, ADV_BOLD, "%s",
-				 v->typing ? "Type a part of a name, or a number.  Enter: done  "
-					     "Esc: no filter"
-					   : "q quit  Enter open  Esc back  a all QPs  n NVMe  "
-					     "s sort  r reverse  / filter  h help");
+		adv_screen_print(
+			s, s->rows - 1, 0, ADV_BOLD, "%s",
+			v->typing
+				? "Type a part of a name, or a number.  Enter: done  Esc: no filter"
+				: "q quit  Enter open  Esc back  a all QPs  n NVMe  s sort  r "
+				  "reverse  / filter  h help");
 }
 
 void adv_top_draw(struct adv_screen *s, struct adv_top_view *v, const struct adv_top_data *d,
@@ -270,10 +271,9 @@ void adv_top_draw(struct adv_screen *s, struct adv_top_view *v, const struct adv
 	if (!d->connected) {
 		adv_screen_print(s, 0, 0, ADV_BOLD, "adverb top");
 		adv_screen_print(s, 2, 2, ADV_BOLD,
-				 d->hindered
-					 ? "No adverbd for your user runs: UDP port 4791 is in use "
-					   "(adverb status says more)."
-					 : "No program uses the device: adverbd does not run.");
+				 d->hindered ? "No adverbd for your user runs: UDP port 4791 is in "
+					       "use (adverb status says more)."
+					     : "No program uses the device: adverbd does not run.");
 	} else {
 		draw_head(s, v, d);
 		if (v->help)

@@ -369,8 +369,8 @@ static bool run_live(struct top *t)
 	if (!terminal)
 		return false;
 	if (!terminal->open()) {
-		fprintf(stderr, "adverb top: no terminal that it knows; adverb top --batch prints "
-				"text\n");
+		fprintf(stderr,
+			"adverb top: no terminal that it knows; adverb top --batch prints text\n");
 		return false;
 	}
 	(void)signal(SIGTERM, end_loop);

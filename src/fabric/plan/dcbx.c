@@ -77,8 +77,8 @@ static void compare_pfc(struct comparison *c)
 
 		if (wanted && !has)
 			add_note(&c->findings, true,
-				 "Priority %u has no PFC: its frames are dropped when a buffer "
-				 "is full.",
+				 "Priority %u has no PFC: its frames are dropped when a buffer is "
+				 "full.",
 				 p);
 		else if (has && !wanted)
 			add_note(&c->findings, true,
@@ -182,8 +182,8 @@ unsigned adv_plan_dcbx_compare(const struct adv_plan_dcb *plan, const struct adv
 
 	if (!some && port->old) {
 		add_note(&c.findings, true,
-			 "The port speaks an older DCBX (CEE or Cisco's), which is not read: "
-			 "set it to IEEE.");
+			 "The port speaks an older DCBX (CEE or Cisco's), which is not read: set "
+			 "it to IEEE.");
 	} else if (!some) {
 		add_note(&c.findings, true, "The port speaks LLDP without DCBX.");
 	} else {
@@ -230,8 +230,7 @@ static void state_pfc(struct findings *f, const struct adv_dcbx *one, const stru
 	else
 		add_note(f, true,
 			 "Neither end is willing and their PFC differs: priorities %s have it at "
-			 "one "
-			 "end only. The other end does not stop, and their frames are dropped.",
+			 "one end only. The other end does not stop, and their frames are dropped.",
 			 priorities_text(differing, list));
 }
 
@@ -253,9 +252,8 @@ static void state_ets(struct findings *f, const struct adv_dcbx *taker,
 		return;
 	if (!giver->recommendation.present)
 		add_note(f, false,
-			 "Port %s is willing to take ETS, but the other end recommends none: "
-			 "it keeps "
-			 "its own.",
+			 "Port %s is willing to take ETS, but the other end recommends none: it "
+			 "keeps its own.",
 			 adv_mac_print(taker->mac, mac));
 	else if (!same_shares(own, &giver->recommendation))
 		add_note(f, false,

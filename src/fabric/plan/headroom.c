@@ -52,8 +52,8 @@ static const char *out_of_range(const struct adv_plan_link *l)
 	if (l->max_frame < ADV_PLAN_FRAME_MIN || l->max_frame > ADV_PLAN_FRAME_MAX)
 		return "frames must be from 64 to 65600 bytes";
 	if (l->lossless_frame < ADV_PLAN_FRAME_MIN || l->lossless_frame > l->max_frame)
-		return "frames of the lossless priority must be from 64 bytes to the largest "
-		       "frame of the port";
+		return "frames of the lossless priority must be from 64 bytes to the largest frame "
+		       "of the port";
 	if (l->response_bits > ADV_PLAN_BITS_MAX || l->interface_bits > ADV_PLAN_BITS_MAX)
 		return "the response and interface delays must be 10^12 bit times at most";
 	if (l->cell > ADV_PLAN_CELL_MAX)

@@ -84,9 +84,9 @@ static bool check_failures(struct adv_scenario_builder *b)
 	const struct adv_scenario_network *network = &b->s->network;
 
 	if (l->count == 0 && network->reroute != UINT64_MAX)
-		return adv_scenario_fail(b, adv_scenario_line(b, &network->reroute),
-					 "[network] reroute-delay has an effect only with a "
-					 "[failure]");
+		return adv_scenario_fail(
+			b, adv_scenario_line(b, &network->reroute),
+			"[network] reroute-delay has an effect only with a [failure]");
 	if (l->count && network->routes == ADV_SCENARIO_ONE_WAY)
 		return adv_scenario_fail(
 			b, l->line[0], "[failure]: with routes = one-way there is no other route");

@@ -367,10 +367,9 @@ static bool check_keys(struct collective *c)
 					 "[flow] pattern of a collective needs `from` of two hosts "
 					 "or more, and no `to`");
 	if (f->endless || f->sizes || f->interval || f->arrivals || f->load)
-		return adv_scenario_fail(
-			c->b, c->line,
-			"[flow] pattern of a collective has no `endless`, `sizes`, "
-			"`interval`, `arrivals` and `load`");
+		return adv_scenario_fail(c->b, c->line,
+					 "[flow] pattern of a collective has no `endless`, "
+					 "`sizes`, `interval`, `arrivals` and `load`");
 	if (f->algorithm && f->pattern != ADV_SCENARIO_ALLREDUCE)
 		return adv_scenario_fail(c->b, c->line,
 					 "[flow] algorithm is for pattern = allreduce");

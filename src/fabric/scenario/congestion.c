@@ -70,10 +70,9 @@ bool adv_scenario_congestion(struct adv_scenario_builder *b, struct adv_fabric_c
 	if (adv_cc_valid(cc))
 		return true;
 	if (cc->params.timely_t_low > cc->params.timely_t_high)
-		return adv_scenario_fail(b, 0,
-					 "[host] timely_t_low = %u us is more than "
-					 "timely_t_high = %u us",
-					 cc->params.timely_t_low, cc->params.timely_t_high);
+		return adv_scenario_fail(
+			b, 0, "[host] timely_t_low = %u us is more than timely_t_high = %u us",
+			cc->params.timely_t_low, cc->params.timely_t_high);
 	return adv_scenario_fail(
 		b, 0, "[host] rpg_min_rate = %s is more than rpg_max_rate = %s",
 		adv_units_print(ADV_UNIT_RATE, cc->params.rpg_min_rate * 1000000ull, least),

@@ -59,14 +59,14 @@ static bool check_read(struct adv_scenario_builder *b, const struct adv_scenario
 	    b->s->host.retransmission == ADV_SCENARIO_SELECTIVE)
 		return adv_scenario_fail(
 			b, line,
-			"[flow] operation = read: selective retransmission does not cover "
-			"READ responses; expected write or send, or retransmission = go-back-n");
+			"[flow] operation = read: selective retransmission does not cover READ "
+			"responses; expected write or send, or retransmission = go-back-n");
 	if (flow->operation != ADV_FABRIC_READ || !ops || !ops->on_ack)
 		return true;
 	return adv_scenario_fail(
 		b, line,
-		"[flow] operation = read: %s reacts to ACKs, and READ responses have "
-		"none; expected write or send, or congestion-control = dcqcn or none",
+		"[flow] operation = read: %s reacts to ACKs, and READ responses have none; "
+		"expected write or send, or congestion-control = dcqcn or none",
 		adv_cc_name(control));
 }
 

@@ -187,9 +187,8 @@ static bool read_options(const char *at, uint64_t *tag)
 /* "send 10b to 1 tag 2", "recv 10b from 0 tag 2", "calc 100". */
 static bool read_operation(struct parser *p, const char *line, const char *text)
 {
-	static const char expected[] =
-		"send BYTESb to RANK [tag N], recv BYTESb from RANK [tag N], "
-		"or calc NANOSECONDS, [cpu N] [nic N]";
+	static const char expected[] = "send BYTESb to RANK [tag N], recv BYTESb from RANK [tag "
+				       "N], or calc NANOSECONDS, [cpu N] [nic N]";
 	struct adv_scenario_goal_op op = {.rank = p->rank, .edges = NONE, .line = p->line};
 	char verb[8] = "", amount[24], way[8], peer[12];
 	struct adv_scenario_goal *g = p->g;
@@ -395,11 +394,10 @@ static bool match_group(struct graph *x, uint32_t from, uint32_t to)
 	if (2 * sends != to - from) {
 		struct ends e = ends_of(&x->g->op[x->order[from]]);
 
-		return fail_op(
-			x, x->order[from],
-			"%u sends and %u receives from rank %u to rank %u with tag %u: expected as "
-			"many of each",
-			sends, to - from - sends, e.from, e.to, e.tag);
+		return fail_op(x, x->order[from],
+			       "%u sends and %u receives from rank %u to rank %u with tag %u: "
+			       "expected as many of each",
+			       sends, to - from - sends, e.from, e.to, e.tag);
 	}
 	for (uint32_t i = 0; i < sends; i++) {
 		uint32_t send = x->order[from + i], recv = x->order[from + sends + i];

@@ -160,8 +160,8 @@ static bool check_size(struct adv_scenario_builder *b)
 	if (n->hosts > most)
 		return adv_scenario_fail(b, adv_scenario_line(b, &n->hosts),
 					 "[network] hosts = %" PRIu64 ": expected %" PRIu64
-					 " at most at each switch: it has %u "
-					 "ports, and some of them go to other switches",
+					 " at most at each switch: it has %u ports, and some of "
+					 "them go to other switches",
 					 n->hosts, most, ADV_SWITCH_PORTS);
 	return adv_scenario_afford(b, adv_scenario_line(b, &n->topology),
 				   (unsigned __int128)size.hosts * (MEMORY_HOST + MEMORY_PORT +

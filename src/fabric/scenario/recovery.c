@@ -46,9 +46,9 @@ bool adv_scenario_recovery(struct adv_scenario_builder *b, struct adv_fabric_con
 		return adv_scenario_fail(b, adv_scenario_line(b, &host->window),
 					 "[host] window has no effect with bdp-window = yes");
 	if (host->bdp_window && c->engine.go_back_0)
-		return adv_scenario_fail(b, adv_scenario_line(b, &host->bdp_window),
-					 "[host] bdp-window = yes: go-back-0 needs a window for "
-					 "whole messages");
+		return adv_scenario_fail(
+			b, adv_scenario_line(b, &host->bdp_window),
+			"[host] bdp-window = yes: go-back-0 needs a window for whole messages");
 	if (c->engine.selective) {
 		c->engine.reorder = (uint32_t)value_or(host->reorder, 0);
 		c->engine.rto_low = (uint32_t)(low / ADV_PS_PER_NS);

@@ -143,10 +143,9 @@ static bool read_node(struct reader *r, const struct adv_scenario_key *k, struct
 {
 	if (t.len < 2 || (t.at[0] != 'h' && t.at[0] != 's') ||
 	    !read_number((struct text){t.at + 1, t.len - 1}, 1 << 24, value))
-		return fail_reading(r,
-				    "[%s] %s = %s: expected a host such as h3, or a switch such as "
-				    "s0",
-				    r->place.name, k->name, show_text(t).text);
+		return fail_reading(
+			r, "[%s] %s = %s: expected a host such as h3, or a switch such as s0",
+			r->place.name, k->name, show_text(t).text);
 	if (t.at[0] == 's')
 		*value += ADV_SCENARIO_SWITCH;
 	return true;

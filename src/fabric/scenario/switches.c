@@ -38,11 +38,11 @@ static bool check_xoff(struct adv_scenario_builder *b, unsigned p)
 		return true;
 	adv_units_print(ADV_UNIT_BYTES, c->xoff, xoff);
 	if (c->xoff > b->s->sw.buffer)
-		return adv_scenario_fail(
-			b, adv_scenario_line(b, &c->xoff),
-			"[priority %u] xoff = %s is more than [switch] buffer = %s: no pause would "
-			"prevent a loss",
-			p, xoff, adv_units_print(ADV_UNIT_BYTES, b->s->sw.buffer, other));
+		return adv_scenario_fail(b, adv_scenario_line(b, &c->xoff),
+					 "[priority %u] xoff = %s is more than [switch] buffer = "
+					 "%s: no pause would prevent a loss",
+					 p, xoff,
+					 adv_units_print(ADV_UNIT_BYTES, b->s->sw.buffer, other));
 	if (c->xoff <= c->xon_offset)
 		return adv_scenario_fail(
 			b, adv_scenario_line(b, &c->xoff),

@@ -236,8 +236,7 @@ static bool read_id_range(struct parser *p, const struct word *w, uint32_t *firs
 	if (!w->value || !read_range(w->value, w->value_len, ADV_QPN_MASK, &a, &b) ||
 	    (!circle && a > b))
 		return bad_value(p, w,
-				 "a number of 24 bits such as 0x12, or a range such as "
-				 "0x10-0x1f");
+				 "a number of 24 bits such as 0x12, or a range such as 0x10-0x1f");
 	*first = (uint32_t)a;
 	*last = (uint32_t)b;
 	return true;
@@ -480,12 +479,11 @@ static bool read_word(struct parser *p, const struct word *w)
 		p->seen[i] = w->name;
 		return read_key(p, w, (enum key)i);
 	}
-	return set_error(
-		p, w->name,
-		"unknown word '%s': expected an action (drop, duplicate, reorder, corrupt, delay, "
-		"mark, down, post, complete, rnr, ...), a condition (tx, op, qpn, nth, ...) or "
-		"seed",
-		adv_show(w->name, w->name_len, SHOWN).text);
+	return set_error(p, w->name,
+			 "unknown word '%s': expected an action (drop, duplicate, reorder, "
+			 "corrupt, delay, mark, down, post, complete, rnr, ...), a condition (tx, "
+			 "op, qpn, nth, ...) or seed",
+			 adv_show(w->name, w->name_len, SHOWN).text);
 }
 
 /* ---- rules ---- */
@@ -570,11 +568,10 @@ static bool end_rule(struct parser *p, const char *start)
 	if (!start)
 		return true;
 	if (!p->has_action)
-		return set_error(
-			p, start,
-			"a rule without an action: expected one of drop, duplicate, reorder, "
-			"corrupt, delay, mark, down, post, complete, rnr, tear, port-down, "
-			"device-fatal, event");
+		return set_error(p, start,
+				 "a rule without an action: expected one of drop, duplicate, "
+				 "reorder, corrupt, delay, mark, down, post, complete, rnr, tear, "
+				 "port-down, device-fatal, event");
 	if (!check_words(p) || !check_requests(p))
 		return false;
 	if (p->seen[KEY_UNTIL] && r->until <= r->from)

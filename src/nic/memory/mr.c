@@ -93,10 +93,8 @@ struct adv_mr *adv_mr_register(struct adv_pd *pd, void *addr, uint64_t length, u
 	mr = adv_lines_calloc(sizeof(*mr));
 	if (!mr || adv_mr_table_reserve(&e->tpt->keys)) {
 		free(mr);
-		return adv_reason_no_object(ENOMEM,
-					    "no memory, or the device has %d regions "
-					    "(max_mr)",
-					    ADV_MAX_MR);
+		return adv_reason_no_object(
+			ENOMEM, "no memory, or the device has %d regions (max_mr)", ADV_MAX_MR);
 	}
 	mr->pd = pd;
 	adv_mr_grant(e, mr, granted_access(access));

@@ -63,13 +63,11 @@ int adv_mr_paged(const struct adv_pd *pd, uint32_t lkey, uint64_t va, uint64_t l
 		return adv_reason(ENOENT, "no region has the lkey 0x%08x", lkey);
 	if (mr->window || !(mr->granted & IBV_ACCESS_ON_DEMAND))
 		return adv_reason(EINVAL,
-				  "the region 0x%08x was registered without "
-				  "IBV_ACCESS_ON_DEMAND",
+				  "the region 0x%08x was registered without IBV_ACCESS_ON_DEMAND",
 				  lkey);
 	if (mr->pd != pd || (to_write && !(mr->granted & IBV_ACCESS_LOCAL_WRITE)))
 		return adv_reason(EPERM,
-				  "the region 0x%08x belongs to another PD, or may not be "
-				  "written",
+				  "the region 0x%08x belongs to another PD, or may not be written",
 				  lkey);
 	if (!adv_mr_contains(mr, va, length))
 		return adv_reason(EFAULT, "the range is not inside the region 0x%08x", lkey);

@@ -100,9 +100,8 @@ int adv_cq_resize(struct adv_cq *cq, unsigned cqe)
 	if (cqe == 0 || cqe > ADV_MAX_CQE || cqe < count)
 		return adv_reason(
 			EINVAL,
-			"cqe %u: 1 to %d are possible, not less than the %u completions in "
-			"it",
-			cqe, ADV_MAX_CQE, count);
+			"cqe %u: 1 to %d are possible, not less than the %u completions in it", cqe,
+			ADV_MAX_CQE, count);
 	ring = malloc(room_for_cqes(cqe) * sizeof(*ring));
 	if (!ring)
 		return ENOMEM;

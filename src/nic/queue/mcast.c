@@ -63,10 +63,10 @@ int adv_qp_attach_mcast(struct adv_qp *qp, const struct adv_gid *gid)
 	if (index_of_member(group, qp) < group->count)
 		return 0;
 	if (group->count == ADV_MAX_MCAST_QP)
-		return adv_reason(ENOMEM,
-				  "the group has %d queue pairs of this process "
-				  "(max_mcast_qp_attach)",
-				  ADV_MAX_MCAST_QP);
+		return adv_reason(
+			ENOMEM,
+			"the group has %d queue pairs of this process (max_mcast_qp_attach)",
+			ADV_MAX_MCAST_QP);
 	group->member[group->count++] = qp;
 	return 0;
 }

@@ -45,13 +45,12 @@ static int check_send_wr(const struct adv_qp *qp, const struct ibv_send_wr *wr)
 				  (void *)wr->sg_list);
 	if ((wr->send_flags & IBV_SEND_INLINE) && !(INLINE_OPCODES & (1u << op)))
 		return adv_reason(EINVAL,
-				  WR "IBV_SEND_INLINE is not possible with %s: only SEND and "
-				     "RDMA WRITE carry data",
+				  WR "IBV_SEND_INLINE is not possible with %s: only SEND and RDMA "
+				     "WRITE carry data",
 				  id, adv_wr_opcode_name((int)op));
 	if ((uint32_t)wr->num_sge > qp->sq.max_sge && !(wr->send_flags & IBV_SEND_INLINE))
 		return adv_reason(EINVAL,
-				  WR "num_sge %d is above %u, the max_send_sge of the queue "
-				     "pair",
+				  WR "num_sge %d is above %u, the max_send_sge of the queue pair",
 				  id, wr->num_sge, qp->sq.max_sge);
 	if (qp->type == IBV_QPT_UD && !wr->wr.ud.ah)
 		return adv_reason(EINVAL, WR "wr.ud.ah is NULL: UD needs an address handle", id);
@@ -73,11 +72,11 @@ static int copy_inline(const struct adv_qp *qp, struct adv_send_wqe *wqe,
 	for (int i = 0; i < wr->num_sge; i++)
 		total += wr->sg_list[i].length;
 	if (total > qp->sq.max_inline)
-		return adv_reason(EINVAL,
-				  WR "%llu inline bytes are above %u, the max_inline_data of the "
-				     "queue pair",
-				  (unsigned long long)wr->wr_id, (unsigned long long)total,
-				  qp->sq.max_inline);
+		return adv_reason(
+			EINVAL,
+			WR "%llu inline bytes are above %u, the max_inline_data of the queue pair",
+			(unsigned long long)wr->wr_id, (unsigned long long)total,
+			qp->sq.max_inline);
 	for (int i = 0; i < wr->num_sge; i++) {
 		memcpy(to, (const void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].length);
 		to += wr->sg_list[i].length;
@@ -190,11 +189,11 @@ static int post_one_send(struct adv_qp *qp, uint64_t now, const struct ibv_send_
 	int err;
 
 	if (qp->sq.head - qp->sq.freed >= qp->sq.size)
-		return adv_reason(ENOMEM,
-				  WR "the send queue is full: %u requests (max_send_wr); poll "
-				     "completions, and signal at least one request of each queue "
-				     "length",
-				  (unsigned long long)wr->wr_id, qp->sq.size);
+		return adv_reason(
+			ENOMEM,
+			WR "the send queue is full: %u requests (max_send_wr); poll completions, "
+			   "and signal at least one request of each queue length",
+			(unsigned long long)wr->wr_id, qp->sq.size);
 	wqe = adv_send_wqe_at(qp, qp->sq.head);
 	err = fill_send(qp, wqe, wr);
 	if (!err && qp->engine->injector)
@@ -246,11 +245,11 @@ int adv_post_recvs(struct adv_qp *qp, uint64_t now, struct ibv_recv_wr *wr,
 	int err = 0;
 
 	if (qp->srq || qp->service == ADV_SERVICE_XRC || qp->state == IBV_QPS_RESET)
-		err = adv_reason(
-			EINVAL, qp->state == IBV_QPS_RESET
-					? "the queue pair is in RESET: move it to INIT first"
-					: "the queue pair has no receive queue of its own: post to "
-					  "its SRQ");
+		err = adv_reason(EINVAL,
+				 qp->state == IBV_QPS_RESET
+					 ? "the queue pair is in RESET: move it to INIT first"
+					 : "the queue pair has no receive queue of its own: post "
+					   "to its SRQ");
 	else
 		err = make_ring(&qp->rq.ring, qp->rq.size, qp->rq.stride);
 	if (!err && qp->rq.max_sge)
@@ -258,8 +257,7 @@ int adv_post_recvs(struct adv_qp *qp, uint64_t now, struct ibv_recv_wr *wr,
 	for (; wr && !err; wr = wr->next) {
 		if (qp->rq.head - qp->rq.freed >= qp->rq.size)
 			err = adv_reason(ENOMEM,
-					 WR "the receive queue is full: %u requests "
-					    "(max_recv_wr)",
+					 WR "the receive queue is full: %u requests (max_recv_wr)",
 					 (unsigned long long)wr->wr_id, qp->rq.size);
 		else
 			err = adv_recv_wqe_fill(adv_recv_wqe_at(qp, qp->rq.head), qp->rq.max_sge,

@@ -45,9 +45,8 @@ static int check_transition(const struct adv_qp *qp, enum ibv_qp_state next, int
 
 	if (adv_qp_transition(qp->type, qp->state, next, &required, &optional))
 		return check_mask(mask & ~IBV_QP_STATE, required, optional);
-	return adv_reason(EINVAL,
-			  "there is no such transition: the order is RESET, INIT, RTR, RTS, and "
-			  "from any state to RESET or ERR");
+	return adv_reason(EINVAL, "there is no such transition: the order is RESET, INIT, RTR, "
+				  "RTS, and from any state to RESET or ERR");
 }
 
 /* Checks the value of each attribute in the mask. compute_path() checks the path. 0 or EINVAL. */
@@ -114,11 +113,10 @@ static int check_mtu(const struct adv_engine *e, const struct adv_path *path, ui
 
 	if (mtu <= limit)
 		return 0;
-	return adv_reason(
-		EINVAL,
-		"path_mtu %u is above %u, the active MTU of GID %u (%s): use %u, or raise the "
-		"interface's MTU",
-		mtu, limit, path->sgid_index, adv_gid_text(&path->sgid, own), limit);
+	return adv_reason(EINVAL,
+			  "path_mtu %u is above %u, the active MTU of GID %u (%s): use %u, or "
+			  "raise the interface's MTU",
+			  mtu, limit, path->sgid_index, adv_gid_text(&path->sgid, own), limit);
 }
 
 /* Computes the path and the MTU after the change, and checks them. 0 or EINVAL. */
@@ -137,9 +135,8 @@ static int compute_path(const struct adv_qp *qp, const struct ibv_qp_attr *a, in
 	if (err)
 		return err;
 	if (adv_gid_is_multicast(&path->dgid))
-		return adv_reason(EINVAL,
-				  "ah_attr.grh.dgid is a multicast GID: only a UD queue pair "
-				  "sends to groups");
+		return adv_reason(EINVAL, "ah_attr.grh.dgid is a multicast GID: only a UD queue "
+					  "pair sends to groups");
 	return check_mtu(qp->engine, path, *mtu);
 }
 
@@ -332,8 +329,8 @@ int adv_qp_modify_roce(struct adv_qp *qp, uint64_t now, const struct ibv_qp_attr
 	 * drained. */
 	if (qp->state == IBV_QPS_SQD && next == IBV_QPS_SQD && qp->req.draining &&
 	    (mask & ~IBV_QP_STATE))
-		return adv_reason(EINVAL, "the send queue is still draining: wait for "
-					  "IBV_EVENT_SQ_DRAINED");
+		return adv_reason(
+			EINVAL, "the send queue is still draining: wait for IBV_EVENT_SQ_DRAINED");
 	if (adv_qp_modify_ended(qp, now, next, mask))
 		return 0;
 	return change_attributes(qp, next, attr, mask);

@@ -191,11 +191,10 @@ static int resize_srq(struct adv_srq *srq, uint32_t wanted, uint32_t limit)
 
 	if (wanted == 0 || wanted > ADV_MAX_SRQ_WR || wanted < srq->max_wr - srq->free_count ||
 	    wanted < limit)
-		return adv_reason(
-			EINVAL,
-			"max_wr %u: 1 to %d are possible, not less than the %u posted requests "
-			"and the limit %u",
-			wanted, ADV_MAX_SRQ_WR, srq->max_wr - srq->free_count, limit);
+		return adv_reason(EINVAL,
+				  "max_wr %u: 1 to %d are possible, not less than the %u posted "
+				  "requests and the limit %u",
+				  wanted, ADV_MAX_SRQ_WR, srq->max_wr - srq->free_count, limit);
 	while (max_wr < wanted)
 		max_wr *= 2;
 	return max_wr > srq->max_wr ? grow_srq(srq, max_wr) : 0;
@@ -234,17 +233,17 @@ int adv_recv_wqe_fill(struct adv_recv_wqe *wqe, uint32_t max_sge, const struct i
 	uint64_t length = 0;
 
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > max_sge)
-		return adv_reason(EINVAL,
-				  "wr_id %llu: num_sge %d, the queue was created for 0 to %u "
-				  "(max_recv_sge)",
-				  (unsigned long long)wr->wr_id, wr->num_sge, max_sge);
+		return adv_reason(
+			EINVAL,
+			"wr_id %llu: num_sge %d, the queue was created for 0 to %u (max_recv_sge)",
+			(unsigned long long)wr->wr_id, wr->num_sge, max_sge);
 	for (int i = 0; i < wr->num_sge; i++)
 		length += wr->sg_list[i].length;
 	if (length > UINT32_MAX)
-		return adv_reason(EINVAL,
-				  "wr_id %llu: the SGEs have %llu bytes, at most 2^32 - 1 are "
-				  "possible",
-				  (unsigned long long)wr->wr_id, (unsigned long long)length);
+		return adv_reason(
+			EINVAL,
+			"wr_id %llu: the SGEs have %llu bytes, at most 2^32 - 1 are possible",
+			(unsigned long long)wr->wr_id, (unsigned long long)length);
 	wqe->wr_id = wr->wr_id;
 	wqe->length = length;
 	wqe->num_sge = (uint32_t)wr->num_sge;

@@ -86,10 +86,9 @@ void adv_gateway_changed(void *user, enum adv_connections_change change, int err
 
 	switch (change) {
 	case ADV_CONNECTIONS_LOST:
-		adv_gateway_report(
-			&g->log, ADV_LOG_WARN,
-			"the RDMA connections have ended: adverbd has ended, or the device "
-			"is gone");
+		adv_gateway_report(&g->log, ADV_LOG_WARN,
+				   "the RDMA connections have ended: adverbd has ended, or the "
+				   "device is gone");
 		break;
 	case ADV_CONNECTIONS_AGAIN:
 		adv_gateway_report(&g->log, ADV_LOG_INFO, "%s again",

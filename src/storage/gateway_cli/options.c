@@ -71,9 +71,9 @@ static const struct adv_options common = {ADV_OPTION_TABLE(common_options), .che
 
 const struct adv_options adv_gateway_nfs_syntax = {
 	ADV_OPTION_TABLE(nfs_options),
-	.about = "Accept NFS over RDMA, and forward it to an NFS server over TCP; or the other "
-		 "way round.\vA client mounts with '-o proto=rdma,port=20049'. The server needs "
-		 "no RDMA. With --reverse, the server needs RDMA, and the client does not.",
+	.about = "Accept NFS over RDMA, and forward it to an NFS server over TCP; or the other way "
+		 "round.\vA client mounts with '-o proto=rdma,port=20049'. The server needs no "
+		 "RDMA. With --reverse, the server needs RDMA, and the client does not.",
 	.more = &common,
 	.defaults = &defaults,
 	.size = sizeof(defaults),

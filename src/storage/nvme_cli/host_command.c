@@ -126,8 +126,8 @@ static bool check_range(struct adv_nvme_run *run, const struct adv_nvme_host_opt
 
 	if ((o->block & mask) || (o->offset & mask) || (o->length & mask)) {
 		fprintf(stderr,
-			"block size, offset and size must be multiples of the namespace's "
-			"block of %u bytes\n",
+			"block size, offset and size must be multiples of the namespace's block of "
+			"%u bytes\n",
 			1u << ns->block_shift);
 		return false;
 	}

@@ -264,8 +264,9 @@ bool adv_nvme_queue_rx(struct adv_nvme_queue *queue, uint64_t now, uint8_t *caps
 		return false;
 	if (queue->unanswered >= queue->size || adv_list_empty(&queue->free) ||
 	    len < ADV_NVME_COMMAND_LEN || len > adv_nvme_target_capsule_len(queue->target)) {
-		adv_nvme_queue_fail(queue, "the host has sent too many commands, or a capsule of a "
-					   "wrong length");
+		adv_nvme_queue_fail(
+			queue,
+			"the host has sent too many commands, or a capsule of a wrong length");
 		return false;
 	}
 	if (queue->id == 0 && queue->controller && queue->controller->subsystem->discovery)

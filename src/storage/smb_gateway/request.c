@@ -140,11 +140,10 @@ bool adv_smb_take_data_turn(struct adv_kit_turn *t)
 static void report_refusals(struct adv_smb_session *s)
 {
 	if (s->table.refusals > 0 && s->refusals == 0)
-		adv_gateway_report(
-			&s->gateway->log, ADV_LOG_WARN,
-			"%s: a request with an RDMA channel is signed or wrong: the server refuses "
-			"it",
-			s->peer);
+		adv_gateway_report(&s->gateway->log, ADV_LOG_WARN,
+				   "%s: a request with an RDMA channel is signed or wrong: the "
+				   "server refuses it",
+				   s->peer);
 	s->refusals = s->table.refusals;
 }
 

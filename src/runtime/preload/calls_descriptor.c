@@ -14,31 +14,28 @@ static int note_copy(int fd, int copy)
 
 ADV_INTERPOSE int dup(int fd)
 {
-	static adv_next_t next;
-	int (*call)(int) = adv_next(&next, "dup");
+	int (*call)(int) = adv_next(ADV_NEXT("dup"));
 
 	return note_copy(fd, call(fd));
 }
 
 ADV_INTERPOSE int dup2(int fd, int copy)
 {
-	static adv_next_t next;
-	int (*call)(int, int) = adv_next(&next, "dup2");
+	int (*call)(int, int) = adv_next(ADV_NEXT("dup2"));
 
 	return note_copy(fd, call(fd, copy));
 }
 
 ADV_INTERPOSE int dup3(int fd, int copy, int flags)
 {
-	static adv_next_t next;
-	int (*call)(int, int, int) = adv_next(&next, "dup3");
+	int (*call)(int, int, int) = adv_next(ADV_NEXT("dup3"));
 
 	return note_copy(fd, call(fd, copy, flags));
 }
 
-static int call_fcntl(adv_next_t *next, const char *name, int fd, int command, void *argument)
+static int call_fcntl(struct adv_next *next, int fd, int command, void *argument)
 {
-	int (*call)(int, int, ...) = adv_next(next, name);
+	int (*call)(int, int, ...) = adv_next(next);
 	int result = call(fd, command, argument);
 
 	return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? note_copy(fd, result) : result;
@@ -48,24 +45,22 @@ static int call_fcntl(adv_next_t *next, const char *name, int fd, int command, v
  * can pass every type. */
 ADV_INTERPOSE int fcntl(int fd, int command, ...)
 {
-	static adv_next_t next;
 	va_list args;
 	void *argument;
 
 	va_start(args, command);
 	argument = va_arg(args, void *);
 	va_end(args);
-	return call_fcntl(&next, "fcntl", fd, command, argument);
+	return call_fcntl(ADV_NEXT("fcntl"), fd, command, argument);
 }
 
 ADV_INTERPOSE int fcntl64(int fd, int command, ...)
 {
-	static adv_next_t next;
 	va_list args;
 	void *argument;
 
 	va_start(args, command);
 	argument = va_arg(args, void *);
 	va_end(args);
-	return call_fcntl(&next, "fcntl64", fd, command, argument);
+	return call_fcntl(ADV_NEXT("fcntl64"), fd, command, argument);
 }

@@ -10,8 +10,7 @@
 
 ADV_INTERPOSE int execve(const char *path, char *const argv[], char *const envp[])
 {
-	static adv_next_t next;
-	int (*call)(const char *, char *const *, char *const *) = adv_next(&next, "execve");
+	int (*call)(const char *, char *const *, char *const *) = adv_next(ADV_NEXT("execve"));
 
 	adv_foreign_check_program(path, false);
 	return call(path, argv, envp);
@@ -19,8 +18,7 @@ ADV_INTERPOSE int execve(const char *path, char *const argv[], char *const envp[
 
 ADV_INTERPOSE int execv(const char *path, char *const argv[])
 {
-	static adv_next_t next;
-	int (*call)(const char *, char *const *) = adv_next(&next, "execv");
+	int (*call)(const char *, char *const *) = adv_next(ADV_NEXT("execv"));
 
 	adv_foreign_check_program(path, false);
 	return call(path, argv);
@@ -28,8 +26,7 @@ ADV_INTERPOSE int execv(const char *path, char *const argv[])
 
 ADV_INTERPOSE int execvp(const char *name, char *const argv[])
 {
-	static adv_next_t next;
-	int (*call)(const char *, char *const *) = adv_next(&next, "execvp");
+	int (*call)(const char *, char *const *) = adv_next(ADV_NEXT("execvp"));
 
 	adv_foreign_check_program(name, true);
 	return call(name, argv);
@@ -37,8 +34,7 @@ ADV_INTERPOSE int execvp(const char *name, char *const argv[])
 
 ADV_INTERPOSE int execvpe(const char *name, char *const argv[], char *const envp[])
 {
-	static adv_next_t next;
-	int (*call)(const char *, char *const *, char *const *) = adv_next(&next, "execvpe");
+	int (*call)(const char *, char *const *, char *const *) = adv_next(ADV_NEXT("execvpe"));
 
 	adv_foreign_check_program(name, true);
 	return call(name, argv, envp);
@@ -48,8 +44,7 @@ ADV_INTERPOSE int posix_spawn(pid_t *pid, const char *path,
 			      const posix_spawn_file_actions_t *actions,
 			      const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
-	static adv_next_t next;
-	__typeof__(posix_spawn) *call = adv_next(&next, "posix_spawn");
+	__typeof__(posix_spawn) *call = adv_next(ADV_NEXT("posix_spawn"));
 
 	adv_foreign_check_program(path, false);
 	return call(pid, path, actions, attr, argv, envp);
@@ -60,8 +55,7 @@ ADV_INTERPOSE int posix_spawnp(pid_t *pid, const char *name,
 			       const posix_spawnattr_t *attr, char *const argv[],
 			       char *const envp[])
 {
-	static adv_next_t next;
-	__typeof__(posix_spawnp) *call = adv_next(&next, "posix_spawnp");
+	__typeof__(posix_spawnp) *call = adv_next(ADV_NEXT("posix_spawnp"));
 
 	adv_foreign_check_program(name, true);
 	return call(pid, name, actions, attr, argv, envp);

@@ -8,8 +8,7 @@
 
 ADV_INTERPOSE DIR *opendir(const char *path)
 {
-	static adv_next_t next;
-	DIR *(*call)(const char *) = adv_next(&next, "opendir");
+	DIR *(*call)(const char *) = adv_next(ADV_NEXT("opendir"));
 	const char *there = ADV_LOOKUP_PATH(AT_FDCWD, path, ADV_LOOKUP_CACHED);
 	DIR *folder = call(there);
 
@@ -22,10 +21,9 @@ ADV_INTERPOSE int scandir(const char *path, struct dirent ***list,
 			  int (*wanted)(const struct dirent *),
 			  int (*compare)(const struct dirent **, const struct dirent **))
 {
-	static adv_next_t next;
 	int (*call)(const char *, struct dirent ***, int (*)(const struct dirent *),
 		    int (*)(const struct dirent **, const struct dirent **)) =
-		adv_next(&next, "scandir");
+		adv_next(ADV_NEXT("scandir"));
 	const char *there = ADV_LOOKUP_PATH(AT_FDCWD, path, ADV_LOOKUP_CACHED);
 
 	return call(there, list, wanted, compare);
@@ -35,19 +33,18 @@ ADV_INTERPOSE int scandir64(const char *path, struct dirent64 ***list,
 			    int (*wanted)(const struct dirent64 *),
 			    int (*compare)(const struct dirent64 **, const struct dirent64 **))
 {
-	static adv_next_t next;
 	int (*call)(const char *, struct dirent64 ***, int (*)(const struct dirent64 *),
 		    int (*)(const struct dirent64 **, const struct dirent64 **)) =
-		adv_next(&next, "scandir64");
+		adv_next(ADV_NEXT("scandir64"));
 	const char *there = ADV_LOOKUP_PATH(AT_FDCWD, path, ADV_LOOKUP_CACHED);
 
 	return call(there, list, wanted, compare);
 }
 
-static int call_glob(adv_next_t *next, const char *name, const char *pattern, int flags,
+static int call_glob(struct adv_next *next, const char *pattern, int flags,
 		     int (*on_error)(const char *, int), glob_t *g)
 {
-	int (*call)(const char *, int, int (*)(const char *, int), glob_t *) = adv_next(next, name);
+	int (*call)(const char *, int, int (*)(const char *, int), glob_t *) = adv_next(next);
 	/* The program's own functions (gl_opendir ...) do not see the redirection. */
 	const char *there = flags & GLOB_ALTDIRFUNC
 				    ? pattern
@@ -64,15 +61,11 @@ static int call_glob(adv_next_t *next, const char *name, const char *pattern, in
 ADV_INTERPOSE int glob(const char *pattern, int flags, int (*on_error)(const char *, int),
 		       glob_t *g)
 {
-	static adv_next_t next;
-
-	return call_glob(&next, "glob", pattern, flags, on_error, g);
+	return call_glob(ADV_NEXT("glob"), pattern, flags, on_error, g);
 }
 
 ADV_INTERPOSE int glob64(const char *pattern, int flags, int (*on_error)(const char *, int),
 			 glob64_t *g)
 {
-	static adv_next_t next;
-
-	return call_glob(&next, "glob64", pattern, flags, on_error, (glob_t *)g);
+	return call_glob(ADV_NEXT("glob64"), pattern, flags, on_error, (glob_t *)g);
 }

@@ -31,8 +31,7 @@ static int result_of_call(int error)
 
 ADV_INTERPOSE int socket(int family, int type, int protocol)
 {
-	static adv_next_t next;
-	int (*call)(int, int, int) = adv_next(&next, "socket");
+	int (*call)(int, int, int) = adv_next(ADV_NEXT("socket"));
 
 	if (family == AF_NETLINK && protocol == NETLINK_RDMA)
 		return adv_netlink_open(type);
@@ -53,8 +52,7 @@ static int check_address(const struct sockaddr *address, socklen_t len, uint32_t
 
 ADV_INTERPOSE int bind(int fd, const struct sockaddr *address, socklen_t len)
 {
-	static adv_next_t next;
-	int (*call)(int, const struct sockaddr *, socklen_t) = adv_next(&next, "bind");
+	int (*call)(int, const struct sockaddr *, socklen_t) = adv_next(ADV_NEXT("bind"));
 	uint32_t port;
 	int error;
 
@@ -66,8 +64,7 @@ ADV_INTERPOSE int bind(int fd, const struct sockaddr *address, socklen_t len)
 
 ADV_INTERPOSE int connect(int fd, const struct sockaddr *address, socklen_t len)
 {
-	static adv_next_t next;
-	int (*call)(int, const struct sockaddr *, socklen_t) = adv_next(&next, "connect");
+	int (*call)(int, const struct sockaddr *, socklen_t) = adv_next(ADV_NEXT("connect"));
 	uint32_t port;
 	int error;
 
@@ -87,8 +84,7 @@ static void copy_name(const struct sockaddr_nl *name, void *to, socklen_t *len)
 
 ADV_INTERPOSE int getsockname(int fd, struct sockaddr *address, socklen_t *len)
 {
-	static adv_next_t next;
-	int (*call)(int, struct sockaddr *, socklen_t *) = adv_next(&next, "getsockname");
+	int (*call)(int, struct sockaddr *, socklen_t *) = adv_next(ADV_NEXT("getsockname"));
 	struct sockaddr_nl name;
 
 	if (!adv_netlink_is(fd))
@@ -100,8 +96,7 @@ ADV_INTERPOSE int getsockname(int fd, struct sockaddr *address, socklen_t *len)
 
 ADV_INTERPOSE int setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 {
-	static adv_next_t next;
-	int (*call)(int, int, int, const void *, socklen_t) = adv_next(&next, "setsockopt");
+	int (*call)(int, int, int, const void *, socklen_t) = adv_next(ADV_NEXT("setsockopt"));
 
 	/* These options are accepted without effect: the form of answers does not change, and
 	 * multicast groups get no messages. */
@@ -112,8 +107,7 @@ ADV_INTERPOSE int setsockopt(int fd, int level, int name, const void *value, soc
 
 ADV_INTERPOSE int getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 {
-	static adv_next_t next;
-	int (*call)(int, int, int, void *, socklen_t *) = adv_next(&next, "getsockopt");
+	int (*call)(int, int, int, void *, socklen_t *) = adv_next(ADV_NEXT("getsockopt"));
 	bool known = level == SOL_SOCKET &&
 		     (name == SO_DOMAIN || name == SO_PROTOCOL || name == SO_TYPE);
 	int is = name == SO_DOMAIN ? AF_NETLINK : name == SO_PROTOCOL ? NETLINK_RDMA : SOCK_RAW;
@@ -171,8 +165,7 @@ static ssize_t send_gathered(int fd, const struct msghdr *msg)
 
 ADV_INTERPOSE ssize_t send(int fd, const void *data, size_t len, int flags)
 {
-	static adv_next_t next;
-	ssize_t (*call)(int, const void *, size_t, int) = adv_next(&next, "send");
+	ssize_t (*call)(int, const void *, size_t, int) = adv_next(ADV_NEXT("send"));
 
 	return adv_netlink_is(fd) ? send_request(fd, data, len, NULL, 0)
 				  : call(fd, data, len, flags);
@@ -181,9 +174,8 @@ ADV_INTERPOSE ssize_t send(int fd, const void *data, size_t len, int flags)
 ADV_INTERPOSE ssize_t sendto(int fd, const void *data, size_t len, int flags,
 			     const struct sockaddr *to, socklen_t to_len)
 {
-	static adv_next_t next;
 	ssize_t (*call)(int, const void *, size_t, int, const struct sockaddr *, socklen_t) =
-		adv_next(&next, "sendto");
+		adv_next(ADV_NEXT("sendto"));
 
 	return adv_netlink_is(fd) ? send_request(fd, data, len, to, to_len)
 				  : call(fd, data, len, flags, to, to_len);
@@ -191,16 +183,14 @@ ADV_INTERPOSE ssize_t sendto(int fd, const void *data, size_t len, int flags,
 
 ADV_INTERPOSE ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
-	static adv_next_t next;
-	ssize_t (*call)(int, const struct msghdr *, int) = adv_next(&next, "sendmsg");
+	ssize_t (*call)(int, const struct msghdr *, int) = adv_next(ADV_NEXT("sendmsg"));
 
 	return adv_netlink_is(fd) ? send_gathered(fd, msg) : call(fd, msg, flags);
 }
 
 ADV_INTERPOSE ssize_t write(int fd, const void *data, size_t len)
 {
-	static adv_next_t next;
-	ssize_t (*call)(int, const void *, size_t) = adv_next(&next, "write");
+	ssize_t (*call)(int, const void *, size_t) = adv_next(ADV_NEXT("write"));
 
 	return adv_netlink_is(fd) ? send_request(fd, data, len, NULL, 0) : call(fd, data, len);
 }
@@ -221,16 +211,14 @@ static ssize_t note_received(int fd, ssize_t n, int flags, void *from, socklen_t
 
 ADV_INTERPOSE ssize_t recv(int fd, void *buf, size_t len, int flags)
 {
-	static adv_next_t next;
-	ssize_t (*call)(int, void *, size_t, int) = adv_next(&next, "recv");
+	ssize_t (*call)(int, void *, size_t, int) = adv_next(ADV_NEXT("recv"));
 
 	return note_received(fd, call(fd, buf, len, flags), flags, NULL, NULL);
 }
 
 ADV_INTERPOSE ssize_t __recv_chk(int fd, void *buf, size_t len, size_t room, int flags)
 {
-	static adv_next_t next;
-	ssize_t (*call)(int, void *, size_t, size_t, int) = adv_next(&next, "__recv_chk");
+	ssize_t (*call)(int, void *, size_t, size_t, int) = adv_next(ADV_NEXT("__recv_chk"));
 
 	return note_received(fd, call(fd, buf, len, room, flags), flags, NULL, NULL);
 }
@@ -238,9 +226,8 @@ ADV_INTERPOSE ssize_t __recv_chk(int fd, void *buf, size_t len, size_t room, int
 ADV_INTERPOSE ssize_t recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *from,
 			       socklen_t *from_len)
 {
-	static adv_next_t next;
 	ssize_t (*call)(int, void *, size_t, int, struct sockaddr *, socklen_t *) =
-		adv_next(&next, "recvfrom");
+		adv_next(ADV_NEXT("recvfrom"));
 
 	if (!adv_netlink_is(fd))
 		return call(fd, buf, len, flags, from, from_len);
@@ -250,9 +237,8 @@ ADV_INTERPOSE ssize_t recvfrom(int fd, void *buf, size_t len, int flags, struct 
 ADV_INTERPOSE ssize_t __recvfrom_chk(int fd, void *buf, size_t len, size_t room, int flags,
 				     struct sockaddr *from, socklen_t *from_len)
 {
-	static adv_next_t next;
 	ssize_t (*call)(int, void *, size_t, size_t, int, struct sockaddr *, socklen_t *) =
-		adv_next(&next, "__recvfrom_chk");
+		adv_next(ADV_NEXT("__recvfrom_chk"));
 
 	if (!adv_netlink_is(fd))
 		return call(fd, buf, len, room, flags, from, from_len);
@@ -262,8 +248,7 @@ ADV_INTERPOSE ssize_t __recvfrom_chk(int fd, void *buf, size_t len, size_t room,
 
 ADV_INTERPOSE ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 {
-	static adv_next_t next;
-	ssize_t (*call)(int, struct msghdr *, int) = adv_next(&next, "recvmsg");
+	ssize_t (*call)(int, struct msghdr *, int) = adv_next(ADV_NEXT("recvmsg"));
 	void *name;
 	ssize_t n;
 

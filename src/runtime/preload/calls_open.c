@@ -35,10 +35,9 @@ static int open_refusal(const char *resolved, const char *path, bool writes, boo
 	return writes && adv_lookup_is_ours(resolved, path) ? EACCES : 0;
 }
 
-static int call_openat(adv_next_t *next, const char *name, int dirfd, const char *path, int flags,
-		       mode_t mode)
+static int call_openat(struct adv_next *next, int dirfd, const char *path, int flags, mode_t mode)
 {
-	int (*call)(int, const char *, int, ...) = adv_next(next, name);
+	int (*call)(int, const char *, int, ...) = adv_next(next);
 	const char *there = ADV_LOOKUP_PATH(dirfd, path, ADV_LOOKUP_CURRENT);
 	int error = open_refusal(there, path, flags & FLAGS_WRITE, flags & O_PATH);
 
@@ -48,9 +47,9 @@ static int call_openat(adv_next_t *next, const char *name, int dirfd, const char
 	return -1;
 }
 
-static int call_open(adv_next_t *next, const char *name, const char *path, int flags, mode_t mode)
+static int call_open(struct adv_next *next, const char *path, int flags, mode_t mode)
 {
-	int (*call)(const char *, int, ...) = adv_next(next, name);
+	int (*call)(const char *, int, ...) = adv_next(next);
 	const char *there = ADV_LOOKUP_PATH(AT_FDCWD, path, ADV_LOOKUP_CURRENT);
 	int error = open_refusal(there, path, flags & FLAGS_WRITE, flags & O_PATH);
 
@@ -67,84 +66,72 @@ static mode_t mode_argument(int flags, va_list args)
 
 ADV_INTERPOSE int open(const char *path, int flags, ...)
 {
-	static adv_next_t next;
 	va_list args;
 	mode_t mode;
 
 	va_start(args, flags);
 	mode = mode_argument(flags, args);
 	va_end(args);
-	return call_open(&next, "open", path, flags, mode);
+	return call_open(ADV_NEXT("open"), path, flags, mode);
 }
 
 ADV_INTERPOSE int open64(const char *path, int flags, ...)
 {
-	static adv_next_t next;
 	va_list args;
 	mode_t mode;
 
 	va_start(args, flags);
 	mode = mode_argument(flags, args);
 	va_end(args);
-	return call_open(&next, "open64", path, flags, mode);
+	return call_open(ADV_NEXT("open64"), path, flags, mode);
 }
 
 /* <fcntl.h> calls these for open() with _FORTIFY_SOURCE. */
 ADV_INTERPOSE int __open_2(const char *path, int flags)
 {
-	static adv_next_t next;
-
-	return call_open(&next, "__open_2", path, flags, 0);
+	return call_open(ADV_NEXT("__open_2"), path, flags, 0);
 }
 
 ADV_INTERPOSE int __open64_2(const char *path, int flags)
 {
-	static adv_next_t next;
-
-	return call_open(&next, "__open64_2", path, flags, 0);
+	return call_open(ADV_NEXT("__open64_2"), path, flags, 0);
 }
 
 ADV_INTERPOSE int openat(int dirfd, const char *path, int flags, ...)
 {
-	static adv_next_t next;
 	va_list args;
 	mode_t mode;
 
 	va_start(args, flags);
 	mode = mode_argument(flags, args);
 	va_end(args);
-	return call_openat(&next, "openat", dirfd, path, flags, mode);
+	return call_openat(ADV_NEXT("openat"), dirfd, path, flags, mode);
 }
 
 ADV_INTERPOSE int openat64(int dirfd, const char *path, int flags, ...)
 {
-	static adv_next_t next;
 	va_list args;
 	mode_t mode;
 
 	va_start(args, flags);
 	mode = mode_argument(flags, args);
 	va_end(args);
-	return call_openat(&next, "openat64", dirfd, path, flags, mode);
+	return call_openat(ADV_NEXT("openat64"), dirfd, path, flags, mode);
 }
 
 ADV_INTERPOSE int __openat_2(int dirfd, const char *path, int flags)
 {
-	static adv_next_t next;
-
-	return call_openat(&next, "__openat_2", dirfd, path, flags, 0);
+	return call_openat(ADV_NEXT("__openat_2"), dirfd, path, flags, 0);
 }
 
 ADV_INTERPOSE int __openat64_2(int dirfd, const char *path, int flags)
 {
-	static adv_next_t next;
-
-	return call_openat(&next, "__openat64_2", dirfd, path, flags, 0);
+	return call_openat(ADV_NEXT("__openat64_2"), dirfd, path, flags, 0);
 }
 
-static FILE *call_fopen(adv_next_t *next, const char *name, const char *path, const char *mode)
+static FILE *call_fopen(struct adv_next *next, const char *path, const char *mode)
 {
-	FILE *(*call)(const char *, const char *) = adv_next(next, name);
+	FILE *(*call)(const char *, const char *) = adv_next(next);
 	const char *there = ADV_LOOKUP_PATH(AT_FDCWD, path, ADV_LOOKUP_CURRENT);
 	int error = open_refusal(there, path, strpbrk(mode, "wa+"), false);
 
@@ -156,14 +143,10 @@ static FILE *call_fopen(adv_next_t *next, const char *name, const char *path, co
 
 ADV_INTERPOSE FILE *fopen(const char *path, const char *mode)
 {
-	static adv_next_t next;
-
-	return call_fopen(&next, "fopen", path, mode);
+	return call_fopen(ADV_NEXT("fopen"), path, mode);
 }
 
 ADV_INTERPOSE FILE *fopen64(const char *path, const char *mode)
 {
-	static adv_next_t next;
-
-	return call_fopen(&next, "fopen64", path, mode);
+	return call_fopen(ADV_NEXT("fopen64"), path, mode);
 }

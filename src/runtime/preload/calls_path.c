@@ -44,8 +44,7 @@ static ssize_t show_link(int dirfd, const char *path, char *buf, size_t len, ssi
 
 ADV_INTERPOSE ssize_t readlink(const char *path, char *buf, size_t len)
 {
-	static adv_next_t next;
-	ssize_t (*call)(const char *, char *, size_t) = adv_next(&next, "readlink");
+	ssize_t (*call)(const char *, char *, size_t) = adv_next(ADV_NEXT("readlink"));
 	const char *there = ADV_LOOKUP_PATH(AT_FDCWD, path, ADV_LOOKUP_CACHED);
 
 	return show_link(AT_FDCWD, path, buf, len, call(there, buf, len));
@@ -53,8 +52,7 @@ ADV_INTERPOSE ssize_t readlink(const char *path, char *buf, size_t len)
 
 ADV_INTERPOSE ssize_t readlinkat(int dirfd, const char *path, char *buf, size_t len)
 {
-	static adv_next_t next;
-	ssize_t (*call)(int, const char *, char *, size_t) = adv_next(&next, "readlinkat");
+	ssize_t (*call)(int, const char *, char *, size_t) = adv_next(ADV_NEXT("readlinkat"));
 	const char *there = ADV_LOOKUP_PATH(dirfd, path, ADV_LOOKUP_CACHED);
 
 	return show_link(dirfd, path, buf, len, call(dirfd, there, buf, len));
@@ -63,8 +61,8 @@ ADV_INTERPOSE ssize_t readlinkat(int dirfd, const char *path, char *buf, size_t 
 /* libc's functions abort the program if len exceeds room. */
 ADV_INTERPOSE ssize_t __readlink_chk(const char *path, char *buf, size_t len, size_t room)
 {
-	static adv_next_t next;
-	ssize_t (*call)(const char *, char *, size_t, size_t) = adv_next(&next, "__readlink_chk");
+	ssize_t (*call)(const char *, char *, size_t, size_t) =
+		adv_next(ADV_NEXT("__readlink_chk"));
 	const char *there = ADV_LOOKUP_PATH(AT_FDCWD, path, ADV_LOOKUP_CACHED);
 
 	return show_link(AT_FDCWD, path, buf, len, call(there, buf, len, room));
@@ -73,9 +71,8 @@ ADV_INTERPOSE ssize_t __readlink_chk(const char *path, char *buf, size_t len, si
 ADV_INTERPOSE ssize_t __readlinkat_chk(int dirfd, const char *path, char *buf, size_t len,
 				       size_t room)
 {
-	static adv_next_t next;
 	ssize_t (*call)(int, const char *, char *, size_t, size_t) =
-		adv_next(&next, "__readlinkat_chk");
+		adv_next(ADV_NEXT("__readlinkat_chk"));
 	const char *there = ADV_LOOKUP_PATH(dirfd, path, ADV_LOOKUP_CACHED);
 
 	return show_link(dirfd, path, buf, len, call(dirfd, there, buf, len, room));
@@ -105,8 +102,7 @@ static char *show_path(char *resolved, const char *there, const char *path)
 
 ADV_INTERPOSE char *realpath(const char *path, char *resolved)
 {
-	static adv_next_t next;
-	char *(*call)(const char *, char *) = adv_next(&next, "realpath");
+	char *(*call)(const char *, char *) = adv_next(ADV_NEXT("realpath"));
 	const char *there = ADV_LOOKUP_PATH(AT_FDCWD, path, ADV_LOOKUP_CACHED);
 
 	if (adv_lookup_is_node(there))
@@ -116,8 +112,7 @@ ADV_INTERPOSE char *realpath(const char *path, char *resolved)
 
 ADV_INTERPOSE char *__realpath_chk(const char *path, char *resolved, size_t room)
 {
-	static adv_next_t next;
-	char *(*call)(const char *, char *, size_t) = adv_next(&next, "__realpath_chk");
+	char *(*call)(const char *, char *, size_t) = adv_next(ADV_NEXT("__realpath_chk"));
 	const char *there = ADV_LOOKUP_PATH(AT_FDCWD, path, ADV_LOOKUP_CACHED);
 
 	if (adv_lookup_is_node(there) && room >= PATH_MAX)
@@ -127,8 +122,7 @@ ADV_INTERPOSE char *__realpath_chk(const char *path, char *resolved, size_t room
 
 ADV_INTERPOSE char *canonicalize_file_name(const char *path)
 {
-	static adv_next_t next;
-	char *(*call)(const char *) = adv_next(&next, "canonicalize_file_name");
+	char *(*call)(const char *) = adv_next(ADV_NEXT("canonicalize_file_name"));
 	const char *there = ADV_LOOKUP_PATH(AT_FDCWD, path, ADV_LOOKUP_CACHED);
 
 	if (adv_lookup_is_node(there))
@@ -140,8 +134,7 @@ ADV_INTERPOSE char *canonicalize_file_name(const char *path)
 
 ADV_INTERPOSE int chdir(const char *path)
 {
-	static adv_next_t next;
-	int (*call)(const char *) = adv_next(&next, "chdir");
+	int (*call)(const char *) = adv_next(ADV_NEXT("chdir"));
 	const char *there = ADV_LOOKUP_PATH(AT_FDCWD, path, ADV_LOOKUP_CACHED);
 	int result = call(there);
 
@@ -152,8 +145,7 @@ ADV_INTERPOSE int chdir(const char *path)
 
 ADV_INTERPOSE int fchdir(int fd)
 {
-	static adv_next_t next;
-	int (*call)(int) = adv_next(&next, "fchdir");
+	int (*call)(int) = adv_next(ADV_NEXT("fchdir"));
 	int result = call(fd);
 
 	if (result == 0)
@@ -181,8 +173,7 @@ static char *copy_current(const char *path, char *buf, size_t len)
 
 ADV_INTERPOSE char *getcwd(char *buf, size_t len)
 {
-	static adv_next_t next;
-	char *(*call)(char *, size_t) = adv_next(&next, "getcwd");
+	char *(*call)(char *, size_t) = adv_next(ADV_NEXT("getcwd"));
 	char path[PATH_MAX];
 
 	return adv_lookup_getcwd(path) ? copy_current(path, buf, len) : call(buf, len);
@@ -190,8 +181,7 @@ ADV_INTERPOSE char *getcwd(char *buf, size_t len)
 
 ADV_INTERPOSE char *__getcwd_chk(char *buf, size_t len, size_t room)
 {
-	static adv_next_t next;
-	char *(*call)(char *, size_t, size_t) = adv_next(&next, "__getcwd_chk");
+	char *(*call)(char *, size_t, size_t) = adv_next(ADV_NEXT("__getcwd_chk"));
 	char path[PATH_MAX];
 
 	if (len > room || !adv_lookup_getcwd(path))
@@ -201,8 +191,7 @@ ADV_INTERPOSE char *__getcwd_chk(char *buf, size_t len, size_t room)
 
 ADV_INTERPOSE char *get_current_dir_name(void)
 {
-	static adv_next_t next;
-	char *(*call)(void) = adv_next(&next, "get_current_dir_name");
+	char *(*call)(void) = adv_next(ADV_NEXT("get_current_dir_name"));
 	char path[PATH_MAX];
 
 	return adv_lookup_getcwd(path) ? copy_current(path, NULL, 0) : call();

@@ -13,8 +13,7 @@ ssize_t __pread64_chk(int fd, void *buf, size_t len, off64_t offset, size_t room
 
 ADV_INTERPOSE ssize_t read(int fd, void *buf, size_t len)
 {
-	static adv_next_t next;
-	ssize_t (*call)(int, void *, size_t) = adv_next(&next, "read");
+	ssize_t (*call)(int, void *, size_t) = adv_next(ADV_NEXT("read"));
 
 	adv_lookup_refresh(fd, true);
 	return call(fd, buf, len);
@@ -22,17 +21,15 @@ ADV_INTERPOSE ssize_t read(int fd, void *buf, size_t len)
 
 ADV_INTERPOSE ssize_t __read_chk(int fd, void *buf, size_t len, size_t room)
 {
-	static adv_next_t next;
-	ssize_t (*call)(int, void *, size_t, size_t) = adv_next(&next, "__read_chk");
+	ssize_t (*call)(int, void *, size_t, size_t) = adv_next(ADV_NEXT("__read_chk"));
 
 	adv_lookup_refresh(fd, true);
 	return call(fd, buf, len, room);
 }
 
-static ssize_t call_pread(adv_next_t *next, const char *name, int fd, void *buf, size_t len,
-			  off64_t offset)
+static ssize_t call_pread(struct adv_next *next, int fd, void *buf, size_t len, off64_t offset)
 {
-	ssize_t (*call)(int, void *, size_t, off64_t) = adv_next(next, name);
+	ssize_t (*call)(int, void *, size_t, off64_t) = adv_next(next);
 
 	if (offset == 0)
 		adv_lookup_refresh(fd, false);
@@ -41,22 +38,18 @@ static ssize_t call_pread(adv_next_t *next, const char *name, int fd, void *buf,
 
 ADV_INTERPOSE ssize_t pread(int fd, void *buf, size_t len, off_t offset)
 {
-	static adv_next_t next;
-
-	return call_pread(&next, "pread", fd, buf, len, offset);
+	return call_pread(ADV_NEXT("pread"), fd, buf, len, offset);
 }
 
 ADV_INTERPOSE ssize_t pread64(int fd, void *buf, size_t len, off64_t offset)
 {
-	static adv_next_t next;
-
-	return call_pread(&next, "pread64", fd, buf, len, offset);
+	return call_pread(ADV_NEXT("pread64"), fd, buf, len, offset);
 }
 
-static ssize_t call_pread_chk(adv_next_t *next, const char *name, int fd, void *buf, size_t len,
-			      off64_t offset, size_t room)
+static ssize_t call_pread_chk(struct adv_next *next, int fd, void *buf, size_t len, off64_t offset,
+			      size_t room)
 {
-	ssize_t (*call)(int, void *, size_t, off64_t, size_t) = adv_next(next, name);
+	ssize_t (*call)(int, void *, size_t, off64_t, size_t) = adv_next(next);
 
 	if (offset == 0)
 		adv_lookup_refresh(fd, false);
@@ -65,14 +58,10 @@ static ssize_t call_pread_chk(adv_next_t *next, const char *name, int fd, void *
 
 ADV_INTERPOSE ssize_t __pread_chk(int fd, void *buf, size_t len, off_t offset, size_t room)
 {
-	static adv_next_t next;
-
-	return call_pread_chk(&next, "__pread_chk", fd, buf, len, offset, room);
+	return call_pread_chk(ADV_NEXT("__pread_chk"), fd, buf, len, offset, room);
 }
 
 ADV_INTERPOSE ssize_t __pread64_chk(int fd, void *buf, size_t len, off64_t offset, size_t room)
 {
-	static adv_next_t next;
-
-	return call_pread_chk(&next, "__pread64_chk", fd, buf, len, offset, room);
+	return call_pread_chk(ADV_NEXT("__pread64_chk"), fd, buf, len, offset, room);
 }

@@ -28,35 +28,34 @@ static int fix_stat(int result, const char *there, const char *path, void *st)
 	return result;
 }
 
-static int call_stat(adv_next_t *next, const char *name, const char *path, void *st)
+static int call_stat(struct adv_next *next, const char *path, void *st)
 {
-	int (*call)(const char *, void *) = adv_next(next, name);
+	int (*call)(const char *, void *) = adv_next(next);
 	const char *there = ADV_LOOKUP_PATH(AT_FDCWD, path, ADV_LOOKUP_CACHED);
 
 	return fix_stat(call(there, st), there, path, st);
 }
 
-static int call_xstat(adv_next_t *next, const char *name, int version, const char *path, void *st)
+static int call_xstat(struct adv_next *next, int version, const char *path, void *st)
 {
-	int (*call)(int, const char *, void *) = adv_next(next, name);
+	int (*call)(int, const char *, void *) = adv_next(next);
 	const char *there = ADV_LOOKUP_PATH(AT_FDCWD, path, ADV_LOOKUP_CACHED);
 
 	return fix_stat(call(version, there, st), there, path, st);
 }
 
-static int call_fstatat(adv_next_t *next, const char *name, int dirfd, const char *path, void *st,
-			int flags)
+static int call_fstatat(struct adv_next *next, int dirfd, const char *path, void *st, int flags)
 {
-	int (*call)(int, const char *, void *, int) = adv_next(next, name);
+	int (*call)(int, const char *, void *, int) = adv_next(next);
 	const char *there = ADV_LOOKUP_PATH(dirfd, path, ADV_LOOKUP_CACHED);
 
 	return fix_stat(call(dirfd, there, st, flags), there, path, st);
 }
 
-static int call_fxstatat(adv_next_t *next, const char *name, int version, int dirfd,
-			 const char *path, void *st, int flags)
+static int call_fxstatat(struct adv_next *next, int version, int dirfd, const char *path, void *st,
+			 int flags)
 {
-	int (*call)(int, int, const char *, void *, int) = adv_next(next, name);
+	int (*call)(int, int, const char *, void *, int) = adv_next(next);
 	const char *there = ADV_LOOKUP_PATH(dirfd, path, ADV_LOOKUP_CACHED);
 
 	return fix_stat(call(version, dirfd, there, st, flags), there, path, st);
@@ -64,93 +63,68 @@ static int call_fxstatat(adv_next_t *next, const char *name, int version, int di
 
 ADV_INTERPOSE int stat(const char *path, struct stat *st)
 {
-	static adv_next_t next;
-
-	return call_stat(&next, "stat", path, st);
+	return call_stat(ADV_NEXT("stat"), path, st);
 }
 
 ADV_INTERPOSE int stat64(const char *path, struct stat64 *st)
 {
-	static adv_next_t next;
-
-	return call_stat(&next, "stat64", path, st);
+	return call_stat(ADV_NEXT("stat64"), path, st);
 }
 
 ADV_INTERPOSE int lstat(const char *path, struct stat *st)
 {
-	static adv_next_t next;
-
-	return call_stat(&next, "lstat", path, st);
+	return call_stat(ADV_NEXT("lstat"), path, st);
 }
 
 ADV_INTERPOSE int lstat64(const char *path, struct stat64 *st)
 {
-	static adv_next_t next;
-
-	return call_stat(&next, "lstat64", path, st);
+	return call_stat(ADV_NEXT("lstat64"), path, st);
 }
 
 ADV_INTERPOSE int fstatat(int dirfd, const char *path, struct stat *st, int flags)
 {
-	static adv_next_t next;
-
-	return call_fstatat(&next, "fstatat", dirfd, path, st, flags);
+	return call_fstatat(ADV_NEXT("fstatat"), dirfd, path, st, flags);
 }
 
 ADV_INTERPOSE int fstatat64(int dirfd, const char *path, struct stat64 *st, int flags)
 {
-	static adv_next_t next;
-
-	return call_fstatat(&next, "fstatat64", dirfd, path, st, flags);
+	return call_fstatat(ADV_NEXT("fstatat64"), dirfd, path, st, flags);
 }
 
 ADV_INTERPOSE int __xstat(int version, const char *path, struct stat *st)
 {
-	static adv_next_t next;
-
-	return call_xstat(&next, "__xstat", version, path, st);
+	return call_xstat(ADV_NEXT("__xstat"), version, path, st);
 }
 
 ADV_INTERPOSE int __xstat64(int version, const char *path, struct stat64 *st)
 {
-	static adv_next_t next;
-
-	return call_xstat(&next, "__xstat64", version, path, st);
+	return call_xstat(ADV_NEXT("__xstat64"), version, path, st);
 }
 
 ADV_INTERPOSE int __lxstat(int version, const char *path, struct stat *st)
 {
-	static adv_next_t next;
-
-	return call_xstat(&next, "__lxstat", version, path, st);
+	return call_xstat(ADV_NEXT("__lxstat"), version, path, st);
 }
 
 ADV_INTERPOSE int __lxstat64(int version, const char *path, struct stat64 *st)
 {
-	static adv_next_t next;
-
-	return call_xstat(&next, "__lxstat64", version, path, st);
+	return call_xstat(ADV_NEXT("__lxstat64"), version, path, st);
 }
 
 ADV_INTERPOSE int __fxstatat(int version, int dirfd, const char *path, struct stat *st, int flags)
 {
-	static adv_next_t next;
-
-	return call_fxstatat(&next, "__fxstatat", version, dirfd, path, st, flags);
+	return call_fxstatat(ADV_NEXT("__fxstatat"), version, dirfd, path, st, flags);
 }
 
 ADV_INTERPOSE int __fxstatat64(int version, int dirfd, const char *path, struct stat64 *st,
 			       int flags)
 {
-	static adv_next_t next;
-
-	return call_fxstatat(&next, "__fxstatat64", version, dirfd, path, st, flags);
+	return call_fxstatat(ADV_NEXT("__fxstatat64"), version, dirfd, path, st, flags);
 }
 
 ADV_INTERPOSE int statx(int dirfd, const char *path, int flags, unsigned mask, struct statx *st)
 {
-	static adv_next_t next;
-	int (*call)(int, const char *, int, unsigned, struct statx *) = adv_next(&next, "statx");
+	int (*call)(int, const char *, int, unsigned, struct statx *) = adv_next(ADV_NEXT("statx"));
 	const char *there = ADV_LOOKUP_PATH(dirfd, path, ADV_LOOKUP_CACHED);
 	unsigned major_number, minor_number;
 	int result = call(dirfd, there, flags, mask, st);
@@ -174,9 +148,9 @@ static bool refuse_write(const char *there, const char *path, int mode)
 	return true;
 }
 
-static int call_access(adv_next_t *next, const char *name, const char *path, int mode)
+static int call_access(struct adv_next *next, const char *path, int mode)
 {
-	int (*call)(const char *, int) = adv_next(next, name);
+	int (*call)(const char *, int) = adv_next(next);
 	const char *there = ADV_LOOKUP_PATH(AT_FDCWD, path, ADV_LOOKUP_CACHED);
 
 	return refuse_write(there, path, mode) ? -1 : call(there, mode);
@@ -184,29 +158,22 @@ static int call_access(adv_next_t *next, const char *name, const char *path, int
 
 ADV_INTERPOSE int access(const char *path, int mode)
 {
-	static adv_next_t next;
-
-	return call_access(&next, "access", path, mode);
+	return call_access(ADV_NEXT("access"), path, mode);
 }
 
 ADV_INTERPOSE int euidaccess(const char *path, int mode)
 {
-	static adv_next_t next;
-
-	return call_access(&next, "euidaccess", path, mode);
+	return call_access(ADV_NEXT("euidaccess"), path, mode);
 }
 
 ADV_INTERPOSE int eaccess(const char *path, int mode)
 {
-	static adv_next_t next;
-
-	return call_access(&next, "eaccess", path, mode);
+	return call_access(ADV_NEXT("eaccess"), path, mode);
 }
 
 ADV_INTERPOSE int faccessat(int dirfd, const char *path, int mode, int flags)
 {
-	static adv_next_t next;
-	int (*call)(int, const char *, int, int) = adv_next(&next, "faccessat");
+	int (*call)(int, const char *, int, int) = adv_next(ADV_NEXT("faccessat"));
 	const char *there = ADV_LOOKUP_PATH(dirfd, path, ADV_LOOKUP_CACHED);
 
 	return refuse_write(there, path, mode) ? -1 : call(dirfd, there, mode, flags);
@@ -214,9 +181,9 @@ ADV_INTERPOSE int faccessat(int dirfd, const char *path, int mode, int flags)
 
 /* ---- the file system, and extended attributes (ls -l reads access control lists) ---- */
 
-static int call_statfs(adv_next_t *next, const char *name, const char *path, void *out)
+static int call_statfs(struct adv_next *next, const char *path, void *out)
 {
-	int (*call)(const char *, void *) = adv_next(next, name);
+	int (*call)(const char *, void *) = adv_next(next);
 	const char *there = ADV_LOOKUP_PATH(AT_FDCWD, path, ADV_LOOKUP_CACHED);
 
 	return call(there, out);
@@ -224,36 +191,28 @@ static int call_statfs(adv_next_t *next, const char *name, const char *path, voi
 
 ADV_INTERPOSE int statfs(const char *path, struct statfs *out)
 {
-	static adv_next_t next;
-
-	return call_statfs(&next, "statfs", path, out);
+	return call_statfs(ADV_NEXT("statfs"), path, out);
 }
 
 ADV_INTERPOSE int statfs64(const char *path, struct statfs64 *out)
 {
-	static adv_next_t next;
-
-	return call_statfs(&next, "statfs64", path, out);
+	return call_statfs(ADV_NEXT("statfs64"), path, out);
 }
 
 ADV_INTERPOSE int statvfs(const char *path, struct statvfs *out)
 {
-	static adv_next_t next;
-
-	return call_statfs(&next, "statvfs", path, out);
+	return call_statfs(ADV_NEXT("statvfs"), path, out);
 }
 
 ADV_INTERPOSE int statvfs64(const char *path, struct statvfs64 *out)
 {
-	static adv_next_t next;
-
-	return call_statfs(&next, "statvfs64", path, out);
+	return call_statfs(ADV_NEXT("statvfs64"), path, out);
 }
 
-static ssize_t call_getxattr(adv_next_t *next, const char *name, const char *path,
-			     const char *which, void *value, size_t len)
+static ssize_t call_getxattr(struct adv_next *next, const char *path, const char *which,
+			     void *value, size_t len)
 {
-	ssize_t (*call)(const char *, const char *, void *, size_t) = adv_next(next, name);
+	ssize_t (*call)(const char *, const char *, void *, size_t) = adv_next(next);
 	const char *there = ADV_LOOKUP_PATH(AT_FDCWD, path, ADV_LOOKUP_CACHED);
 
 	return call(there, which, value, len);
@@ -261,22 +220,17 @@ static ssize_t call_getxattr(adv_next_t *next, const char *name, const char *pat
 
 ADV_INTERPOSE ssize_t getxattr(const char *path, const char *name, void *value, size_t len)
 {
-	static adv_next_t next;
-
-	return call_getxattr(&next, "getxattr", path, name, value, len);
+	return call_getxattr(ADV_NEXT("getxattr"), path, name, value, len);
 }
 
 ADV_INTERPOSE ssize_t lgetxattr(const char *path, const char *name, void *value, size_t len)
 {
-	static adv_next_t next;
-
-	return call_getxattr(&next, "lgetxattr", path, name, value, len);
+	return call_getxattr(ADV_NEXT("lgetxattr"), path, name, value, len);
 }
 
-static ssize_t call_listxattr(adv_next_t *next, const char *name, const char *path, char *names,
-			      size_t len)
+static ssize_t call_listxattr(struct adv_next *next, const char *path, char *names, size_t len)
 {
-	ssize_t (*call)(const char *, char *, size_t) = adv_next(next, name);
+	ssize_t (*call)(const char *, char *, size_t) = adv_next(next);
 	const char *there = ADV_LOOKUP_PATH(AT_FDCWD, path, ADV_LOOKUP_CACHED);
 
 	return call(there, names, len);
@@ -284,14 +238,10 @@ static ssize_t call_listxattr(adv_next_t *next, const char *name, const char *pa
 
 ADV_INTERPOSE ssize_t listxattr(const char *path, char *names, size_t len)
 {
-	static adv_next_t next;
-
-	return call_listxattr(&next, "listxattr", path, names, len);
+	return call_listxattr(ADV_NEXT("listxattr"), path, names, len);
 }
 
 ADV_INTERPOSE ssize_t llistxattr(const char *path, char *names, size_t len)
 {
-	static adv_next_t next;
-
-	return call_listxattr(&next, "llistxattr", path, names, len);
+	return call_listxattr(ADV_NEXT("llistxattr"), path, names, len);
 }

@@ -37,15 +37,15 @@ static _Atomic enum {
 static _Atomic unsigned char noted[NOTED_MAX];
 enum { NOT_OURS, OVER, OPENED, READ };
 
-void *adv_next(adv_next_t *known, const char *name)
+void *adv_next(struct adv_next *next)
 {
-	void *p = atomic_load_explicit(known, memory_order_relaxed);
+	void *p = atomic_load_explicit(&next->known, memory_order_relaxed);
 
 	if (!p) {
 		int saved = errno;
 
-		p = dlsym(RTLD_NEXT, name);
-		atomic_store_explicit(known, p, memory_order_relaxed);
+		p = dlsym(RTLD_NEXT, next->name);
+		atomic_store_explicit(&next->known, p, memory_order_relaxed);
 		errno = saved;
 	}
 	return p;

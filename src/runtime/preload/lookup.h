@@ -34,10 +34,21 @@ enum adv_lookup {
 	ADV_LOOKUP_NAME	    /* as ADV_LOOKUP_CACHED; a device node is an ordinary name */
 };
 
-/* Returns the next definition of the function `name` after this library's. The first call searches
- * it and stores it in *known. */
-typedef _Atomic(void *) adv_next_t;
-void *adv_next(adv_next_t *known, const char *name);
+/* The next definition of a function after this library's. */
+struct adv_next {
+	const char *name;
+	_Atomic(void *) known; /* NULL: not searched yet */
+};
+
+/* Returns the definition. The first call searches it. */
+void *adv_next(struct adv_next *next);
+
+/* The caller's adv_next of the function with this name. */
+#define ADV_NEXT(function)                                                                         \
+	({                                                                                         \
+		static struct adv_next next_definition = {function, NULL};                         \
+		&next_definition;                                                                  \
+	})
 
 /* True if the path may be redirected. */
 bool adv_lookup_concerns(int dirfd, const char *path);

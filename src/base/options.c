@@ -155,15 +155,18 @@ static void read_argument(struct argp_state *state, const char *arg)
 {
 	struct adv_options_parser *p = state->input;
 	const struct adv_options *o = p->options;
-	const char **file = (const char **)((char *)p->values + o->file);
+	char *member = (char *)p->values + o->file;
 
 	if (o->read) {
 		o->read(state, arg, p->values);
-		return;
+	} else if (o->rest) {
+		*(char ***)member = &state->argv[state->next - 1];
+		state->next = state->argc;
+	} else {
+		if (!o->args || *(const char **)member)
+			argp_error(state, "unexpected argument '%s'", arg);
+		*(const char **)member = arg;
 	}
-	if (!o->args || *file)
-		argp_error(state, "unexpected argument '%s'", arg);
-	*file = arg;
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
@@ -221,5 +224,5 @@ void adv_options_parse(const struct adv_options *o, int argc, char **argv, void 
 	struct adv_options_parser p;
 
 	adv_options_prepare(&p, o, values, NULL);
-	argp_parse(&p.argp, argc, argv, o->flags, NULL, &p);
+	argp_parse(&p.argp, argc, argv, o->rest ? ARGP_IN_ORDER : 0, NULL, &p);
 }

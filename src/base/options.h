@@ -59,8 +59,10 @@ struct adv_options {
 	const char *args; /* of --help; NULL: no arguments but options */
 	/* Reads an argument; NULL: there is none, or at most one, which is set in `file`. */
 	void (*read)(struct argp_state *state, const char *arg, void *values);
-	size_t file;			/* offset of a const char * in the command's structure */
-	unsigned flags;			/* of argp_parse() */
+	size_t file; /* offset of a const char * in the command's structure */
+	/* The first argument and all that follow are those of another command; `file` is of a
+	 * char **. */
+	bool rest;
 	const struct adv_options *more; /* further options, with a check of their own; or NULL */
 	const void *defaults;		/* the structure at first; NULL: the caller has set it */
 	size_t size;			/* of `defaults` */

@@ -3,7 +3,6 @@
  * reports them. */
 #include "cli/command/command.h"
 
-#include <argp.h>
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -25,8 +24,6 @@
 #define EXIT_OURS 125 /* adverb check itself failed; env(1) uses the same number */
 #define PRELOAD	  "libadverb-check.so"
 
-enum { KEY_JSON = 256, KEY_EXIT_CODE, KEY_SUPPRESSIONS, KEY_LIST_RULES, KEY_ADVICE, KEY_LEAKS };
-
 struct options {
 	const char *json;
 	const char *suppressions;
@@ -37,78 +34,50 @@ struct options {
 	char **program;
 };
 
-static const struct argp_option argp_options[] = {
-	{"json", KEY_JSON, "FILE", 0, "Write the findings to FILE as JSON", 0},
-	{"exit-code", KEY_EXIT_CODE, "N", 0,
-	 "Exit with N (1 to 255) if there is a finding other than a leak, instead of the program's "
-	 "status",
-	 0},
-	{"leaks", KEY_LEAKS, NULL, 0, "With --exit-code: leaks count, too", 0},
-	{"suppressions", KEY_SUPPRESSIONS, "FILE", 0,
-	 "Omit the findings that a line 'RULE PATTERN' of FILE names", 0},
-	{"advice", KEY_ADVICE, NULL, 0, "Report also what is merely not advisable", 0},
-	{"list-rules", KEY_LIST_RULES, NULL, 0, "List the rules", 0},
-	{0},
-};
-
-static void parse_exit_code(struct options *o, const char *arg, struct argp_state *state)
+static void read_exit_code(struct argp_state *state, const char *option, const char *arg,
+			   void *options)
 {
+	struct options *o = options;
 	char *end;
 	long code = strtol(arg, &end, 10);
 
 	if (!*arg || *end || code < 1 || code > 255)
-		argp_error(state, "--exit-code: '%s' is not a number from 1 to 255", arg);
+		argp_error(state, "%s: '%s' is not a number from 1 to 255", option, arg);
 	o->exit_code = (int)code;
 }
 
-static error_t parse_option(int key, char *arg, struct argp_state *state)
+static void check_program(struct argp_state *state, void *options)
 {
-	struct options *o = state->input;
+	const struct options *o = options;
 
-	switch (key) {
-	case KEY_JSON:
-		o->json = arg;
-		return 0;
-	case KEY_EXIT_CODE:
-		parse_exit_code(o, arg, state);
-		return 0;
-	case KEY_SUPPRESSIONS:
-		o->suppressions = arg;
-		return 0;
-	case KEY_ADVICE:
-		o->advice = true;
-		return 0;
-	case KEY_LEAKS:
-		o->leaks = true;
-		return 0;
-	case KEY_LIST_RULES:
-		o->list_rules = true;
-		return 0;
-	case ARGP_KEY_ARG: /* the remaining arguments belong to the program */
-		o->program = &state->argv[state->next - 1];
-		state->next = state->argc;
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		if (!o->list_rules)
-			argp_error(
-				state,
-				"no program to check: expected adverb check [OPTION...] PROGRAM");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	if (!o->program && !o->list_rules)
+		argp_error(state, "no program to check: expected adverb check [OPTION...] PROGRAM");
 }
 
-static const struct argp argp = {
-	argp_options,
-	parse_option,
-	"[--] PROGRAM [ARGUMENT...]",
-	"Run a program on Adverb's RDMA NIC and report its misuse of libibverbs and librdmacm.\v"
-	"Each finding names its rule; see " ADV_DOC_DIR "/check.md. For options of adverb run:\n"
-	"  adverb check -- adverb run --fault 'drop=1%' -- PROGRAM\n",
-	NULL,
-	NULL,
-	NULL};
+static const struct adv_option option_table[] = {
+	{"json", 0, "FILE", "Write the findings to FILE as JSON", ADV_OPTION_TEXT(json)},
+	{"exit-code", 0, "N",
+	 "Exit with N (1 to 255) if there is a finding other than a leak, instead of the program's "
+	 "status",
+	 .read = read_exit_code},
+	{"leaks", 0, NULL, "With --exit-code: leaks count, too", ADV_OPTION_INTO(leaks)},
+	{"suppressions", 0, "FILE", "Omit the findings that a line 'RULE PATTERN' of FILE names",
+	 ADV_OPTION_TEXT(suppressions)},
+	{"advice", 0, NULL, "Report also what is merely not advisable", ADV_OPTION_INTO(advice)},
+	{"list-rules", 0, NULL, "List the rules", ADV_OPTION_INTO(list_rules)},
+};
+
+static const struct adv_options syntax = {
+	ADV_OPTION_TABLE(option_table),
+	.about = "Run a program on Adverb's RDMA NIC and report its misuse of libibverbs and "
+		 "librdmacm.\v"
+		 "Each finding names its rule; see " ADV_DOC_DIR
+		 "/check.md. For options of adverb run:\n"
+		 "  adverb check -- adverb run --fault 'drop=1%' -- PROGRAM\n",
+	.check = check_program,
+	.args = "[--] PROGRAM [ARGUMENT...]",
+	.file = offsetof(struct options, program),
+	.rest = true};
 
 static int list_rules(void)
 {
@@ -285,7 +254,7 @@ int adv_check_main(int argc, char **argv)
 	struct inbox inbox;
 	int status;
 
-	if (adv_command_parse(&argp, argc, argv, ARGP_IN_ORDER, &o) != 0)
+	if (!adv_command_read(&syntax, argc, argv, &o, NULL))
 		return EXIT_OURS;
 	if (o.list_rules)
 		return list_rules();

@@ -108,7 +108,7 @@ bool adv_command_read(const struct adv_options *syntax, int argc, char **argv, v
 	struct adv_options_parser p;
 
 	adv_options_prepare(&p, syntax, options, json);
-	return adv_command_parse(&p.argp, argc, argv, syntax->flags, &p) == 0;
+	return adv_command_parse(&p.argp, argc, argv, syntax->rest ? ARGP_IN_ORDER : 0, &p) == 0;
 }
 
 bool adv_command_read_json(const char *about, int argc, char **argv, bool *json)

@@ -89,14 +89,6 @@ int adv_fabric_cable_main(int argc, char **argv)
 
 /* ---- rsh ---- */
 
-static void read_words(struct argp_state *state, const char *arg, void *options)
-{
-	char ***words = options;
-
-	*words = &state->argv[state->next - 1];
-	state->next = state->argc;
-}
-
 static void check_words(struct argp_state *state, void *options)
 {
 	char **words = *(char ***)options;
@@ -110,8 +102,7 @@ static const struct adv_options rsh_syntax = {
 		 "such as mpirun (--mca plm_rsh_agent \"adverb fabric rsh\").",
 	.check = check_words,
 	.args = "HOST COMMAND...",
-	.read = read_words,
-	.flags = ARGP_IN_ORDER};
+	.rest = true};
 
 /* Joins the words by spaces. The caller frees the text. NULL: no memory, or too long. */
 static char *join_words(char **words)

@@ -3,7 +3,6 @@
  * the library that redirects sysfs, and executes the program. */
 #include "cli/command/command.h"
 
-#include <argp.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -26,18 +25,6 @@
 
 #define PRELOAD	       "libadverb-sysfs.so"
 
-enum {
-	KEY_NO_SYSFS = 256,
-	KEY_NO_SHM,
-	KEY_NO_ONE_COPY,
-	KEY_NO_LATENCY,
-	KEY_CC,
-	KEY_TRANSPORT,
-	KEY_ROCE,
-	KEY_IWARP,
-	KEY_HOST
-};
-
 struct options {
 	const char *log;
 	const char *fault;
@@ -53,127 +40,109 @@ struct options {
 	char **program;
 };
 
-static const struct argp_option argp_options[] = {
-	{"log", 'l', "LEVEL", 0,
-	 "Set what Adverb writes to standard error: error, warn, info, debug (ADVERB_LOG)", 0},
-	{"fault", 'f', "PLAN", 0,
-	 "Inject faults: 'drop=1%; delay=2ms' (ADVERB_FAULT); see " ADV_DOC_DIR "/faults.md", 0},
-	{"cc", KEY_CC, "CONTROL", 0,
-	 "Set the congestion control: none, dcqcn, dctcp, timely, swift, or 'dcqcn rpg_ai_rate=20 "
-	 "...' (ADVERB_CC); see " ADV_DOC_DIR "/congestion-control.md",
-	 0},
-	{"transport", KEY_TRANSPORT, "NAME", 0,
-	 "Set what the device speaks: roce, or iwarp (ADVERB_TRANSPORT); see " ADV_DOC_DIR
-	 "/iwarp.md",
-	 0},
-	{"iwarp", KEY_IWARP, "OPTIONS", 0,
-	 "Set what iWARP's streams have: 'crc=require markers=yes' (ADVERB_IWARP); see " ADV_DOC_DIR
-	 "/iwarp.md",
-	 0},
-	{"roce", KEY_ROCE, "VERSION", 0,
-	 "Set the versions of RoCE: v2, v1, or both (ADVERB_ROCE); v1 needs CAP_NET_RAW; "
-	 "see " ADV_DOC_DIR "/rocev1.md",
-	 0},
-	{"host", KEY_HOST, "NAME", 0,
-	 "Run the program on a host of the emulated fabric, such as h3, or on the next free host "
-	 "that a pattern such as 'h[0-7]' matches; see " ADV_DOC_DIR "/emulation.md",
-	 0},
-	{"no-sysfs", KEY_NO_SYSFS, NULL, 0,
-	 "Do not preload the library that shows adverb0 in /sys/class/infiniband and "
-	 "/dev/infiniband",
-	 0},
-	{"no-shm", KEY_NO_SHM, NULL, 0,
-	 "Send packets to other processes of this machine by UDP, so that captures show them "
-	 "(ADVERB_NO_SHM)",
-	 0},
-	{"no-one-copy", KEY_NO_ONE_COPY, NULL, 0,
-	 "Do not let processes of the same user read payload from each other's memory "
-	 "(ADVERB_NO_ONE_COPY)",
-	 0},
-	{"no-latency", KEY_NO_LATENCY, NULL, 0,
-	 "Do not measure how long requests take, for adverb top and stat (ADVERB_NO_LATENCY)", 0},
-	{0},
-};
-
-static void check_iwarp_options(const char *text, const struct argp_state *state)
+static void read_log(struct argp_state *state, const char *option, const char *arg, void *options)
 {
-	struct adv_iwarp_options options = {0};
+	struct options *o = options;
+
+	if (adv_log_level_named(arg) < 0)
+		argp_error(state, "%s: '%s' is none of: " ADV_LOG_LEVELS, option, arg);
+	o->log = arg;
+}
+
+static void read_transport(struct argp_state *state, const char *option, const char *arg,
+			   void *options)
+{
+	struct options *o = options;
+
+	if (adv_transport_named(arg) < 0)
+		argp_error(state, "%s: '%s' is none of: " ADV_TRANSPORT_NAMES, option, arg);
+	o->transport = arg;
+}
+
+static void read_iwarp(struct argp_state *state, const char *option, const char *arg, void *options)
+{
+	struct adv_iwarp_options parsed = {0};
+	struct options *o = options;
 	char why[160];
 
-	if (!adv_iwarp_options_parse(text, &options, why, sizeof(why)))
-		argp_error(state, "--iwarp: %s", why);
+	if (!adv_iwarp_options_parse(arg, &parsed, why, sizeof(why)))
+		argp_error(state, "%s: %s", option, why);
+	o->iwarp = arg;
 }
 
-static error_t parse_option(int key, char *arg, struct argp_state *state)
+static void read_roce(struct argp_state *state, const char *option, const char *arg, void *options)
 {
-	struct options *o = state->input;
+	struct options *o = options;
 
-	switch (key) {
-	case 'l':
-		if (adv_log_level_named(arg) < 0)
-			argp_error(state, "--log: '%s' is none of: " ADV_LOG_LEVELS, arg);
-		o->log = arg;
-		return 0;
-	case 'f':
-		o->fault = arg;
-		return 0;
-	case KEY_CC:
-		o->cc = arg;
-		return 0;
-	case KEY_TRANSPORT:
-		if (adv_transport_named(arg) < 0)
-			argp_error(state, "--transport: '%s' is none of: " ADV_TRANSPORT_NAMES,
-				   arg);
-		o->transport = arg;
-		return 0;
-	case KEY_IWARP:
-		check_iwarp_options(arg, state);
-		o->iwarp = arg;
-		return 0;
-	case KEY_ROCE:
-		if (adv_roce_named(arg) == ADV_ROCE_UNKNOWN)
-			argp_error(state, "--roce: '%s' is none of: " ADV_ROCE_NAMES, arg);
-		o->roce = arg;
-		return 0;
-	case KEY_HOST:
-		o->host = arg;
-		return 0;
-	case KEY_NO_SYSFS:
-		o->no_sysfs = true;
-		return 0;
-	case KEY_NO_LATENCY:
-		o->no_latency = true;
-		return 0;
-	case KEY_NO_SHM:
-		o->no_shm = true;
-		return 0;
-	case KEY_NO_ONE_COPY:
-		o->no_one_copy = true;
-		return 0;
-	case ARGP_KEY_ARG: /* the remaining arguments belong to the program */
-		o->program = &state->argv[state->next - 1];
-		state->next = state->argc;
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "no program to run: expected adverb run [OPTION...] PROGRAM");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	if (adv_roce_named(arg) == ADV_ROCE_UNKNOWN)
+		argp_error(state, "%s: '%s' is none of: " ADV_ROCE_NAMES, option, arg);
+	o->roce = arg;
 }
 
-static const struct argp argp = {
-	argp_options,
-	parse_option,
-	"[--] PROGRAM [ARGUMENT...]",
-	"Run a program written for libibverbs and librdmacm, unchanged, on Adverb's RDMA NIC.\v"
-	"Examples:\n"
-	"  adverb run ibv_devinfo\n"
-	"  adverb run ib_write_bw -x 0 192.0.2.7\n"
-	"  adverb run --log info -- rping -s -v\n",
-	NULL,
-	NULL,
-	NULL};
+static void check_program(struct argp_state *state, void *options)
+{
+	const struct options *o = options;
+
+	if (!o->program)
+		argp_error(state, "no program to run: expected adverb run [OPTION...] PROGRAM");
+}
+
+static const struct adv_option option_table[] = {
+	{"log", 'l', "LEVEL",
+	 "Set what Adverb writes to standard error: error, warn, info, debug (ADVERB_LOG)",
+	 .read = read_log},
+	{"fault", 'f', "PLAN",
+	 "Inject faults: 'drop=1%; delay=2ms' (ADVERB_FAULT); see " ADV_DOC_DIR "/faults.md",
+	 ADV_OPTION_TEXT(fault)},
+	{"cc", 0, "CONTROL",
+	 "Set the congestion control: none, dcqcn, dctcp, timely, swift, or 'dcqcn rpg_ai_rate=20 "
+	 "...' (ADVERB_CC); see " ADV_DOC_DIR "/congestion-control.md",
+	 ADV_OPTION_TEXT(cc)},
+	{"transport", 0, "NAME",
+	 "Set what the device speaks: roce, or iwarp (ADVERB_TRANSPORT); see " ADV_DOC_DIR
+	 "/iwarp.md",
+	 .read = read_transport},
+	{"iwarp", 0, "OPTIONS",
+	 "Set what iWARP's streams have: 'crc=require markers=yes' (ADVERB_IWARP); see " ADV_DOC_DIR
+	 "/iwarp.md",
+	 .read = read_iwarp},
+	{"roce", 0, "VERSION",
+	 "Set the versions of RoCE: v2, v1, or both (ADVERB_ROCE); v1 needs CAP_NET_RAW; "
+	 "see " ADV_DOC_DIR "/rocev1.md",
+	 .read = read_roce},
+	{"host", 0, "NAME",
+	 "Run the program on a host of the emulated fabric, such as h3, or on the next free host "
+	 "that a pattern such as 'h[0-7]' matches; see " ADV_DOC_DIR "/emulation.md",
+	 ADV_OPTION_TEXT(host)},
+	{"no-sysfs", 0, NULL,
+	 "Do not preload the library that shows adverb0 in /sys/class/infiniband and "
+	 "/dev/infiniband",
+	 ADV_OPTION_INTO(no_sysfs)},
+	{"no-shm", 0, NULL,
+	 "Send packets to other processes of this machine by UDP, so that captures show them "
+	 "(ADVERB_NO_SHM)",
+	 ADV_OPTION_INTO(no_shm)},
+	{"no-one-copy", 0, NULL,
+	 "Do not let processes of the same user read payload from each other's memory "
+	 "(ADVERB_NO_ONE_COPY)",
+	 ADV_OPTION_INTO(no_one_copy)},
+	{"no-latency", 0, NULL,
+	 "Do not measure how long requests take, for adverb top and stat (ADVERB_NO_LATENCY)",
+	 ADV_OPTION_INTO(no_latency)},
+};
+
+static const struct adv_options syntax = {
+	ADV_OPTION_TABLE(option_table),
+	.about = "Run a program written for libibverbs and librdmacm, unchanged, on Adverb's RDMA "
+		 "NIC.\v"
+		 "Examples:\n"
+		 "  adverb run ibv_devinfo\n"
+		 "  adverb run ib_write_bw -x 0 192.0.2.7\n"
+		 "  adverb run --log info -- rping -s -v\n",
+	.check = check_program,
+	.args = "[--] PROGRAM [ARGUMENT...]",
+	.file = offsetof(struct options, program),
+	.rest = true};
 
 static int set_environment(const struct options *o, const char *folder)
 {
@@ -249,7 +218,7 @@ int adv_run_main(int argc, char **argv)
 	char folder[PATH_MAX];
 	int error;
 
-	if (adv_command_parse(&argp, argc, argv, ARGP_IN_ORDER, &o) != 0)
+	if (!adv_command_read(&syntax, argc, argv, &o, NULL))
 		return EXIT_OURS;
 	if (!check_log_level(&o) || !check_log_file())
 		return EXIT_OURS;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "abi/verbs/objects.h"
+#include "base/grow.h"
 
 #define WITH_FLUSH (1u << 11) /* IBV_QP_EX_WITH_FLUSH of newer headers */
 
@@ -41,18 +42,15 @@ static bool reserve_room(struct adv_ibv_wr_list *l, void *array, size_t *room, s
 			 size_t more, size_t size)
 {
 	size_t want = *room ? *room : 16;
-	void *grown;
 
 	if (count + more <= *room)
 		return true;
 	while (want < count + more)
 		want *= 2;
-	grown = realloc(*(void **)array, want * size);
-	if (!grown) {
+	if (!adv_grow_to(array, want, size)) {
 		l->error = ENOMEM;
 		return false;
 	}
-	*(void **)array = grown;
 	*room = want;
 	return true;
 }

@@ -263,7 +263,7 @@ static void explain_qp(const struct readings *r, const struct adv_object *qp)
 /* Explains the QPs with trouble; if there are none, all. At most SHOWN_MOST. */
 static void explain_all(const struct readings *r)
 {
-	size_t troubled = 0, shown = 0;
+	uint32_t troubled = 0, shown = 0;
 
 	for (size_t i = 0; i < r->qps[1].count; i++)
 		troubled += has_trouble(r, &r->qps[1].list[i]);
@@ -277,7 +277,7 @@ static void explain_all(const struct readings *r)
 		adv_json_add_number(r->json, "count", r->qps[1].count);
 		adv_json_add_number(r->json, "troubled", troubled);
 	} else if (r->qps[1].count > shown) {
-		printf("%zu of %zu queue pairs are shown, %zu have trouble; --qp QPN selects one\n",
+		printf("%u of %u queue pairs are shown, %u have trouble; --qp QPN selects one\n",
 		       shown, r->qps[1].count, troubled);
 	}
 }

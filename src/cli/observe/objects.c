@@ -12,33 +12,17 @@
 #include <rdma/rdma_cma.h>
 
 #include "base/array.h"
+#include "base/grow.h"
 #include "runtime/exchange/resources.h"
 
 /* ---- reading ---- */
 
-static bool grow_list(void **list, size_t count, size_t *room, size_t size)
-{
-	size_t more = *room ? 2 * *room : 64;
-	void *bigger;
-
-	if (count < *room)
-		return true;
-	bigger = realloc(*list, more * size);
-	if (!bigger)
-		return false;
-	*list = bigger;
-	*room = more;
-	return true;
-}
-
 static bool keep_object(void *user, const struct adv_object *object)
 {
 	struct adv_objects *o = user;
-	void *list = o->list;
 
-	if (!grow_list(&list, o->count, &o->room, sizeof(*o->list)))
+	if (!adv_grow(&o->list, o->count, &o->room, sizeof(*object)))
 		return false;
-	o->list = list;
 	o->list[o->count++] = *object;
 	return true;
 }
@@ -46,15 +30,11 @@ static bool keep_object(void *user, const struct adv_object *object)
 static void keep_silent(void *user, uint32_t pid, int error)
 {
 	struct adv_objects *o = user;
-	uint32_t *more;
 
-	if (error != ETIMEDOUT && error != EAGAIN)
-		return; /* the process has ended since */
-	more = realloc(o->silent, (o->silent_count + 1) * sizeof(*more));
-	if (!more)
-		return;
-	o->silent = more;
-	o->silent[o->silent_count++] = pid;
+	/* With another error the process has ended since. */
+	if ((error == ETIMEDOUT || error == EAGAIN) &&
+	    adv_grow_to(&o->silent, o->silent_count + 1, sizeof(pid)))
+		o->silent[o->silent_count++] = pid;
 }
 
 bool adv_objects_read(struct adv_objects *o, struct adv_control *c, enum adv_resource_kind kind,

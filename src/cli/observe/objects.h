@@ -15,8 +15,8 @@
 /* Objects of one kind. adv_objects_free() releases the memory. */
 struct adv_objects {
 	struct adv_object *list;
-	size_t count;
-	size_t room;
+	uint32_t count;
+	uint32_t room;
 	uint32_t *silent; /* PIDs of processes that did not answer: stopped or too busy */
 	size_t silent_count;
 };

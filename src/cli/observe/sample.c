@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 
 static void add_counters(struct adv_counters *sum, const struct adv_counters *more)
 {
@@ -30,11 +31,9 @@ static struct adv_sample_process *process_of(struct adv_sample *s,
 		    (e->pid || strcmp(p->comm, e->comm) == 0))
 			return p;
 	}
-	p = realloc(s->process, (s->count + 1) * sizeof(*p));
-	if (!p)
+	if (!adv_grow_to(&s->process, s->count + 1, sizeof(*p)))
 		return NULL;
-	s->process = p;
-	p += s->count++;
+	p = &s->process[s->count++];
 	*p = (struct adv_sample_process){.pid = e->pid, .uid = e->uid};
 	memcpy(p->comm, e->comm, sizeof(p->comm));
 	return p;

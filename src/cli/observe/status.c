@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "cli/command/json.h"
 #include "runtime/control/counters.h"
 #include "nic/wire/packet.h"
@@ -31,11 +32,8 @@ static int read_report(struct adv_control *c, struct report *r)
 	if (!error)
 		error = adv_control_counters(c, &r->counters);
 	while (!error && (error = adv_control_list(c, from, &e)) == 0) {
-		struct adv_control_entry *more = realloc(r->entry, (r->count + 1) * sizeof(*more));
-
-		if (!more)
+		if (!adv_grow_to(&r->entry, r->count + 1, sizeof(e)))
 			return ENOMEM;
-		r->entry = more;
 		r->entry[r->count++] = e;
 		from = e.slot + 1;
 	}

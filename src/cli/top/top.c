@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "cli/command/command.h"
 #include "cli/observe/latencies.h"
 #include "cli/command/module.h"
@@ -130,15 +131,9 @@ static const struct argp argp = {
 static bool keep_object(void *user, const struct adv_object *object)
 {
 	struct adv_objects *o = user;
-	struct adv_object *more;
 
-	if (o->count == o->room) {
-		o->room = o->room ? 2 * o->room : 64;
-		more = realloc(o->list, o->room * sizeof(*more));
-		if (!more)
-			return false;
-		o->list = more;
-	}
+	if (!adv_grow(&o->list, o->count, &o->room, sizeof(*object)))
+		return false;
 	o->list[o->count++] = *object;
 	return true;
 }

@@ -4,26 +4,12 @@
 #include <stdlib.h>
 
 #include "fabric/network/internal.h"
+#include "base/grow.h"
 
 #define BTH_QPN		   5 /* offset of the destination QP number in the BTH */
 #define MSN_MASK	   0xffffffu
 #define EDGES_MOST	   UINT32_MAX
 #define MESSAGES(p, bytes) (((bytes) + (p)->config.message - 1) / (p)->config.message)
-
-static bool grow_edges(struct adv_fabric *f)
-{
-	uint32_t room = f->edge_room ? 2 * f->edge_room : 64;
-	struct adv_fabric_edge *edge;
-
-	if (f->edges < f->edge_room)
-		return true;
-	edge = room > f->edge_room ? realloc(f->edge, (size_t)room * sizeof(*edge)) : NULL;
-	if (!edge)
-		return false;
-	f->edge = edge;
-	f->edge_room = room;
-	return true;
-}
 
 /* Begins a job for which nothing is left to wait. */
 static void begin_job(struct adv_fabric *f, uint32_t job)
@@ -125,7 +111,7 @@ static int wait_for(struct adv_fabric *f, uint32_t job, uint32_t before)
 		f->job[job].cancelled = true;
 	if (b->arrived || b->state.end != ADV_CALENDAR_NEVER)
 		return 0;
-	if (!grow_edges(f))
+	if (!adv_grow(&f->edge, f->edges, &f->edge_room, sizeof(*f->edge)))
 		return ENOMEM;
 	f->edge[f->edges] = (struct adv_fabric_edge){job, b->waiters};
 	b->waiters = f->edges++;

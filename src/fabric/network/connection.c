@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fabric/parts/part.h"
+#include "base/grow.h"
 
 #define DEPTH	  8
 #define TIMEOUT	  14
@@ -160,21 +161,6 @@ static int open_peer(struct adv_fabric *f, struct adv_fabric_peer *p, uint32_t i
 	return err;
 }
 
-static bool grow_peers(struct adv_fabric *f)
-{
-	uint32_t room = f->peer_room ? 2 * f->peer_room : 64;
-	struct adv_fabric_peer *peer;
-
-	if (f->peers < f->peer_room)
-		return true;
-	peer = realloc(f->peer, (size_t)room * sizeof(*peer));
-	if (!peer)
-		return false;
-	f->peer = peer;
-	f->peer_room = room;
-	return true;
-}
-
 /* True if nothing can be added: while the watcher gets the reports of parts, which have simulated
  * later events already; and always if there are ranks, since the others do not learn of it. */
 static bool is_closed(const struct adv_fabric *f)
@@ -205,7 +191,7 @@ int64_t adv_fabric_connect(struct adv_fabric *f, const struct adv_fabric_connect
 		errno = EINVAL;
 		return -1;
 	}
-	if (!grow_peers(f)) {
+	if (!adv_grow(&f->peer, f->peers, &f->peer_room, sizeof(*f->peer))) {
 		errno = ENOMEM;
 		return -1;
 	}
@@ -274,21 +260,6 @@ void adv_fabric_count(struct adv_fabric *f, const struct adv_fabric_host *h,
 
 /* ---- transfers ---- */
 
-static bool grow_jobs(struct adv_fabric *f)
-{
-	uint32_t room = f->job_room ? 2 * f->job_room : 64;
-	struct adv_fabric_job *job;
-
-	if (f->jobs < f->job_room)
-		return true;
-	job = realloc(f->job, (size_t)room * sizeof(*job));
-	if (!job)
-		return false;
-	f->job = job;
-	f->job_room = room;
-	return true;
-}
-
 static struct adv_fabric_job new_job(uint32_t connection, uint64_t bytes)
 {
 	return (struct adv_fabric_job){.state = {.connection = connection,
@@ -321,7 +292,7 @@ static int64_t add_job(struct adv_fabric *f, uint32_t connection, uint64_t bytes
 		err = EINVAL;
 	else if (f->peer[connection].failed)
 		err = ENOTCONN;
-	else if (!grow_jobs(f))
+	else if (!adv_grow(&f->job, f->jobs, &f->job_room, sizeof(*f->job)))
 		err = ENOMEM;
 	if (err) {
 		errno = err;
@@ -404,7 +375,7 @@ int64_t adv_fabric_compute_after(struct adv_fabric *f, uint64_t time, const uint
 		errno = EINVAL;
 		return -1;
 	}
-	if (!grow_jobs(f)) {
+	if (!adv_grow(&f->job, f->jobs, &f->job_room, sizeof(*f->job))) {
 		errno = ENOMEM;
 		return -1;
 	}

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "fabric/network/flying.h"
+#include "base/grow.h"
 #include "fabric/network/settle.h"
 
 /* ---- frames ---- */
@@ -126,16 +127,13 @@ static void add_change(struct adv_fabric *f, uint64_t at, struct adv_fabric_chan
 static bool reserve_changes(struct adv_fabric *f)
 {
 	struct adv_fabric_failures *x = &f->failures;
-	struct adv_fabric_change *change;
 
 	if (!x->down)
 		x->down = calloc(f->config.topology->links, sizeof(*x->down));
 	if (!x->avoided)
 		x->avoided = calloc(f->config.topology->links, sizeof(*x->avoided));
-	change = realloc(x->change, (x->changes + 4ul) * sizeof(*change));
-	if (change)
-		x->change = change;
-	return change && x->down && x->avoided;
+	return adv_grow_to(&x->change, x->changes + 4ul, sizeof(*x->change)) && x->down &&
+	       x->avoided;
 }
 
 int adv_fabric_fail(struct adv_fabric *f, uint32_t link, uint64_t from, uint64_t to)

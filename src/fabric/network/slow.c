@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "fabric/network/internal.h"
+#include "base/grow.h"
 
 /* Returns the duration of a PFC pause of this host, in quanta. The host repeats the PAUSE frame
  * at half of that time. */
@@ -122,12 +123,9 @@ bool adv_fabric_input_resume(struct adv_fabric_host *h, uint8_t priority)
 int adv_fabric_storm(struct adv_fabric *f, uint32_t host, uint8_t priorities, uint64_t from,
 		     uint64_t to)
 {
-	struct adv_fabric_storm_plan *storm = realloc(f->storm, (f->storms + 1ul) * sizeof(*storm));
-
-	if (!storm)
+	if (!adv_grow_to(&f->storm, f->storms + 1ul, sizeof(*f->storm)))
 		return ENOMEM;
-	f->storm = storm;
-	storm[f->storms] = (struct adv_fabric_storm_plan){host, priorities, from, to};
+	f->storm[f->storms] = (struct adv_fabric_storm_plan){host, priorities, from, to};
 	adv_fabric_at(f, from, ADV_DUE_STORM, f->storms);
 	adv_fabric_at(f, to, ADV_DUE_STORM, f->storms);
 	f->storms++;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fabric/switch/switch.h"
+#include "base/grow.h"
 #include "fabric/network/topology.h"
 
 #define HOSTS_MAX (1u << 24)
@@ -46,15 +47,8 @@ int adv_topology_link(struct adv_topology *t, uint32_t a, uint32_t b, struct adv
 {
 	if (a == b || !has_port_free(t, a) || !has_port_free(t, b) || cable.ps_per_byte == 0)
 		return EINVAL;
-	if (t->links == t->link_room) {
-		uint32_t room = t->link_room ? 2 * t->link_room : 16;
-		struct adv_topology_link *link = realloc(t->link, room * sizeof(*link));
-
-		if (!link)
-			return ENOMEM;
-		t->link = link;
-		t->link_room = room;
-	}
+	if (!adv_grow(&t->link, t->links, &t->link_room, sizeof(*t->link)))
+		return ENOMEM;
 	t->link[t->links++] = (struct adv_topology_link){
 		.end = {{a, t->ports[a]++}, {b, t->ports[b]++}}, .cable = cable};
 	return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "fabric/network/turn_events.h"
+#include "base/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,14 +56,7 @@ bool adv_turn_window_init(struct adv_turn_window *w, size_t nodes)
 
 bool adv_turn_window_reserve(struct adv_turn_window *w)
 {
-	uint32_t room = w->room ? 2 * w->room : ROOM_MIN;
-	struct adv_calendar_event *event = realloc(w->event, room * sizeof(*event));
-
-	if (!event)
-		return false;
-	w->event = event;
-	w->room = room;
-	return true;
+	return adv_grow(&w->event, w->room, &w->room, sizeof(*w->event));
 }
 
 void adv_turn_window_free(struct adv_turn_window *w)

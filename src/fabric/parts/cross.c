@@ -6,47 +6,27 @@
 #include <string.h>
 
 #include "fabric/network/flying.h"
+#include "base/grow.h"
 #include "fabric/parts/part.h"
-
-/* Makes room for one more element. Returns the array; NULL: no memory. */
-static void *grow_array(void *array, uint32_t count, uint32_t *room, size_t size)
-{
-	uint32_t more = *room ? 2 * *room : 64;
-	void *larger;
-
-	if (count < *room)
-		return array;
-	larger = more > *room ? realloc(array, more * size) : NULL;
-	if (larger)
-		*room = more;
-	return larger;
-}
 
 static bool add_telemetry(struct adv_outbox *box, const struct adv_packet_telemetry *t)
 {
-	struct adv_packet_telemetry *all =
-		grow_array(box->telemetry, box->telemetries, &box->telemetry_room, sizeof(*all));
-
-	if (!all)
+	if (!adv_grow(&box->telemetry, box->telemetries, &box->telemetry_room, sizeof(*t)))
 		return false;
-	box->telemetry = all;
-	all[box->telemetries++] = *t;
+	box->telemetry[box->telemetries++] = *t;
 	return true;
 }
 
 static bool add_frame(const struct adv_fabric *f, struct adv_outbox *box, uint32_t wire,
 		      const struct adv_packet *p)
 {
-	struct adv_crossing *all =
-		grow_array(box->frame, box->frames, &box->frame_room, sizeof(*all));
 	struct adv_crossing *c;
 
-	if (!all)
+	if (!adv_grow(&box->frame, box->frames, &box->frame_room, sizeof(*c)))
 		return false;
-	box->frame = all;
 	if (p->has_telemetry && !add_telemetry(box, p->telemetry))
 		return false;
-	c = &all[box->frames++];
+	c = &box->frame[box->frames++];
 	memcpy(c->packet, p, sizeof(*p));
 	c->offset = p->kind == ADV_PACKET_DATA ? (uint64_t)(p->payload - f->memory) : 0;
 	c->wire = wire;
@@ -71,19 +51,16 @@ void adv_part_cross_failure(struct adv_fabric *f, uint32_t job)
 	struct adv_part *part = f->part;
 	uint8_t to = adv_part_of_waiters(f, job);
 	struct adv_outbox *box = &part->out[part->parity][to];
-	struct adv_crossing_failure *all;
 	uint64_t *first = &part->state[part->parity].first[to];
 	uint64_t at = f->now + ADV_FAILED_AFTER;
 
 	if (to == part->index)
 		return;
-	all = grow_array(box->failure, box->failures, &box->failure_room, sizeof(*all));
-	if (!all) {
+	if (!adv_grow(&box->failure, box->failures, &box->failure_room, sizeof(*box->failure))) {
 		f->no_memory = true;
 		return;
 	}
-	box->failure = all;
-	all[box->failures++] =
+	box->failure[box->failures++] =
 		(struct adv_crossing_failure){at, job, (uint32_t)f->job[job].state.status};
 	if (at < *first)
 		*first = at;

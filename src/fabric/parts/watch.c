@@ -5,22 +5,15 @@
 #include <string.h>
 
 #include "fabric/parts/part.h"
+#include "base/grow.h"
 
 /* Adds a report. Without memory the run stops. */
 static void add_report(struct adv_part *p, const struct adv_part_report *report)
 {
-	if (p->reports == p->report_room) {
-		uint32_t room = p->report_room ? 2 * p->report_room : 1024;
-		struct adv_part_report *larger = realloc(p->report, room * sizeof(*larger));
-
-		if (!larger) {
-			p->fabric.no_memory = true;
-			return;
-		}
-		p->report = larger;
-		p->report_room = room;
-	}
-	p->report[p->reports++] = *report;
+	if (adv_grow(&p->report, p->reports, &p->report_room, sizeof(*p->report)))
+		p->report[p->reports++] = *report;
+	else
+		p->fabric.no_memory = true;
 }
 
 void adv_part_note(struct adv_fabric *f, const struct adv_fabric_event *event)

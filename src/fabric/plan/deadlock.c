@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "fabric/plan/deadlock.h"
+#include "base/grow.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,15 +52,13 @@ static uint32_t *slot_of(const struct graph *g, uint32_t from, uint32_t to)
 /* Doubles the room for dependencies. The hash table stays at least half empty. */
 static bool grow_dependencies(struct graph *g)
 {
-	uint32_t room = g->room ? 2 * g->room : 64;
-	struct adv_plan_dependency *d = realloc(g->out->dependency, room * sizeof(*d));
+	const struct adv_plan_dependency *d;
 
-	if (!d)
+	if (!adv_grow(&g->out->dependency, g->room, &g->room, sizeof(*d)))
 		return out_of_memory(g);
-	g->out->dependency = d;
-	g->room = room;
+	d = g->out->dependency;
 	free(g->table);
-	g->table_size = 2 * room;
+	g->table_size = 2 * g->room;
 	g->table = calloc(g->table_size, sizeof(*g->table));
 	if (!g->table)
 		return out_of_memory(g);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/shown.h"
 
 #define SHOWN	   32	/* characters of the text that a message shows */
@@ -108,17 +109,9 @@ static bool find_host(struct parser *p, struct word w, uint32_t *node)
 static bool grow_array(struct parser *p, void *array, uint32_t used, uint32_t max, size_t size,
 		       const char *what)
 {
-	void **a = array, *larger;
-
 	if (used >= max)
 		return fail_line(p, "more than %u %s", max, what);
-	if (used & (used - 1) || (used < 16 && used))
-		return true;
-	larger = realloc(*a, (used ? 2 * (size_t)used : 16) * size);
-	if (!larger)
-		return fail_line(p, "out of memory");
-	*a = larger;
-	return true;
+	return adv_grow_by_count(array, used, size) || fail_line(p, "out of memory");
 }
 
 /* ---- lines ---- */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/shown.h"
 #include "fabric/scenario/builder.h"
 
@@ -46,19 +47,6 @@ static bool fail_text(const struct parser *p, const char *text, const char *expe
 	snprintf(p->why, ADV_SCENARIO_WHY, "%s:%" PRIu64 ": '%s': expected %s", p->name, p->line,
 		 adv_show(text, strlen(text), ADV_SHOWN_MOST).text, expected);
 	return false;
-}
-
-/* Makes room for one more element. Returns false if there is no memory. */
-static bool grow_array(void **array, uint32_t count, size_t size)
-{
-	void *grown;
-
-	if (count & (count - 1))
-		return true;
-	grown = realloc(*array, (count ? 2 * (size_t)count : 1) * size);
-	if (grown)
-		*array = grown;
-	return grown != NULL;
 }
 
 /* Returns the place of a label, which is free if it is new. The table has a free place. */
@@ -131,7 +119,7 @@ static bool add_edge(struct parser *p, uint32_t after, uint32_t before, bool of_
 
 	if (g->edges == EDGES_MOST)
 		return fail_text(p, "", "fewer dependencies");
-	if (!grow_array((void **)&g->edge, g->edges, sizeof(*g->edge)))
+	if (!adv_grow_by_count(&g->edge, g->edges, sizeof(*g->edge)))
 		return no_memory(p);
 	g->edge[g->edges] = (struct adv_scenario_goal_edge){before, g->op[after].edges, of_start};
 	g->op[after].edges = g->edges++;
@@ -220,7 +208,7 @@ static bool read_operation(struct parser *p, const char *line, const char *text)
 	}
 	if (g->ops == OPS_MOST)
 		return fail_text(p, line, "at most 4,000,000 operations");
-	if (!grow_array((void **)&g->op, g->ops, sizeof(*g->op)))
+	if (!adv_grow_by_count(&g->op, g->ops, sizeof(*g->op)))
 		return no_memory(p);
 	g->op[g->ops++] = op;
 	return true;

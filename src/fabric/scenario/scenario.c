@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/shown.h"
 #include "fabric/scenario/scenario.h"
 #include "fabric/scenario/keys.h"
@@ -262,17 +263,9 @@ void *adv_scenario_append(struct adv_scenario *s, unsigned list)
 
 	while (section->list != (int)list)
 		section++;
-	/* If the count is a power of two, the array is full and its size doubles. */
-	if ((n & (n - 1)) == 0) {
-		size_t room = n ? 2 * (size_t)n : 1;
-		void *item = realloc(l->item, room * section->size);
-		uint64_t *line = item ? realloc(l->line, room * sizeof(*line)) : NULL;
-
-		l->item = item ? item : l->item;
-		l->line = line ? line : l->line;
-		if (!line)
-			return NULL;
-	}
+	if (!adv_grow_by_count(&l->item, n, section->size) ||
+	    !adv_grow_by_count(&l->line, n, sizeof(*l->line)))
+		return NULL;
 	at = (uint8_t *)l->item + n * section->size;
 	memcpy(at, section->initial, section->size);
 	l->line[n] = 0;

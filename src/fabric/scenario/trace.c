@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/shown.h"
 #include "fabric/scenario/builder.h"
 
@@ -66,15 +67,9 @@ static bool add_transfer(struct parser *p, const struct adv_scenario_transfer *t
 			 p->name, p->line, TRACE_MAX);
 		return false;
 	}
-	/* If the count is a power of two, the array is full and its size doubles. */
-	if ((n & (n - 1)) == 0) {
-		void *trace = realloc(s->trace, (n ? 2 * (size_t)n : 1) * sizeof(*s->trace));
-
-		if (!trace) {
-			snprintf(p->why, ADV_SCENARIO_WHY, "%s: no memory", p->name);
-			return false;
-		}
-		s->trace = trace;
+	if (!adv_grow_by_count(&s->trace, n, sizeof(*t))) {
+		snprintf(p->why, ADV_SCENARIO_WHY, "%s: no memory", p->name);
+		return false;
 	}
 	s->trace[s->trace_count++] = *t;
 	return true;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fabric/switch/route.h"
+#include "base/grow.h"
 
 #define SETS_MAX ADV_ROUTE_ONE
 
@@ -11,13 +12,10 @@
 static uint32_t take_page(struct adv_route_table *t)
 {
 	uint32_t at = t->routes, room = t->route_room ? 2 * t->route_room : ADV_ROUTE_BLOCK;
-	uint16_t *routes;
 
 	if (at == t->route_room) {
-		routes = realloc(t->route, room * sizeof(*routes));
-		if (!routes)
+		if (!adv_grow_to(&t->route, room, sizeof(*t->route)))
 			return UINT32_MAX;
-		t->route = routes;
 		t->route_room = room;
 	}
 	t->routes += ADV_ROUTE_BLOCK;
@@ -33,12 +31,9 @@ static void fill_page(struct adv_route_table *t, uint32_t at, uint16_t route)
 /* Lets other blocks share a page whose entries are all the same. False: no memory. */
 static bool share_page(struct adv_route_table *t, uint32_t at)
 {
-	uint32_t *shared = realloc(t->shared, (t->shares + 1ul) * sizeof(*shared));
-
-	if (!shared)
+	if (!adv_grow_to(&t->shared, t->shares + 1ul, sizeof(at)))
 		return false;
-	t->shared = shared;
-	shared[t->shares++] = at;
+	t->shared[t->shares++] = at;
 	return true;
 }
 
@@ -171,21 +166,13 @@ static bool is_set(const struct adv_route_table *t, uint32_t i, const uint16_t *
 
 static int add_set(struct adv_route_table *t, const uint16_t *port, uint32_t count)
 {
-	struct adv_route_set *set;
-	uint16_t *ports;
-
 	if (t->sets == SETS_MAX)
 		return EINVAL;
-	ports = realloc(t->port, (t->ports + (size_t)count) * sizeof(*ports));
-	if (!ports)
+	if (!adv_grow_to(&t->port, t->ports + (size_t)count, sizeof(*port)) ||
+	    !adv_grow_to(&t->set, t->sets + 1ul, sizeof(*t->set)))
 		return ENOMEM;
-	t->port = ports;
-	set = realloc(t->set, (t->sets + 1ul) * sizeof(*set));
-	if (!set)
-		return ENOMEM;
-	t->set = set;
-	set[t->sets++] = (struct adv_route_set){t->ports, count};
-	memcpy(&ports[t->ports], port, count * sizeof(*port));
+	t->set[t->sets++] = (struct adv_route_set){t->ports, count};
+	memcpy(&t->port[t->ports], port, count * sizeof(*port));
 	t->ports += count;
 	return 0;
 }

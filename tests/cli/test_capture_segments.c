@@ -210,6 +210,8 @@ static void test_each_byte_once(void **state)
 	assert_true(begins);
 	r = record_of(false, false, 0, 0, 60);
 	assert_false(take(1, &r, &begins));
+	r = record_of(false, false, 60, 0, 40);
+	assert_false(take(1, &r, &begins));
 	r = record_of(false, false, 60, 0, 100);
 	assert_true(take(1, &r, &begins));
 	assert_int_equal(place.skip, 40);

@@ -3,6 +3,7 @@
 
 CLOCK = "src/base/clock.h"
 DECIDE = "src/nic/fault/decide.c"
+FLOW = "src/nic/fault/flow.c"
 HEAP = "src/base/heap.h"
 KINDS = "src/nic/fault/kinds.c"
 LIST = "src/base/list.h"
@@ -60,6 +61,10 @@ BASE = [
     ("fault-until", "a rule acts also at the instant at which it ends", DECIDE,
      "since < r->from || (r->until && since >= r->until))\n\t\treturn false;",
      "since < r->from || (r->until && since > r->until))\n\t\treturn false;"),
+    ("fault-flow-loss", "the pause of a connection whose bytes are lost again grows only once", FLOW,
+     "f->losses++;", "f->losses = 1;"),
+    ("fault-flow-delay", "bytes of a connection are delayed again after their delay", FLOW,
+     "f->decided = true;", "f->decided = false;"),
     ("fault-nth", "the last packet of a range of packets is not matched", DECIDE,
      "rs->seen > r->nth_last", "rs->seen >= r->nth_last"),
     ("fault-times", "a rule acts once more than its limit", DECIDE,

@@ -24,6 +24,7 @@ SHM = "src/runtime/link/shm.c"
 SLOTS = "src/runtime/steering/slots.c"
 TAP_RING = "src/runtime/link/tap_ring.c"
 CAPTURE_FRAME = "src/cli/capture/frame.c"
+SEGMENT_STREAMS = "src/cli/capture/streams.c"
 UDP_FLOW = "src/runtime/link/udp_flow.c"
 UDP_INTERNAL = "src/runtime/link/udp_internal.h"
 UDP_RX = "src/runtime/link/udp_rx.c"
@@ -421,6 +422,12 @@ RUNTIME = [
      "if (count[s->source % COUNTS] == most)", "if (count[s->source % COUNTS] < most)"),
     ("stream-backlog-silent", "connections without a request hold the places of a full iWARP listener", UCMA_BACKLOG,
      "if (s->state == ADV_UCMA_STREAM_REQUEST_AWAITED)", "if (s->state == ADV_UCMA_STREAM_ENDING)"),
+    ("segment-once", "a file gets bytes of an iWARP connection again from the other end", SEGMENT_STREAMS,
+     "if (end <= s->next[dir])", "if (end < s->next[dir])"),
+    ("segment-begin", "a capture of an iWARP connection begins in the middle of an FPDU", SEGMENT_STREAMS,
+     "at + (begin == ADV_TAP_BEGIN_UNKNOWN ? 0 : begin)", "at + (begin != ADV_TAP_BEGIN_UNKNOWN ? 0 : 1)"),
+    ("stream-tap-place", "a capture of an iWARP device lacks payload that is received to its place",
+     STREAMS, "if (adv_device_stream_is_captured(s))", "if (!count && adv_device_stream_is_captured(s))"),
     ("stream-end-timer", "an iWARP device waits for the end of a connection whose peer stays", STREAMS,
      "\tset_end_timer(s, now);\n\tif (phase ==", "\tif (phase =="),
     ("stream-end-discard", "an iWARP device lets bytes behind an error lie in the socket", STREAMS,

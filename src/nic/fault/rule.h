@@ -39,9 +39,10 @@ enum adv_fault_action {
 #define ADV_FAULT_OF_DEVICE                                                                        \
 	(1u << ADV_FAULT_PORT_DOWN | 1u << ADV_FAULT_DEVICE_FATAL | 1u << ADV_FAULT_EVENT)
 
-/* The actions that do not need packets of RoCE: those that an iWARP device has. */
+/* The actions that an iWARP device has (flow.h). */
 #define ADV_FAULT_OF_STREAMS                                                                       \
-	(1u << ADV_FAULT_POST | 1u << ADV_FAULT_COMPLETE | 1u << ADV_FAULT_EVENT)
+	(((1u << ADV_FAULT_ACTIONS) - 1) &                                                         \
+	 ~(1u << ADV_FAULT_MARK | 1u << ADV_FAULT_RNR | 1u << ADV_FAULT_TEAR))
 
 #define ADV_FAULT_TEAR_MAX 100000000 /* ns: the device does nothing else meanwhile */
 

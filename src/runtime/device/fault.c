@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "nic/fault/name.h"
+#include "runtime/device/streams.h"
 #include "runtime/exchange/fault_exchange.h"
 
 _Static_assert((int)ADV_WORK_SEND == (int)ADV_FAULT_SEND_QUEUE &&
@@ -65,7 +66,7 @@ static bool injects_errors(const struct adv_fault_plan *plan)
 static bool can_follow(const struct adv_device *d, const struct adv_fault_plan *plan)
 {
 	for (unsigned i = 0; d->streams && i < plan->count; i++)
-		if (!(1u << plan->rule[i].action & ADV_FAULT_OF_STREAMS))
+		if (!adv_fault_flow_fits(&plan->rule[i]))
 			return false;
 	return true;
 }
@@ -117,6 +118,8 @@ void adv_device_fault_look(struct adv_device *d, uint64_t now)
 	d->dead = dead;
 	if (s)
 		adv_fault_link_raise_events(d->fault, now, raise_event, d);
+	if (s && d->streams) /* the fault link is not among its links */
+		d->link->deadline = d->fault->deadline;
 }
 
 int adv_device_fault_start(struct adv_device *d, char *why, size_t why_len)
@@ -186,6 +189,7 @@ static void clear_plan(void *user)
 	d->faulty = false;
 	adv_device_stack_links(d);
 	d->link_full = !d->link->ops->flush(d->link);
+	adv_device_streams_go_on(d);
 	follow_plan(d);
 }
 

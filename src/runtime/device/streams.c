@@ -52,19 +52,12 @@ static void count_packets(struct device_streams *all)
 	all->link.counters.rx_malformed = engine->rx_malformed;
 }
 
-static int watch_socket(struct device_stream *s, int op)
-{
-	struct epoll_event e = {.events = EPOLLIN | (s->wants_room ? EPOLLOUT : 0), .data.ptr = s};
-
-	return adv_sys_epoll_ctl(s->streams->link.receive_fd, op, s->fd, &e);
-}
-
 static void set_wants_room(struct device_stream *s, bool wants)
 {
 	if (s->wants_room == wants)
 		return;
 	s->wants_room = wants;
-	(void)watch_socket(s, EPOLL_CTL_MOD);
+	(void)adv_device_stream_watch(s, EPOLL_CTL_MOD);
 }
 
 static struct adv_timer_heap *timers_of(const struct device_stream *s)
@@ -77,11 +70,15 @@ static struct adv_timer_heap *timers_of(const struct device_stream *s)
  * descriptor's. */
 static void free_stream(struct device_stream *s)
 {
-	(void)watch_socket(s, EPOLL_CTL_DEL);
+	struct adv_timer_heap *timers = timers_of(s);
+
+	(void)adv_device_stream_watch(s, EPOLL_CTL_DEL);
 	adv_list_del(&s->node);
 	adv_sys_close(s->fd);
-	adv_timer_remove(timers_of(s), &s->end_timer);
-	adv_timers_release(timers_of(s));
+	adv_timer_remove(timers, &s->end_timer);
+	adv_timer_remove(timers, &s->flow_timer);
+	adv_timers_release(timers);
+	adv_timers_release(timers);
 	s->streams->count--;
 	free(s);
 }
@@ -101,6 +98,7 @@ static void part_stream(struct device_stream *s, uint64_t now)
 	s->qp = NULL;
 	s->rdmap = NULL;
 	set_wants_room(s, false);
+	adv_device_stream_end_flows(s);
 	set_end_timer(s, now);
 }
 
@@ -153,12 +151,19 @@ static void send_bytes(struct device_stream *s, const struct adv_tx_packet *pkt,
 	struct msghdr msg = {.msg_iov = (struct iovec *)pkt->iov, .msg_iovlen = pkt->iov_count};
 	bool captured = adv_device_stream_is_captured(s);
 	uint64_t when = captured ? adv_clock_day_ns() : 0;
-	ssize_t n = adv_sys_sendmsg(s->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	ssize_t n;
 
+	if (!adv_device_stream_may_send(s, now)) {
+		adv_rdmap_sent(s->rdmap, now, 0);
+		return;
+	}
+	n = adv_sys_sendmsg(s->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
 		connection_ended(s, now, errno);
 		return;
 	}
+	if (n < 0)
+		adv_device_stream_not_sent(s);
 	if (n > 0 && captured)
 		adv_device_stream_record_tx(s, pkt->iov, (size_t)n, when);
 	s->sent += n < 0 ? 0 : (uint64_t)n;
@@ -230,10 +235,13 @@ static enum read_result receive_once(struct device_stream *s, uint64_t now)
 	struct device_streams *all = s->streams;
 	struct iovec iov[ADV_MAX_SGE + 1];
 	struct msghdr msg = {.msg_iov = iov};
-	unsigned count = adv_rdmap_rx_room(s->rdmap, iov);
 	size_t room = 0, behind, placed;
+	unsigned count;
 	ssize_t n;
 
+	if (!adv_device_stream_may_receive(s, now))
+		return READ_NOTHING;
+	count = adv_rdmap_rx_room(s->rdmap, iov);
 	for (unsigned i = 0; i < count; i++)
 		room += iov[i].iov_len;
 	behind = room >= LONG_PAYLOAD ? BEHIND_LEN : STREAM_BUFFER_LEN;
@@ -330,6 +338,10 @@ static unsigned receive_all(struct adv_link *link, unsigned budget, adv_link_rx_
 
 		if (events[i].events & EPOLLOUT)
 			make_room(s);
+		if (events[i].events & (EPOLLERR | EPOLLHUP)) { /* no fault hides that */
+			adv_device_stream_end_flows(s);
+			s->flow[0].decided = true;
+		}
 		if (events[i].events & ~(uint32_t)EPOLLOUT)
 			reads += receive_stream(s, now);
 	}
@@ -387,6 +399,7 @@ struct adv_link *adv_device_streams_wrap(struct adv_device *d, struct adv_link *
 	if (!d->streams)
 		return below;
 	d->streams->below = below;
+	d->streams->link.deadline = d->fault ? d->fault->deadline : 0;
 	return &d->streams->link;
 }
 
@@ -412,6 +425,14 @@ int adv_device_streams_start(struct adv_device *d)
 	d->streams = all;
 	d->receive_fd = all->link.receive_fd;
 	return 0;
+}
+
+void adv_device_streams_go_on(struct adv_device *d)
+{
+	if (!d->streams)
+		return;
+	adv_list_for_each(struct device_stream, s, &d->streams->list, node)
+		adv_device_stream_end_flows(s);
 }
 
 void adv_device_streams_abandon(struct adv_device *d)
@@ -465,18 +486,26 @@ static void bring_to_rts(struct adv_qp *qp, uint64_t now)
 /* Makes what a stream needs. 0 or errno. */
 static int prepare_stream(struct device_stream *s, const struct adv_rdmap_config *config)
 {
-	int err = adv_timers_reserve(timers_of(s));
+	struct adv_timer_heap *timers = timers_of(s);
+	int err = adv_timers_reserve(timers);
 
 	if (err)
 		return err;
+	err = adv_timers_reserve(timers);
+	if (err) {
+		adv_timers_release(timers);
+		return err;
+	}
 	adv_timer_init(&s->end_timer, end_timer_expired);
+	adv_device_stream_flow_init(s);
 	s->rdmap = adv_rdmap_stream_create(s->qp, config);
-	if (s->rdmap && watch_socket(s, EPOLL_CTL_ADD) == 0)
+	if (s->rdmap && adv_device_stream_watch(s, EPOLL_CTL_ADD) == 0)
 		return 0;
 	err = s->rdmap ? errno : ENOMEM;
 	if (s->rdmap)
 		adv_rdmap_stream_destroy(s->rdmap);
-	adv_timers_release(timers_of(s));
+	adv_timers_release(timers);
+	adv_timers_release(timers);
 	return err;
 }
 

@@ -18,6 +18,8 @@ void adv_device_streams_describe(const struct adv_device *d, struct adv_object *
 				 unsigned count);
 /* Adds the addresses and the state of the TCP connection (stream_object.c). */
 void adv_device_stream_object(struct device_stream *s, struct adv_object_qp *out);
+/* After the end of a fault plan: nothing waits any more. */
+void adv_device_streams_go_on(struct adv_device *d);
 void adv_device_streams_abandon(struct adv_device *d); /* in a child of fork(): closes its copies */
 
 #endif

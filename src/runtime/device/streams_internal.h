@@ -3,8 +3,9 @@
 #ifndef ADV_RUNTIME_DEVICE_STREAMS_INTERNAL_H
 #define ADV_RUNTIME_DEVICE_STREAMS_INTERNAL_H
 
+#include "nic/fault/flow.h"
 #include "nic/iwarp/stream.h"
-#include "nic/engine/timer.h"
+#include "nic/queue/qp_state.h"
 #include "runtime/device/streams.h"
 
 #define STREAM_BUFFER_LEN 65536
@@ -42,7 +43,13 @@ struct device_stream {
 	uint64_t received;
 	uint32_t number; /* of this connection of the device */
 	struct device_stream_ends ends;
+	struct adv_fault_flow flow[2]; /* stream_fault.c; 1: of this end */
+	struct adv_timer flow_timer;
 };
+
+/* stream_watch.c. Changes the epoll set like epoll_ctl(): whether the socket has bytes, unless
+ * those of the peer wait for a fault, and whether it has room, if that is wanted. */
+int adv_device_stream_watch(struct device_stream *s, int op);
 
 /* Fills in s->ends, if they are not known yet (stream_object.c). */
 const struct device_stream_ends *adv_device_stream_ends(struct device_stream *s);
@@ -61,5 +68,16 @@ void adv_device_stream_record_tx(struct device_stream *s, const struct iovec *io
 				 uint64_t when);
 /* Records the next len bytes that the connection has delivered, before the stream receives them. */
 void adv_device_stream_record_rx(struct device_stream *s, const struct iovec *iov, size_t len);
+
+/* stream_fault.c. Initializes s->flow_timer, for which the caller reserves room. */
+void adv_device_stream_flow_init(struct device_stream *s);
+/* False: the turn's bytes wait, or those of the peer. The queue pair gets another turn then, or the
+ * socket is watched again. */
+bool adv_device_stream_may_send(struct device_stream *s, uint64_t now);
+bool adv_device_stream_may_receive(struct device_stream *s, uint64_t now);
+/* The socket has taken nothing of what may be sent: it may be sent later. */
+void adv_device_stream_not_sent(struct device_stream *s);
+/* Ends what waits: without a plan, or at the end of the connection. */
+void adv_device_stream_end_flows(struct device_stream *s);
 
 #endif

@@ -23,10 +23,10 @@
 
 _Static_assert(ADV_FAULT_ACTIONS <= ADV_FAULT_EXCHANGE_LOST, "room in the message");
 
-/* Why a plan with other rules than those of ADV_FAULT_OF_STREAMS is refused. */
+/* Why a plan is refused that adv_fault_flow_fits() refuses. */
 #define ADV_FAULT_NOT_IWARP                                                                        \
-	"an iWARP device has only the faults post, complete and event; for its packets use tc "    \
-	"netem"
+	"an iWARP device has no mark, rnr, tear, length= and icrc=, and no op= and psn= for what " \
+	"its connections send: these are of RoCE's packets"
 
 enum adv_fault_command { ADV_FAULT_SHOW = 1, ADV_FAULT_SET, ADV_FAULT_CLEAR };
 

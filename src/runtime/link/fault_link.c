@@ -532,3 +532,10 @@ uint32_t adv_fault_link_decide_work(struct adv_link *link, const struct adv_faul
 
 	return adv_fault_decide_work(&f->state, f->clock(), work);
 }
+
+enum adv_fault_flow_verdict adv_fault_link_decide_flow(struct adv_link *link,
+						       struct adv_fault_flow *flow, uint64_t now,
+						       const struct adv_fault_packet *p, bool crc)
+{
+	return adv_fault_flow_decide(flow, &fault_of(link)->state, now, p, crc);
+}

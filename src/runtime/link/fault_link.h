@@ -3,7 +3,7 @@
 #ifndef ADV_RUNTIME_LINK_FAULT_LINK_H
 #define ADV_RUNTIME_LINK_FAULT_LINK_H
 
-#include "nic/fault/decide.h"
+#include "nic/fault/flow.h"
 #include "runtime/link/link.h"
 
 /*
@@ -68,6 +68,11 @@ void adv_fault_link_raise_events(struct adv_link *link, uint64_t now, adv_fault_
 
 /* Returns the plan in force with its counters. They belong to the link. */
 const struct adv_fault_state *adv_fault_link_state(const struct adv_link *link);
+
+/* As adv_fault_flow_decide(), by the plan in force. */
+enum adv_fault_flow_verdict adv_fault_link_decide_flow(struct adv_link *link,
+						       struct adv_fault_flow *flow, uint64_t now,
+						       const struct adv_fault_packet *p, bool crc);
 
 /* As adv_fault_decide_work(), at the current time. */
 uint32_t adv_fault_link_decide_work(struct adv_link *link, const struct adv_fault_work *work);

@@ -4,8 +4,10 @@
 import filecmp
 import os
 import re
+import time
 
 from cases_cm import LINES, demand
+from cases_sysfs import keep_daemon
 from harness import Failure, case, need_tool
 
 IWARP = {"ADVERB_TRANSPORT": "iwarp"}
@@ -152,7 +154,7 @@ def tools(lab):
     counter = "/sys/class/infiniband/adverb0/ports/1/counters/port_xmit_data"
     lab.wait_until(lambda: int(lab.run(["cat", counter], env=IWARP).split()[-1]) > 1 << 20, 30, "bytes sent")
     for status, words, pattern in (
-            (1, ["fault", "set", "--pid", client.pid, "drop=1%"], "iWARP device has only the faults post, complete and"),
+            (1, ["fault", "set", "--pid", client.pid, "drop=1% op=write"], "an iWARP device has no mark, rnr, tear,"),
             (0, ["fault", "set", "--pid", client.pid, "event=GID_CHANGE"], "event=GID_CHANGE")):
         said = lab.run([lab.adverb, *words], adverb=False, status=status)
         if pattern not in said:
@@ -162,9 +164,9 @@ def tools(lab):
     if int(lab.run(["cat", hw], env=IWARP).split()[-1]) == 0:
         raise Failure("no WRITEs counted")
     server.kill()
-    out = lab.run([lab.adverb, "run", "--fault", "drop=1%", "--transport", "iwarp", "ibv_devinfo"], adverb=False,
+    out = lab.run([lab.adverb, "run", "--fault", "mark=1%", "--transport", "iwarp", "ibv_devinfo"], adverb=False,
                   status=1)
-    demand(out, r"ADVERB_FAULT: an iWARP device has only the faults", 1)
+    demand(out, r"ADVERB_FAULT: an iWARP device has no mark, rnr, tear,", 1)
 
 
 @case("iwarp", "faults")
@@ -176,4 +178,56 @@ def faults(lab):
     client = lab.start(["rping", "-c", "-a", "127.0.0.1", "-C", "50"], prefix=LINES, env={**IWARP, **env})
     client.wait(30)
     demand(client.output(), r"cq completion failed status 10", 1)
+    server.kill()
+
+
+def pings(lab, count, plan, crc="accept"):
+    """Runs rping, with a fault plan at the client. Returns the client's process and the seconds that it took."""
+    env = dict(IWARP, ADVERB_IWARP=f"crc={crc}")
+    words = ["-a", "127.0.0.1", "-C", str(count), "-V"]
+    server = lab.start(["rping", "-s", *words], prefix=LINES, env=env)
+    lab.wait_until(lambda: is_listening(lab, 7174), 30, "a listener")
+    start = time.monotonic()
+    client = lab.start(["rping", "-c", *words], prefix=LINES, env=dict(env, ADVERB_FAULT=plan))
+    client.wait(60)
+    seconds = time.monotonic() - start
+    server.wait(30)
+    return client, seconds
+
+
+@case("iwarp", "faults-of-packets", seconds=200)
+def faults_of_packets(lab):
+    """A lost packet is a pause, and no byte is lost; a damaged one ends the connection. Plans of a running program."""
+    keep_daemon(lab)
+
+    def counter(name):
+        return int(lab.run(["cat", f"/sys/class/infiniband/adverb0/ports/1/counters/{name}"], env=IWARP).split()[-1])
+    for plan, least in (("seed=1; drop tx nth=10; drop rx nth=20; duplicate=5%; reorder=5%", 0.4),
+                        ("delay=5ms", 0.4), ("down=300ms nth=9 tx", 0.3), ("port-down=500ms from=1ms", 0.3)):
+        client, seconds = pings(lab, 20, plan)
+        client.expect(0, 1)
+        if seconds < least:
+            raise Failure(f"{plan}: {seconds} s")
+    for number, way in enumerate(("tx", "rx")):
+        client, _ = pings(lab, 20, f"corrupt {way} nth=9", crc="require")
+        if counter("port_rcv_errors") != number + 1:
+            raise Failure(f"damaged {way}, and nobody has noticed: {client.describe()}")
+    server = lab.start(["rping", "-s", "-a", "127.0.0.1"], prefix=LINES, env=IWARP)
+    lab.wait_until(lambda: is_listening(lab, 7174), 30, "a listener")
+    client = lab.start(["rping", "-c", "-a", "127.0.0.1"], prefix=LINES, env=IWARP)
+
+    def sent():
+        return counter("port_xmit_data")
+    lab.wait_until(lambda: sent() > 1 << 16, 30, "bytes sent")
+    fault = [lab.adverb, "fault"]
+    lab.run([*fault, "set", "--pid", client.pid, "drop"], adverb=False)
+    time.sleep(0.5)
+    stopped = sent()
+    time.sleep(0.5)
+    if sent() != stopped or not client.running():
+        raise Failure("it goes on, though all packets are lost")
+    demand(lab.run([*fault, "show", "--pid", client.pid], adverb=False), r"packets: drop \d+$", 1)
+    lab.run([*fault, "clear", "--pid", client.pid], adverb=False)
+    lab.wait_until(lambda: sent() > stopped + (1 << 16), 30, "bytes sent again")
+    client.kill()
     server.kill()

@@ -260,6 +260,84 @@ static void test_captured(void **state)
 	free(c[1]);
 }
 
+/* ---- injected faults ---- */
+
+/* As open_both(); `plan` is in force at the first node. */
+static void open_faulty(struct node *a, struct node *b, const char *plan)
+{
+	setenv("ADVERB_FAULT", plan, 1);
+	node_open(a);
+	unsetenv("ADVERB_FAULT");
+	node_open(b);
+	init_qp(a, a->qp);
+	init_qp(b, b->qp);
+	connect_both(a, b);
+}
+
+/* Sends and receives a message. Returns its time, ns. */
+static uint64_t pass_message(struct node *from, struct node *to)
+{
+	uint64_t start;
+
+	fill(from, 0, 5000, 3);
+	node_recv(to, 7, HALF, 5000);
+	start = adv_clock_ns();
+	assert_int_equal(node_send(from, 8, 0, 5000), 0);
+	expect_good(to, 7);
+	expect_good(from, 8);
+	node_compare(from, 0, to, HALF, 5000);
+	return adv_clock_ns() - start;
+}
+
+/* What is lost and delayed arrives, and not too early. The first turn is the one that says: ready
+ * to receive. */
+static void test_losses_and_delays(void **state)
+{
+	static const struct {
+		const char *plan;
+		unsigned from; /* the sender: 0: the node with the plan */
+		unsigned least_ms;
+	} faults[] = {
+		{"drop tx nth=2", 0, 200},   {"delay=50ms tx nth=2", 0, 50},
+		{"drop rx nth=1", 1, 200},   {"delay=50ms rx nth=1", 1, 50},
+		{"drop tx nth=2-3", 0, 600}, {"duplicate; reorder", 0, 0},
+	};
+
+	for (unsigned i = 0; i < ADV_ARRAY_SIZE(faults); i++) {
+		struct node n[2];
+
+		open_faulty(&n[0], &n[1], faults[i].plan);
+		if (!faults[i].from) /* then the second turn is that of the message */
+			pass_message(&n[1], &n[0]);
+		assert_true(pass_message(&n[faults[i].from], &n[!faults[i].from]) >=
+			    faults[i].least_ms * 1000000ull);
+		pass_message(&n[0], &n[1]);
+		pass_message(&n[1], &n[0]);
+		node_close(&n[0]);
+		node_close(&n[1]);
+	}
+}
+
+/* A wrong CRC ends the connection. */
+static void test_damaged(void **state)
+{
+	static const char *const plans[] = {"corrupt tx nth=2", "corrupt rx nth=1"};
+
+	for (unsigned i = 0; i < ADV_ARRAY_SIZE(plans); i++) {
+		struct node n[2];
+
+		open_faulty(&n[0], &n[1], plans[i]);
+		node_recv(&n[!i], 1, 0, 100);
+		assert_int_equal(node_send(&n[i], 2, 0, 100), 0);
+		WAIT_UNTIL(state_of(&n[0]) == IBV_QPS_ERR && state_of(&n[1]) == IBV_QPS_ERR);
+		adv_device_lock(n[!i].d);
+		assert_int_equal(n[!i].qp->error.cause, ADV_ERR_STREAM);
+		adv_device_unlock(n[!i].d);
+		node_close(&n[0]);
+		node_close(&n[1]);
+	}
+}
+
 /* A socket that is full: the WRITE completes when the peer has read, and not before. */
 static void test_full_socket(void **state)
 {
@@ -556,6 +634,8 @@ int main(void)
 		cmocka_unit_test(test_messages),
 		cmocka_unit_test(test_polled),
 		cmocka_unit_test(test_captured),
+		cmocka_unit_test(test_losses_and_delays),
+		cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_full_socket),
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_reply_is_under_way),

@@ -25,7 +25,7 @@ static const unsigned *delays; /* ms, of the calls; the last one is that of all 
 static unsigned delay_count;
 static int failure; /* errno of all calls */
 
-int adv_control_counters(struct adv_control *c, struct adv_counters *sum)
+int adv_control_counters(struct adv_control *c, const char *device, struct adv_counters *sum)
 {
 	struct timespec pause;
 

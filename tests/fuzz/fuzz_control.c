@@ -389,7 +389,7 @@ static void open_slot(struct process *p)
 {
 	struct adv_slot slot;
 	char why[200] = "";
-	int error = adv_control_open_slot(p->c, &slot, why, sizeof(why));
+	int error = adv_control_open_slot(p->c, "adverb0", &slot, why, sizeof(why));
 
 	check_text(why, sizeof(why), error);
 	if (error)
@@ -530,7 +530,7 @@ static void query_daemon(struct process *p, const struct step *s)
 	check_call_time(before);
 	before = w.now_ns;
 	if (s->flags & 4)
-		adv_control_counters(p->c, &sum);
+		adv_control_counters(p->c, NULL, &sum);
 	check_call_time(before);
 }
 

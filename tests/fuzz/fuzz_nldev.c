@@ -17,17 +17,21 @@
 
 static unsigned choices, objects;
 
+static const struct adv_rail_list rails = {.count = 2,
+					   .rail = {{.name = "a"}, {.name = "b", .index = 1}}};
+
 static bool read_device(void *user, struct adv_contents *c)
 {
 	memset(c, 0, sizeof(*c));
-	c->gids.count = choices & 1;
-	c->gids.port_active = choices & 1;
-	memset(c->gids.entry[0].ifname, 'x', sizeof(c->gids.entry[0].ifname));
+	c->machine.count = choices & 1;
+	memset(c->machine.entry[0].ifname, 'x', sizeof(c->machine.entry[0].ifname));
+	c->rails = &rails;
 	c->counted = choices & 2;
 	return choices & 4;
 }
 
-static int list_objects(void *user, enum adv_resource_kind kind, adv_resource_fn *fn, void *fn_user)
+static int list_objects(void *user, enum adv_resource_kind kind, const char *device,
+			adv_resource_fn *fn, void *fn_user)
 {
 	struct adv_object o;
 

@@ -4,6 +4,7 @@
 EVENTS = "src/runtime/device/events.c"
 GROUP = "src/runtime/steering/group.c"
 LOCK = "src/runtime/progress/lock.c"
+RAILS = "src/runtime/identity/rails.c"
 POLL = "src/runtime/device/poll.c"
 PORT_CLOCK = "src/runtime/link/port_clock.c"
 IDLE = "src/runtime/progress/idle.h"
@@ -404,6 +405,14 @@ RUNTIME = [
      "\tif (quiet_ns < ADV_IDLE_HOT_NS)\n\t\treturn;\n", ""),
     ("idle-unconnected", "a poll makes a system call though no queue pair is connected", PROGRESS_TURN,
      "polling && adv_device_is_unconnected(d) ? 0 : ", ""),
+    ("rail-table", "a device has the addresses of all devices", RAILS,
+     "\t\tif (adv_rail_has(rail, &table->entry[i]))\n", ""),
+    ("rail-guid", "all devices of a machine have one GUID", RAILS,
+     "adv_fnv_add_bytes(guid, rail->name, strlen(rail->name))", "adv_fnv_add_bytes(guid, rail->name, 1)"),
+    ("rail-name", "two devices may have one name", RAILS,
+     "if (strcmp(all->rail[i].name, name) == 0) {", "if (all->rail[i].name == name) {"),
+    ("rail-have", "a device is taken for one whose name begins as its own", RAILS,
+     "strlen(own_rails.rail[i].name) == len &&", "strlen(own_rails.rail[i].name) <= len &&"),
     ("idle-long-quiet", "a device that was long quiet does not let its thread wait for packets", POLL,
      "d->now - d->idle.heard_ns >= LONG_QUIET_NS && ", "d->now == 0 && "),
     ("idle-gives-back", "nobody receives what arrives for a device without connected queue pairs", PROGRESS,

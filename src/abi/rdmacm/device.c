@@ -5,37 +5,26 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include <rdma/rdma_cma.h>
 
+#include "abi/verbs/streams.h"
 #include "base/export.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct adv_rdma_device *current;
-static atomic_bool stale;
+/* The devices that were opened, the newest first. They are never closed: their users continue with
+ * them after the daemon has exited. */
+static struct adv_rdma_device *opened;
+static pthread_mutex_t opened_lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_uint daemon_number;
 
 static uint8_t limit_depth(int value)
 {
 	return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
 }
 
-static struct ibv_context *open_first(void)
-{
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_context *verbs = NULL;
-
-	if (list && list[0])
-		verbs = ibv_open_device(list[0]);
-	if (list)
-		ibv_free_device_list(list);
-	if (!verbs && errno != ENOMEM)
-		errno = ENODEV;
-	return verbs;
-}
-
-static struct adv_rdma_device *open_device(void)
+/* Opens a device. NULL and errno. */
+static struct adv_rdma_device *open_device(struct ibv_device *device)
 {
 	struct adv_rdma_device *d = calloc(1, sizeof(*d));
 	struct ibv_device_attr attr;
@@ -43,9 +32,12 @@ static struct adv_rdma_device *open_device(void)
 
 	if (!d)
 		return NULL;
-	d->verbs = open_first();
-	if (!d->verbs)
+	d->daemon = atomic_load(&daemon_number);
+	d->verbs = ibv_open_device(device);
+	if (!d->verbs) {
+		err = errno == ENOMEM ? ENOMEM : ENODEV;
 		goto free_device;
+	}
 	err = ibv_query_device(d->verbs, &attr);
 	if (!err) {
 		d->pd = ibv_alloc_pd(d->verbs);
@@ -57,42 +49,41 @@ static struct adv_rdma_device *open_device(void)
 		return d;
 	}
 	ibv_close_device(d->verbs);
-	errno = err;
 free_device:
-	err = errno;
 	free(d);
 	errno = err;
 	return NULL;
 }
 
-/* Opens a new device in place of the current one. False and errno: the current device stays stale.
- */
-static bool renew_device(void)
+/* Returns the opened device, or opens it. NULL and errno. */
+static struct adv_rdma_device *use_device(struct ibv_device *device)
 {
-	struct adv_rdma_device *d = open_device();
+	struct adv_rdma_device *d;
 
-	if (!d)
-		return false;
-	d->older = current; /* its users continue with it, so it is never closed */
-	current = d;
-	return true;
+	pthread_mutex_lock(&opened_lock);
+	d = opened;
+	while (d && (d->verbs->device != device || d->daemon != atomic_load(&daemon_number)))
+		d = d->older;
+	if (!d) {
+		d = open_device(device);
+		if (d) {
+			d->older = opened;
+			opened = d;
+		}
+	}
+	pthread_mutex_unlock(&opened_lock);
+	return d;
 }
 
-struct adv_rdma_device *adv_rdma_device(void)
+struct adv_rdma_device *adv_rdma_device(const union ibv_gid *address, uint32_t ifindex)
 {
-	struct adv_rdma_device *d = NULL;
+	struct ibv_device *device = adv_ibv_device_with(address, ifindex);
 
-	pthread_mutex_lock(&lock);
-	if (atomic_exchange(&stale, false) || !current) {
-		if (renew_device())
-			d = current;
-		else
-			atomic_store(&stale, true);
-	} else {
-		d = current;
-	}
-	pthread_mutex_unlock(&lock);
-	return d;
+	if (device)
+		return use_device(device);
+	if (errno != ENOMEM)
+		errno = ENODEV;
+	return NULL;
 }
 
 struct ibv_xrcd *adv_rdma_device_xrcd(struct adv_rdma_device *d)
@@ -104,34 +95,54 @@ struct ibv_xrcd *adv_rdma_device_xrcd(struct adv_rdma_device *d)
 	};
 	struct ibv_xrcd *xrcd;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&opened_lock);
 	if (!d->xrcd)
 		d->xrcd = ibv_open_xrcd(d->verbs, &attr);
 	xrcd = d->xrcd;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&opened_lock);
 	return xrcd;
 }
 
 void adv_rdma_device_renew(void)
 {
-	atomic_store(&stale, true);
+	atomic_fetch_add(&daemon_number, 1);
 }
 
 void adv_rdma_device_after_fork(void)
 {
-	pthread_mutex_init(&lock, NULL);
-	current = NULL;
+	pthread_mutex_init(&opened_lock, NULL);
+	opened = NULL;
+}
+
+/* Stores the contexts of the devices that can be opened. Returns their number. */
+static int fill_contexts(struct ibv_device **devices, struct ibv_context **contexts)
+{
+	int count = 0;
+
+	for (unsigned i = 0; devices[i]; i++) {
+		struct adv_rdma_device *d = use_device(devices[i]);
+
+		if (d)
+			contexts[count++] = d->verbs;
+	}
+	return count;
 }
 
 ADV_EXPORT struct ibv_context **rdma_get_devices(int *num_devices)
 {
-	struct adv_rdma_device *d = adv_rdma_device();
-	struct ibv_context **list = d ? calloc(2, sizeof(*list)) : NULL;
+	int count = 0;
+	struct ibv_device **devices = ibv_get_device_list(&count);
+	struct ibv_context **list = devices ? calloc((size_t)count + 1, sizeof(*list)) : NULL;
 
-	if (list)
-		list[0] = d->verbs;
+	count = list ? fill_contexts(devices, list) : 0;
+	if (devices)
+		ibv_free_device_list(devices);
+	if (!count) {
+		free(list);
+		list = NULL;
+	}
 	if (num_devices)
-		*num_devices = list ? 1 : 0;
+		*num_devices = count;
 	return list;
 }
 

@@ -77,6 +77,21 @@ static int set_path(struct rdma_cm_id *id, const struct adv_ucma_route *route)
 	return 0;
 }
 
+/* Returns the device that has the local address. NULL and errno. */
+static struct adv_rdma_device *device_of(const struct adv_ucma_route *route)
+{
+	const union adv_ucma_sockaddr *local = &route->local;
+	struct adv_gid address = route->sgid;
+	union ibv_gid gid;
+
+	if (local->family == AF_INET6)
+		memcpy(address.raw, &local->in6.sin6_addr, sizeof(address.raw));
+	else if (local->family == AF_INET)
+		adv_gid_set_ipv4(&address, &local->in.sin_addr);
+	memcpy(gid.raw, address.raw, sizeof(gid.raw));
+	return adv_rdma_device(&gid, route->ifindex);
+}
+
 int adv_rdma_id_set_route(struct adv_rdma_id *id, const struct adv_ucma_route *route)
 {
 	static const struct adv_gid none;
@@ -91,7 +106,7 @@ int adv_rdma_id_set_route(struct adv_rdma_id *id, const struct adv_ucma_route *r
 	addr->addr.ibaddr.pkey = htobe16(route->pkey);
 	id->id.port_num = route->port_num;
 	if (!id->device) {
-		id->device = adv_rdma_device();
+		id->device = device_of(route);
 		if (!id->device)
 			return errno;
 		id->id.verbs = id->device->verbs;

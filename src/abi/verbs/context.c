@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "abi/verbs/absent.h"
+#include "abi/verbs/device.h"
 #include "abi/verbs/kind.h"
 #include "abi/verbs/objects.h"
 
@@ -73,7 +74,7 @@ ADV_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	c->verbs.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 	pthread_mutex_init(&c->verbs.context.mutex, NULL);
 
-	c->device = adv_device_open(&callbacks, c);
+	c->device = adv_device_open(&callbacks, c, adv_ibv_rail(device));
 	if (c->device) {
 		adv_ibv_watch_context(&c->verbs.context);
 		return &c->verbs.context;

@@ -15,4 +15,8 @@
 int adv_ibv_attach_stream(struct ibv_context *context, uint32_t qp_num, int fd,
 			  const struct adv_rdmap_config *config);
 
+/* Returns the first device that has this address of this machine, IPv4-mapped or IPv6; the first
+ * device if none has. NULL with errno: there is no device. */
+struct ibv_device *adv_ibv_device_with(const union ibv_gid *address, uint32_t ifindex);
+
 #endif

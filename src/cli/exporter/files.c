@@ -122,8 +122,9 @@ bool adv_exporter_write_tree(int fd, const struct adv_sample *s)
 
 	if (!c)
 		return false;
-	c->gids = s->gids;
-	c->counters = s->total;
+	c->rails = s->rails;
+	c->machine = s->gids;
+	memcpy(c->counters, s->rail, sizeof(c->counters));
 	c->counted = true;
 	adv_contents_write(&f, c);
 	free(c);

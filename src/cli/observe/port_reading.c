@@ -13,7 +13,7 @@ int adv_port_reading_take(struct adv_control *c, struct adv_port_reading *r)
 	for (int i = 0; i < TRIES && quickest > QUICK_NS; i++) {
 		uint64_t begin = adv_clock_ns(), took;
 		struct adv_counters counters;
-		int err = adv_control_counters(c, &counters);
+		int err = adv_control_counters(c, NULL, &counters);
 
 		if (err)
 			return err;

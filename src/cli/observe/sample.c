@@ -2,6 +2,7 @@
 #include "cli/observe/sample.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,14 +68,22 @@ int adv_sample_read(struct adv_sample *s, struct adv_control *c)
 {
 	struct adv_control_entry e = {.slot = 0};
 	uint64_t begin = adv_clock_ns();
+	char why[ADV_RAILS_WHY];
 	int error;
 
 	memset(s, 0, sizeof(*s));
 	if (!adv_gid_table_read(adv_control_gids(c), &s->gids))
 		return EAGAIN;
+	s->rails = adv_rail_list_get(&s->gids, why, sizeof(why));
+	if (!s->rails) {
+		fprintf(stderr, "adverb: %s\n", why);
+		return EINVAL;
+	}
 	error = adv_control_status(c, &s->status);
 	if (!error)
-		error = adv_control_counters(c, &s->total);
+		error = adv_control_counters(c, NULL, &s->total);
+	if (!error)
+		error = adv_rail_list_count(c, s->rails, s->rail);
 	while (!error && (error = adv_control_list(c, e.slot, &e)) == 0) {
 		error = add_slot(s, c, &e);
 		e.slot++;

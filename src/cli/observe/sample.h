@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "runtime/control/control.h"
-#include "runtime/control/counters.h"
+#include "runtime/identity/rails.h"
 
 /* A process: all its slots together. */
 struct adv_sample_process {
@@ -28,13 +28,15 @@ struct adv_sample {
 	struct adv_control_status status;
 	struct adv_counters total; /* of all processes, also ended ones */
 	struct adv_gid_table gids;
-	struct adv_sample_process *process; /* in the order of their first slots */
+	const struct adv_rail_list *rails;	 /* of the tool ... */
+	struct adv_counters rail[ADV_RAILS_MAX]; /* ... and the counters of each */
+	struct adv_sample_process *process;	 /* in the order of their first slots */
 	size_t count;
 };
 
 /* Reads a sample. Slots of processes without a PID form one process for each name. 0 or errno:
- * ECONNRESET: adverbd ended; ENOMEM; EAGAIN: the GID table was being written. Call
- * adv_sample_free() in either case. */
+ * ECONNRESET: adverbd ended; ENOMEM; EAGAIN: the GID table was being written; EINVAL:
+ * ADVERB_DEVICES is not valid, which was printed. Call adv_sample_free() in either case. */
 int adv_sample_read(struct adv_sample *s, struct adv_control *c);
 void adv_sample_free(struct adv_sample *s);
 

@@ -30,7 +30,7 @@ static int read_report(struct adv_control *c, struct report *r)
 	int error = adv_control_status(c, &r->status);
 
 	if (!error)
-		error = adv_control_counters(c, &r->counters);
+		error = adv_control_counters(c, NULL, &r->counters);
 	while (!error && (error = adv_control_list(c, from, &e)) == 0) {
 		if (!adv_grow_to(&r->entry, r->count + 1, sizeof(e)))
 			return ENOMEM;

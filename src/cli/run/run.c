@@ -9,13 +9,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/log.h"
 #include "cli/command/environment.h"
 #include "cli/fabric/call.h"
 #include "cli/run/program.h"
 #include "runtime/control/start.h"
-#include "runtime/identity/identity.h"
 #include "runtime/identity/iwarp_options.h"
+#include "runtime/identity/rails.h"
 #include "runtime/identity/roce.h"
 #include "nic/wire/packet.h"
 
@@ -33,6 +34,7 @@ struct options {
 	const char *roce;
 	const char *iwarp;
 	const char *host;
+	const char *devices;
 	bool no_sysfs;
 	bool no_shm;
 	bool no_one_copy;
@@ -114,8 +116,13 @@ static const struct adv_option option_table[] = {
 	 "Run the program on a host of the emulated fabric, such as h3, or on the next free host "
 	 "that a pattern such as 'h[0-7]' matches; see " ADV_DOC_DIR "/emulation.md",
 	 ADV_OPTION_TEXT(host)},
+	{"devices", 0, "LIST",
+	 "Give the program several devices: 'eth0,eth1', 'rail0=10.0.0.1,rail1=10.0.1.1', all, or "
+	 "a "
+	 "number (ADVERB_DEVICES); see " ADV_DOC_DIR "/rails.md",
+	 ADV_OPTION_TEXT(devices)},
 	{"no-sysfs", 0, NULL,
-	 "Do not preload the library that shows adverb0 in /sys/class/infiniband and "
+	 "Do not preload the library that shows the devices in /sys/class/infiniband and "
 	 "/dev/infiniband",
 	 ADV_OPTION_INTO(no_sysfs)},
 	{"no-shm", 0, NULL,
@@ -146,6 +153,17 @@ static const struct adv_options syntax = {
 
 static int set_environment(const struct options *o, const char *folder)
 {
+	const struct {
+		const char *name;
+		const char *value; /* NULL: it stays */
+	} variables[] = {
+		{ADV_TRANSPORT_VARIABLE, o->transport},
+		{ADV_IWARP_VARIABLE, o->iwarp},
+		{ADV_ROCE_VARIABLE, o->roce},
+		{"ADVERB_NO_SHM", o->no_shm ? "1" : NULL},
+		{"ADVERB_NO_LATENCY", o->no_latency ? "1" : NULL},
+		{"ADVERB_NO_ONE_COPY", o->no_one_copy ? "1" : NULL},
+	};
 	char daemon[PATH_MAX];
 
 	if (adv_cli_set_library_path(folder) < 0 ||
@@ -154,19 +172,33 @@ static int set_environment(const struct options *o, const char *folder)
 	/* Without a level the program would not tell why it finds no device. */
 	if (setenv("ADVERB_LOG", o->log ? o->log : "error", o->log != NULL) < 0)
 		return -1;
-	if (o->transport && setenv(ADV_TRANSPORT_VARIABLE, o->transport, 1) < 0)
-		return -1;
-	if (o->iwarp && setenv(ADV_IWARP_VARIABLE, o->iwarp, 1) < 0)
-		return -1;
-	if (o->roce && setenv(ADV_ROCE_VARIABLE, o->roce, 1) < 0)
-		return -1;
-	if (o->no_shm && setenv("ADVERB_NO_SHM", "1", 1) < 0)
-		return -1;
-	if (o->no_latency && setenv("ADVERB_NO_LATENCY", "1", 1) < 0)
-		return -1;
-	if (o->no_one_copy && setenv("ADVERB_NO_ONE_COPY", "1", 1) < 0)
-		return -1;
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(variables); i++)
+		if (variables[i].value && setenv(variables[i].name, variables[i].value, 1) < 0)
+			return -1;
 	return adv_control_daemon_path(daemon) == 0 ? setenv("ADVERB_DAEMON", daemon, 0) : 0;
+}
+
+/* Sets the devices of --devices, with those of "all" by name: all processes of the run see the same
+ * ones, also if an interface comes later. False: an error was printed. */
+static bool set_devices(const char *list)
+{
+	static struct adv_gid_table table;
+	static struct adv_rail_list rails;
+	char text[ADV_RAILS_TEXT], why[ADV_RAILS_WHY];
+	struct adv_control *c = adv_control_connect(true, why, sizeof(why));
+	bool good = c && adv_gid_table_read(adv_control_gids(c), &table);
+
+	adv_control_close(c);
+	if (c && !good)
+		snprintf(why, sizeof(why), "the GID table is being written");
+	good = good && adv_rail_list_parse(&rails, list, &table, why, sizeof(why));
+	if (good && !adv_rail_list_print(&rails, text, sizeof(text))) {
+		snprintf(why, sizeof(why), "the list is too long");
+		good = false;
+	}
+	if (!good)
+		fprintf(stderr, "adverb run: --devices: %s\n", why);
+	return good && setenv(ADV_RAILS_VARIABLE, text, 1) == 0;
 }
 
 /* If --log is not given, checks ADVERB_LOG, which applies then. */
@@ -238,6 +270,8 @@ int adv_run_main(int argc, char **argv)
 		return EXIT_OURS;
 	}
 	if (o.host && !adv_call_enter_host("adverb run", o.host))
+		return EXIT_OURS;
+	if (o.devices && !set_devices(o.devices))
 		return EXIT_OURS;
 	warn_of_conflicts();
 	adv_run_warn(o.program[0]);

@@ -39,6 +39,14 @@ static inline bool adv_gid_is_ipv4(const struct adv_gid *g)
 	return memcmp(g->raw, mapped, 12) == 0;
 }
 
+/* Sets the GID of an IPv4 address: 4 bytes in network order. */
+static inline void adv_gid_set_ipv4(struct adv_gid *g, const void *address)
+{
+	memset(g->raw, 0, 10);
+	memset(g->raw + 10, 0xff, 2);
+	memcpy(g->raw + 12, address, 4);
+}
+
 static inline bool adv_gid_is_multicast(const struct adv_gid *g)
 {
 	return adv_gid_is_ipv4(g) ? (g->raw[12] & 0xf0) == 0xe0 : g->raw[0] == 0xff;

@@ -106,10 +106,11 @@ struct adv_slot {
 	uint32_t receive_buffer; /* bytes granted, in the kernel's count (twice SO_RCVBUF) */
 };
 
-/* Requests an unused slot. This process holds the slot until the connection ends, and may request
- * more slots. Blocks. 0, or errno with a line in why[]: EAGAIN: all slots are in use; ECONNRESET:
- * adverbd ended. */
-int adv_control_open_slot(struct adv_control *c, struct adv_slot *slot, char *why, size_t why_len);
+/* Requests an unused slot for a device, of which adverbd notes the name. This process holds the
+ * slot until the connection ends, and may request more slots. Blocks. 0, or errno with a line in
+ * why[]: EAGAIN: all slots are in use; ECONNRESET: adverbd ended. */
+int adv_control_open_slot(struct adv_control *c, const char *device, struct adv_slot *slot,
+			  char *why, size_t why_len);
 
 /*
  * Posts a request for ADV_BLOCK_QPNS more QP numbers. Packets for these numbers arrive at the
@@ -250,6 +251,7 @@ struct adv_control_entry {
 	bool connected;	 /* false: its process has not resumed yet after the worker was replaced */
 	uint64_t age_ms;
 	char comm[16];
+	char device[ADV_CONTROL_DEVICE_LEN]; /* its name */
 };
 
 /* Reads the first slot in use whose number is at least `from` into *entry. Blocks. 0; ENOENT if
@@ -258,9 +260,12 @@ int adv_control_list(struct adv_control *c, uint32_t from, struct adv_control_en
 
 struct adv_counters;
 
-/* Reads the sums of the counters of all slots, including those of ended processes and, if their
- * file was kept, of earlier daemons of the network namespace. Blocks. 0 or errno. */
-int adv_control_counters(struct adv_control *c, struct adv_counters *sum);
+/*
+ * Reads the sums of the counters of all slots of a device, including those of ended processes,
+ * since adverbd started. device: its name; NULL: of all devices and, if their file was kept, of
+ * earlier daemons of the network namespace. Blocks. 0 or errno.
+ */
+int adv_control_counters(struct adv_control *c, const char *device, struct adv_counters *sum);
 
 /*
  * Reads the counters of the process that holds a slot. Blocks. 0, or errno:

@@ -14,7 +14,7 @@
 #include "nic/wire/slot.h"
 
 #define ADV_CONTROL_MAGIC   0x41445643u /* "ADVC" */
-#define ADV_CONTROL_VERSION 11
+#define ADV_CONTROL_VERSION 12
 #define ADV_CONTROL_NAME    "adverbd" /* abstract; a user's own: "adverbd-<uid>" */
 /* Suffixes of the name of a user's own adverbd. ESTATE: a socket has this name as long as a process
  * holds the sockets of port 4791 for a later adverbd. STARTING: the client that starts such an
@@ -24,10 +24,11 @@
 #define ADV_CONTROL_MESSAGE_LEN	  256
 #define ADV_CONTROL_TEXT_LEN	  232
 #define ADV_CONTROL_TOKEN_LEN	  16
+#define ADV_CONTROL_DEVICE_LEN	  64 /* of the name of a device, with its NUL */
 
 /* Number of counters of a slot, 64 bits each. adverbd adds the counters of the same index. */
 #define ADV_COUNTERS	       192
-#define ADV_COUNTERS_A_MESSAGE 27
+#define ADV_COUNTERS_A_MESSAGE 19
 
 /* Slots and blocks are those of nic/wire/slot.h. */
 #define ADV_SLOT_GROUPS	       64 /* multicast memberships of a slot; the kernel may allow fewer */
@@ -43,7 +44,7 @@
 
 enum adv_control_type {
 	ADV_CONTROL_HELLO = 1, /* first request; answer: welcome, with the GID table's descriptor */
-	ADV_CONTROL_OPEN_SLOT, /* answer: slot, with the socket's descriptor */
+	ADV_CONTROL_OPEN_SLOT, /* slot.device; answer: slot, with the socket's descriptor */
 	ADV_CONTROL_RESUME,    /* slot: number and token; after the daemon's worker was replaced */
 	ADV_CONTROL_JOIN,      /* group */
 	ADV_CONTROL_LEAVE,     /* group */
@@ -51,8 +52,9 @@ enum adv_control_type {
 	ADV_CONTROL_LIST,      /* entry.slot: first slot; answer: next slot in use, or ENOENT */
 	ADV_CONTROL_OPEN_CM,   /* answer: a socket for runtime/control/ucma_protocol.h */
 	ADV_CONTROL_COUNT,     /* slot; the answer has a memfd of ADV_COUNTERS counters */
-	ADV_CONTROL_COUNTERS,  /* counters.first, slot; answer: the counters of the slot, or for
-				  slot 0 the sums of all slots, also of ended processes */
+	ADV_CONTROL_COUNTERS,  /* counters.first, slot, device; answer: the counters of the slot,
+				  or for slot 0 the sums of all slots, also of ended processes; if
+				  a device is named, of its slots */
 	ADV_CONTROL_SENDER, /* sender: the UDP port from which the slot sends within this machine */
 	ADV_CONTROL_PAIR, /* pair: memory shared with another slot (runtime/link/shm.h); answer: its
 			     descriptor, or EAGAIN: a notice follows when the other slot has
@@ -115,6 +117,7 @@ struct adv_control_message {
 			uint32_t slot;
 			uint32_t receive_buffer; /* bytes, in the kernel's count */
 			uint8_t token[ADV_CONTROL_TOKEN_LEN];
+			char device[ADV_CONTROL_DEVICE_LEN];
 		} slot;
 		struct {
 			uint32_t block;
@@ -169,12 +172,14 @@ struct adv_control_message {
 			char comm[16];
 			uint32_t blocks; /* number of blocks of QP numbers */
 			uint32_t zero;
+			char device[ADV_CONTROL_DEVICE_LEN];
 		} entry;
 		struct {
 			uint32_t first;
 			uint32_t count;
 			uint32_t slot; /* 0: all */
 			uint32_t zero;
+			char device[ADV_CONTROL_DEVICE_LEN]; /* "": all */
 			uint64_t value[ADV_COUNTERS_A_MESSAGE];
 		} counters;
 		struct adv_control_fault fault;

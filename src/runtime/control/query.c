@@ -2,6 +2,7 @@
 /* Queries adverbd about itself, its slots and their counters, and about neighbours. Requests a
  * socket of its connection manager. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "runtime/control/internal.h"
@@ -77,15 +78,14 @@ int adv_control_list(struct adv_control *c, uint32_t from, struct adv_control_en
 	entry->age_ms = m.body.entry.age_ms;
 	memcpy(entry->comm, m.body.entry.comm, sizeof(entry->comm));
 	entry->comm[sizeof(entry->comm) - 1] = 0;
+	memcpy(entry->device, m.body.entry.device, sizeof(entry->device));
+	entry->device[sizeof(entry->device) - 1] = 0;
 	return 0;
 }
 
-int adv_control_counters(struct adv_control *c, struct adv_counters *sum)
-{
-	return adv_control_slot_counters(c, 0, sum);
-}
-
-int adv_control_slot_counters(struct adv_control *c, uint32_t slot, struct adv_counters *counters)
+/* Reads the counters of a slot, or of a device if the slot is 0. */
+static int read_counters(struct adv_control *c, uint32_t slot, const char *device,
+			 struct adv_counters *counters)
 {
 	uint64_t value[ADV_COUNTERS] = {0};
 	uint32_t n = 0;
@@ -97,6 +97,7 @@ int adv_control_slot_counters(struct adv_control *c, uint32_t slot, struct adv_c
 		adv_control_message_init(&m, ADV_CONTROL_COUNTERS, 0);
 		m.body.counters.first = n;
 		m.body.counters.slot = slot;
+		snprintf(m.body.counters.device, sizeof(m.body.counters.device), "%s", device);
 		error = adv_control_ask(c, &m, &fd);
 		adv_control_close_fd(&fd);
 		if (!error &&
@@ -110,6 +111,16 @@ int adv_control_slot_counters(struct adv_control *c, uint32_t slot, struct adv_c
 	}
 	memcpy(counters, value, sizeof(*counters));
 	return 0;
+}
+
+int adv_control_counters(struct adv_control *c, const char *device, struct adv_counters *sum)
+{
+	return read_counters(c, 0, device ? device : "", sum);
+}
+
+int adv_control_slot_counters(struct adv_control *c, uint32_t slot, struct adv_counters *counters)
+{
+	return read_counters(c, slot, "", counters);
 }
 
 int adv_control_open_cm(struct adv_control *c, int *fd, char *why, size_t why_len)

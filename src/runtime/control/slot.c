@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Requests of the process that holds a slot. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -33,13 +34,15 @@ static bool is_valid_slot(const struct adv_control *c, const struct adv_control_
 	       c->slot_count < ADV_CONTROL_SLOTS;
 }
 
-int adv_control_open_slot(struct adv_control *c, struct adv_slot *slot, char *why, size_t why_len)
+int adv_control_open_slot(struct adv_control *c, const char *device, struct adv_slot *slot,
+			  char *why, size_t why_len)
 {
 	struct adv_control_message m;
 	struct adv_control_slot *own;
 	int fd, error;
 
 	adv_control_message_init(&m, ADV_CONTROL_OPEN_SLOT, 0);
+	snprintf(m.body.slot.device, sizeof(m.body.slot.device), "%s", device);
 	error = adv_control_ask(c, &m, &fd);
 	if (!error && !is_valid_slot(c, &m, fd))
 		error = EPROTO;

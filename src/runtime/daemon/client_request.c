@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "runtime/daemon/client_request.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,22 +66,33 @@ static void describe_no_slot(const struct adv_daemon *d, char *text, size_t len)
 			 d->slots_most < ADV_SLOTS ? "; a higher ulimit -n would allow more" : "");
 }
 
+/* Copies a device's name from a client's message: it ends with a NUL, and is printable. */
+static void copy_device(char to[ADV_CONTROL_DEVICE_LEN], const char from[ADV_CONTROL_DEVICE_LEN])
+{
+	memcpy(to, from, ADV_CONTROL_DEVICE_LEN - 1);
+	to[ADV_CONTROL_DEVICE_LEN - 1] = 0;
+	for (char *p = to; *p; p++)
+		if (!isgraph((unsigned char)*p))
+			*p = '?';
+}
+
 static int serve_open_slot(struct adv_client *c, struct adv_control_message *m)
 {
 	struct adv_daemon *d = c->all->daemon;
 	unsigned limit = user_limit(c, ADV_USER_SLOTS, ADV_SLOTS);
 	unsigned slot = adv_slots_choose(d->ledger, c->session.peer.uid, limit, d->slots_most,
 					 adv_clock_ms());
+	char text[160], device[ADV_CONTROL_DEVICE_LEN];
 	uint32_t buffer;
-	char text[160];
 
 	if (!slot) {
 		describe_no_slot(d, text, sizeof(text));
 		fail_request(m, EAGAIN, text);
 		return -1;
 	}
+	copy_device(device, m->body.slot.device);
 	buffer = adv_slots_assign(d, slot, c->session.peer.pid, c->session.peer.uid,
-				  c->session.comm);
+				  c->session.comm, device);
 	if (!buffer) {
 		fail_request(m, ENOMEM, "adverbd cannot make a slot: its log says why");
 		return -1;
@@ -90,8 +102,8 @@ static int serve_open_slot(struct adv_client *c, struct adv_control_message *m)
 	m->body.slot.slot = slot;
 	m->body.slot.receive_buffer = buffer;
 	memcpy(m->body.slot.token, d->ledger->slot[slot].token, sizeof(m->body.slot.token));
-	adv_info("slot %u given to process %d (%s), receive buffer of %u bytes", slot,
-		 (int)c->session.peer.pid, c->session.comm, buffer);
+	adv_info("slot %u given to process %d (%s) for %s, receive buffer of %u bytes", slot,
+		 (int)c->session.peer.pid, c->session.comm, device, buffer);
 	adv_client_fault_slot_opened(c, slot);
 	return d->socket[slot];
 }
@@ -155,14 +167,18 @@ static int serve_sender(struct adv_client *c, struct adv_control_message *m)
 	return -1;
 }
 
-/* Reads the counters of a slot, or for slot 0 the sums of all. 0 or errno. */
-static int read_counters(const struct adv_client *c, uint32_t slot, uint64_t value[ADV_COUNTERS])
+/* Reads the counters of a slot, or for slot 0 the sums of a device or of all. 0 or errno. */
+static int read_counters(const struct adv_client *c, uint32_t slot, const char *device,
+			 uint64_t value[ADV_COUNTERS])
 {
 	const struct adv_daemon *d = c->all->daemon;
 	uid_t uid = c->session.peer.uid;
 
 	if (slot == 0) {
-		adv_slots_counters(d, value);
+		if (*device)
+			adv_slots_counters_of_device(d, device, value);
+		else
+			adv_slots_counters(d, value);
 		return 0;
 	}
 	if (slot < ADV_SLOT_FIRST || slot >= d->sockets ||
@@ -179,7 +195,12 @@ static int serve_counters(struct adv_client *c, struct adv_control_message *m)
 	uint64_t value[ADV_COUNTERS];
 	uint32_t first = m->body.counters.first, n = ADV_COUNTERS_A_MESSAGE;
 	uint32_t slot = m->body.counters.slot;
-	int error = first < ADV_COUNTERS ? read_counters(c, slot, value) : EINVAL;
+	char device[ADV_CONTROL_DEVICE_LEN];
+	int error = EINVAL;
+
+	copy_device(device, m->body.counters.device);
+	if (first < ADV_COUNTERS)
+		error = read_counters(c, slot, device, value);
 
 	if (error) {
 		fail_request(m, error, strerror(error));
@@ -287,6 +308,7 @@ static int serve_list(struct adv_client *c, struct adv_control_message *m)
 		m->body.entry.connected = c->all->owner[i] != NULL;
 		m->body.entry.age_ms = adv_clock_ms() - r->opened_ms;
 		memcpy(m->body.entry.comm, r->comm, sizeof(r->comm));
+		memcpy(m->body.entry.device, r->device, sizeof(r->device));
 		m->body.entry.blocks = adv_blocks_used(l, i);
 		return -1;
 	}

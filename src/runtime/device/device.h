@@ -15,7 +15,7 @@
 #include <poll.h>
 #include <stdatomic.h>
 
-#include "runtime/control/gid_table.h"
+#include "runtime/identity/rails.h"
 #include "nic/iwarp/agreement.h"
 #include "nic/engine/engine.h"
 
@@ -41,13 +41,15 @@ struct adv_device_callbacks {
 #define ADV_DEVICES_APART 16 /* devices of a process; further contexts share them */
 
 /*
- * Opens a device: connects to adverbd or starts it, gets a slot, and starts the background thread.
- * If the process already has ADV_DEVICES_APART devices with these callbacks, adds the user to the
+ * Opens the device of a rail, which stays valid; NULL: of all addresses. Connects to adverbd or
+ * starts it, gets a slot, and starts the background thread. If the process already has
+ * ADV_DEVICES_APART devices with these callbacks and the rail has one, adds the user to its
  * device that has the fewest users: these users share engine, slot and thread. Events of the port
  * go to all users. `completion` and `async` get any one of the users, or NULL: the CQ, QP or SRQ
  * knows its owner. NULL with errno; the reason is logged at level error, in one line.
  */
-struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks, void *user);
+struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks, void *user,
+				   const struct adv_rail *rail);
 
 #define ADV_DEVICE_BLOCKS 4 /* most blocks of 65,536 QP numbers besides the numbers of the slot */
 
@@ -203,9 +205,9 @@ void adv_device_gids(struct adv_device *d, struct adv_gid_table *copy);
 /* Copies the P_Key table, which never changes. Any thread, with or without the lock. */
 void adv_device_pkeys(struct adv_device *d, struct adv_pkey_table *copy);
 
-/* Copies the GID table without a device (ibv_get_device_list): connects to adverbd or starts it. 0
- * or errno. */
-int adv_device_probe(struct adv_gid_table *copy);
+/* Copies adverbd's GID table without a device (ibv_get_device_list), and sets *rails to the rails
+ * of this process: connects to adverbd or starts it. 0 or errno; the reason is logged. */
+int adv_device_probe(struct adv_gid_table *copy, const struct adv_rail_list **rails);
 
 /* Joins an IP multicast group for the slot's socket, on the interface of sgid. Blocks until adverbd
  * answers: call it without the lock. 0; ENODEV: sgid is not in the table; else as

@@ -22,6 +22,8 @@ int adv_device_load_gids(struct adv_device *d)
 
 	if (!adv_gid_table_read(adv_control_gids(d->control), &t) || !t.pkeys.count)
 		return EAGAIN;
+	if (d->rail)
+		adv_rail_change_table(d->rail, &t);
 	if (d->v1)
 		adv_roce_change_table(&t, adv_roce());
 	for (unsigned i = 0; i < t.count; i++) {
@@ -45,15 +47,24 @@ int adv_device_load_gids(struct adv_device *d)
 	return 0;
 }
 
+static bool has_same_gids(const struct adv_gid_table *a, const struct adv_gid_table *b)
+{
+	return a->count == b->count &&
+	       memcmp(a->entry, b->entry, a->count * sizeof(a->entry[0])) == 0;
+}
+
 void adv_device_gids_changed(struct adv_device *d)
 {
-	bool was_active = d->gids.port_active;
+	const struct adv_gid_table before = d->gids;
+	bool was_active = before.port_active;
 	int err = adv_device_load_gids(d);
 
 	if (err) {
 		adv_warn("the GID table has changed but cannot be loaded: %s", strerror(err));
 		return;
 	}
+	if (has_same_gids(&before, &d->gids))
+		return; /* adverbd's table has changed for other rails only */
 	adv_device_deliver_port_event(d, IBV_EVENT_GID_CHANGE);
 	if (was_active != (bool)d->gids.port_active)
 		adv_device_deliver_port_event(d, was_active ? IBV_EVENT_PORT_ERR

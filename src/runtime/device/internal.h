@@ -121,6 +121,7 @@ struct adv_device {
 	struct adv_change answers; /* changes with each handled answer of adverbd */
 	struct adv_slot slot;
 	struct device_blocks blocks;
+	const struct adv_rail *rail; /* NULL: all addresses */
 	struct adv_device_callbacks callbacks;
 	void *user;		     /* `user` member of one of `users`; NULL in a further shard */
 	struct adv_list users;	     /* struct device_user; none in a further shard */

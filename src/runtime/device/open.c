@@ -144,7 +144,8 @@ static int assemble_device(struct adv_device *d, char *why, size_t why_len)
 	d->control = adv_control_connect(true, why, why_len);
 	if (!d->control)
 		return errno;
-	err = adv_control_open_slot(d->control, &d->slot, why, why_len);
+	err = adv_control_open_slot(d->control, d->rail ? d->rail->name : ADV_DEVICE_NAME, &d->slot,
+				    why, why_len);
 	if (err)
 		return err;
 	err = create_link(d, why, why_len);
@@ -212,11 +213,11 @@ static void free_device(struct adv_device *d)
 	free(d);
 }
 
-/* Opens a new device for the user u, or a shard of the device `first` if that is not NULL. NULL
- * with errno, and a line in why. */
+/* Opens a new device of a rail for the user u, or a shard of the device `first` if that is not
+ * NULL. NULL with errno, and a line in why. */
 static struct adv_device *open_new(const struct adv_device_callbacks *callbacks,
-				   struct device_user *u, struct adv_device *first, char *why,
-				   size_t why_len)
+				   const struct adv_rail *rail, struct device_user *u,
+				   struct adv_device *first, char *why, size_t why_len)
 {
 	struct adv_device *d = calloc(1, sizeof(*d));
 	int err;
@@ -230,6 +231,7 @@ static struct adv_device *open_new(const struct adv_device_callbacks *callbacks,
 	pthread_mutex_init(&d->groups_lock, NULL);
 	adv_list_init(&d->users);
 	d->callbacks = *callbacks;
+	d->rail = rail;
 	if (first)
 		d->first = first;
 	else
@@ -246,7 +248,8 @@ static struct adv_device *open_new(const struct adv_device_callbacks *callbacks,
 	return d;
 }
 
-struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks, void *user)
+struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks, void *user,
+				   const struct adv_rail *rail)
 {
 	struct device_user *u = calloc(1, sizeof(*u));
 	struct adv_device *d = NULL;
@@ -256,10 +259,10 @@ struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks,
 	adv_device_shared_delay_forks();
 	if (u) {
 		u->user = user;
-		d = adv_device_shared_join(callbacks, u);
+		d = adv_device_shared_join(callbacks, rail, u);
 	}
 	if (u && !d) {
-		d = open_new(callbacks, u, NULL, why, sizeof(why));
+		d = open_new(callbacks, rail, u, NULL, why, sizeof(why));
 		err = errno;
 	}
 	adv_forks_allow();
@@ -283,7 +286,7 @@ bool adv_device_open_shard(struct adv_device *first)
 	struct adv_device *d;
 
 	adv_device_shared_delay_forks();
-	d = open_new(&first->callbacks, NULL, first, why, sizeof(why));
+	d = open_new(&first->callbacks, first->rail, NULL, first, why, sizeof(why));
 	adv_forks_allow();
 	if (d)
 		adv_info("slot %u: a shard for one more thread, slot %u", first->slot.number,
@@ -318,21 +321,25 @@ void adv_device_close(struct adv_device *d, void *user)
 	adv_forks_allow();
 }
 
-int adv_device_probe(struct adv_gid_table *copy)
+int adv_device_probe(struct adv_gid_table *copy, const struct adv_rail_list **rails)
 {
-	char why[256] = "";
+	char why[ADV_RAILS_WHY] = "";
 	struct adv_control *c;
 	int err = 0;
 
 	adv_device_shared_delay_forks();
 	c = adv_control_connect(true, why, sizeof(why));
-	if (!c) {
+	if (!c)
 		err = errno;
-		adv_error("no device: %s", why);
-	} else if (!adv_gid_table_read(adv_control_gids(c), copy)) {
+	else if (!adv_gid_table_read(adv_control_gids(c), copy))
 		err = EAGAIN;
-	}
 	adv_control_close(c);
 	adv_forks_allow();
+	if (!err) {
+		*rails = adv_rail_list_get(copy, why, sizeof(why));
+		err = *rails ? 0 : EINVAL;
+	}
+	if (err && *why)
+		adv_error("no device: %s", why);
 	return err;
 }

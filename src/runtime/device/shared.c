@@ -129,9 +129,10 @@ static bool is_gone(struct adv_device *d)
 	return gone;
 }
 
-/* If the process has ADV_DEVICES_APART usable devices with these callbacks, returns the one with
- * the fewest users; else NULL. */
-static struct adv_device *find_shared(const struct adv_device_callbacks *callbacks)
+/* If the process has ADV_DEVICES_APART usable devices with these callbacks, returns the one of the
+ * rail with the fewest users; else NULL. */
+static struct adv_device *find_shared(const struct adv_device_callbacks *callbacks,
+				      const struct adv_rail *rail)
 {
 	struct adv_device *best = NULL;
 	unsigned count = 0;
@@ -141,19 +142,19 @@ static struct adv_device *find_shared(const struct adv_device_callbacks *callbac
 		    is_gone(d))
 			continue;
 		count++;
-		if (!best || d->opens < best->opens)
+		if (d->rail == rail && (!best || d->opens < best->opens))
 			best = d;
 	}
 	return count < ADV_DEVICES_APART ? NULL : best;
 }
 
 struct adv_device *adv_device_shared_join(const struct adv_device_callbacks *callbacks,
-					  struct device_user *u)
+					  const struct adv_rail *rail, struct device_user *u)
 {
 	struct adv_device *d;
 
 	pthread_mutex_lock(&all_lock);
-	d = find_shared(callbacks);
+	d = find_shared(callbacks, rail);
 	if (d) {
 		d->opens++;
 		(void)adv_device_lock_all(d);

@@ -5,12 +5,10 @@
 
 #include "runtime/device/internal.h"
 
-/*
- * If the process has ADV_DEVICES_APART devices
- * with these callbacks, adds the user to the device that has the fewest users. Else returns NULL.
- */
+/* If the process has ADV_DEVICES_APART devices with these callbacks, adds the user to that device
+ * of the rail that has the fewest users. NULL: there are fewer, or none is of the rail. */
 struct adv_device *adv_device_shared_join(const struct adv_device_callbacks *callbacks,
-					  struct device_user *u);
+					  const struct adv_rail *rail, struct device_user *u);
 /* True if the process has fewer than ADV_DEVICES_APART devices and shards. */
 bool adv_device_shared_has_room(void);
 /* Delays forks, until adv_forks_allow(): the list has no device that is being opened or closed. */

@@ -153,7 +153,8 @@ static int query_processes(struct query *q)
 	while (!error && !q->enough && (error = adv_control_list(q->control, e.slot, &e)) == 0) {
 		const struct adv_control_fault target = {ADV_CONTROL_FAULT_SLOT, e.slot};
 
-		if (e.connected && (!q->wanted->pid || q->wanted->pid == e.pid))
+		if (e.connected && (!q->wanted->pid || q->wanted->pid == e.pid) &&
+		    (!q->wanted->device || strcmp(q->wanted->device, e.device) == 0))
 			error = query_target(q, &target, e.slot, e.pid);
 		e.slot++;
 	}

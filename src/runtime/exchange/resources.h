@@ -18,6 +18,9 @@ typedef void adv_resource_silent_fn(void *user, uint32_t pid, int error);
 struct adv_resource_query {
 	enum adv_resource_kind kind;
 	uint32_t pid; /* lists the objects of this process only; 0: of all processes */
+	/* Name of the only device whose objects are listed; NULL: of all devices. A CM_ID is of all
+	 * devices. */
+	const char *device;
 	adv_resource_fn *fn;
 	adv_resource_silent_fn *silent; /* NULL: such processes are only logged */
 	void *user;			/* argument of fn and silent */

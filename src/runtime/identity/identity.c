@@ -44,14 +44,14 @@ enum adv_transport adv_transport(void)
 
 /* Uses system calls, because the preload's replacements of the C library's functions show Adverb's
  * device. */
-void adv_uverbs_name(char name[ADV_UVERBS_NAME_LEN])
+void adv_uverbs_name(unsigned index, char name[ADV_UVERBS_NAME_LEN])
 {
 	char path[64];
 
 	for (unsigned n = 0; n < UVERBS_MAX; n++) {
 		snprintf(name, ADV_UVERBS_NAME_LEN, "uverbs%u", n);
 		snprintf(path, sizeof(path), "/sys/class/infiniband_verbs/%s", name);
-		if (syscall(SYS_faccessat, AT_FDCWD, path, F_OK) != 0)
+		if (syscall(SYS_faccessat, AT_FDCWD, path, F_OK) != 0 && index-- == 0)
 			return;
 	}
 }

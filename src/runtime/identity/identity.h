@@ -9,7 +9,7 @@
 
 #include "base/version.h"
 
-#define ADV_DEVICE_NAME "adverb0"
+#define ADV_DEVICE_NAME "adverb0" /* of the only device, see rails.h */
 #define ADV_FW_VER	ADV_VERSION
 
 /* An ID that belongs to no vendor (locally administered OUI), so that no program mistakes the
@@ -51,8 +51,9 @@ enum adv_transport adv_transport(void);
 
 #define ADV_UVERBS_NAME_LEN 16
 
-/* Writes "uverbsN" to name, with the lowest N that no device of the kernel uses at present. */
-void adv_uverbs_name(char name[ADV_UVERBS_NAME_LEN]);
+/* Writes "uverbsN" to name, for the device with this index: no device of the kernel uses that
+ * number at present. */
+void adv_uverbs_name(unsigned index, char name[ADV_UVERBS_NAME_LEN]);
 
 /* Returns the port's speed in Mbit/s for an Ethernet interface that reports `mbps`. 0: the
  * interface reports no speed; the result is then 100,000. */

@@ -2,14 +2,16 @@
 #include "runtime/identity/sysfs_root.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "base/fnv.h"
 #include "base/sys.h"
-#include "runtime/identity/identity.h"
+#include "runtime/identity/rails.h"
 #include "runtime/identity/roce.h"
 
 #define ROOT_MODE    0755
@@ -42,22 +44,30 @@ const char *adv_sysfs_root_parent(unsigned i, char room[ADV_SYSFS_PARENT_LEN])
 	return path && path[0] == '/' ? path : NULL;
 }
 
-/* Returns the number in the name of a folder. Each transport, and each choice of versions of RoCE,
- * has a folder of its own, because the same files have different contents. */
-static uint64_t folder_number(uint64_t net, enum adv_transport transport, enum adv_roce roce)
+#define NET_BITS 48 /* of a number, for the namespace */
+
+/* Returns the first number in the name of this process's folder. Each transport, and each choice of
+ * versions of RoCE, has a folder of its own, because the same files have different contents. */
+static uint64_t folder_number(void)
 {
-	return net + ((uint64_t)transport << 48) + ((uint64_t)roce << 52);
+	return adv_sysfs_network() + ((uint64_t)adv_transport() << NET_BITS) +
+	       ((uint64_t)adv_roce() << (NET_BITS + 4));
 }
 
-/* Writes the path of the folder in the i-th parent to root. number: folder_number(). False: the
- * parent is not defined, or the path is too long. */
-static bool root_path(unsigned i, uint64_t number, char root[PATH_MAX])
+/* Writes the path of the folder in the i-th parent to root. A process with devices of its own has a
+ * second number in it. False: the parent is not defined, or the path is too long. */
+static bool root_path(unsigned i, char root[PATH_MAX])
 {
-	char room[ADV_SYSFS_PARENT_LEN];
+	char room[ADV_SYSFS_PARENT_LEN], devices[32] = "";
 	const char *folder = adv_sysfs_root_parent(i, room);
+	const char *rails = getenv(ADV_RAILS_VARIABLE);
 
-	return folder && snprintf(root, PATH_MAX, "%s" ADV_SYSFS_ROOT_PREFIX "%u-%llu", folder,
-				  (unsigned)geteuid(), (unsigned long long)number) < PATH_MAX / 2;
+	if (rails && *rails)
+		snprintf(devices, sizeof(devices), "-%" PRIu64,
+			 adv_fnv_add_bytes(ADV_FNV_BASIS, rails, strlen(rails)));
+	return folder &&
+	       snprintf(root, PATH_MAX, "%s" ADV_SYSFS_ROOT_PREFIX "%u-%" PRIu64 "%s", folder,
+			(unsigned)geteuid(), folder_number(), devices) < PATH_MAX / 2;
 }
 
 static bool ensure_owner_and_mode(int fd)
@@ -85,10 +95,8 @@ static int open_root(const char *root, bool make)
 
 int adv_sysfs_root_open(char root[PATH_MAX])
 {
-	uint64_t number = folder_number(adv_sysfs_network(), adv_transport(), adv_roce());
-
 	for (unsigned i = 0; i < ADV_SYSFS_PARENTS; i++) {
-		int fd = root_path(i, number, root) ? open_root(root, true) : -1;
+		int fd = root_path(i, root) ? open_root(root, true) : -1;
 
 		if (fd >= 0)
 			return fd;
@@ -98,7 +106,6 @@ int adv_sysfs_root_open(char root[PATH_MAX])
 
 bool adv_sysfs_root_is(const char *path)
 {
-	uint64_t number = folder_number(adv_sysfs_network(), adv_transport(), adv_roce());
 	struct stat mine, other;
 	char root[PATH_MAX];
 
@@ -106,7 +113,7 @@ bool adv_sysfs_root_is(const char *path)
 	    other.st_uid != geteuid())
 		return false;
 	for (unsigned i = 0; i < ADV_SYSFS_PARENTS; i++)
-		if (root_path(i, number, root) &&
+		if (root_path(i, root) &&
 		    syscall(SYS_newfstatat, AT_FDCWD, root, &mine, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    mine.st_dev == other.st_dev && mine.st_ino == other.st_ino)
 			return true;
@@ -208,8 +215,15 @@ static void remove_unused_root(const char *root, time_t before)
 		adv_sys_close(fd);
 }
 
-/* Removes old unused folders that killed daemons left in namespaces that no longer exist. */
-static void remove_stale_roots(const char *folder, time_t before)
+/* number: the text behind the user in the name of a folder. */
+static bool is_of_network(const char *number, uint64_t net)
+{
+	return (strtoull(number, NULL, 10) & ((UINT64_C(1) << NET_BITS) - 1)) == net;
+}
+
+/* Removes the unused folders of this namespace, and those that killed daemons left in namespaces
+ * that no longer exist: they were not changed since `before`. */
+static void remove_roots(const char *folder, uint64_t net, time_t before)
 {
 	int fd = adv_sys_open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	char room[LISTING_ROOM] __attribute__((aligned(8)));
@@ -223,7 +237,10 @@ static void remove_stale_roots(const char *folder, time_t before)
 
 			if (strncmp(e->name, wanted, strlen(wanted)) == 0 &&
 			    snprintf(root, sizeof(root), "%s/%s", folder, e->name) < PATH_MAX / 2)
-				remove_unused_root(root, before);
+				remove_unused_root(root,
+						   is_of_network(e->name + strlen(wanted), net)
+							   ? INT64_MAX
+							   : before);
 			i += e->len;
 		}
 	if (fd >= 0)
@@ -233,20 +250,14 @@ static void remove_stale_roots(const char *folder, time_t before)
 void adv_sysfs_root_remove(void)
 {
 	uint64_t net = adv_sysfs_network();
-	char root[PATH_MAX], room[64];
+	char room[ADV_SYSFS_PARENT_LEN];
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	for (unsigned i = 0; i < ADV_SYSFS_PARENTS; i++) {
 		const char *folder = adv_sysfs_root_parent(i, room);
 
-		for (int k = 0; k < ADV_TRANSPORTS * ADV_ROCE_UNKNOWN; k++)
-			if (root_path(i,
-				      folder_number(net, (enum adv_transport)(k % ADV_TRANSPORTS),
-						    (enum adv_roce)(k / ADV_TRANSPORTS)),
-				      root))
-				remove_unused_root(root, INT64_MAX);
 		if (folder)
-			remove_stale_roots(folder, now.tv_sec - OLD_SECONDS);
+			remove_roots(folder, net, now.tv_sec - OLD_SECONDS);
 	}
 }

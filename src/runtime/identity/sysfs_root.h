@@ -17,7 +17,8 @@
 #include <stdint.h>
 
 #define ADV_SYSFS_ROOT_PREFIX                                                                      \
-	"/adverb-sysfs-" /* uid, "-" and a number follow: the namespace, and the transport */
+	"/adverb-sysfs-" /* uid, "-" and a number follow: the namespace, and the transport; then,  \
+			    if the process has devices of its own, "-" and a number for them */
 
 /* Returns the inode number of the caller's network namespace; 0: /proc is not mounted. */
 uint64_t adv_sysfs_network(void);

@@ -46,6 +46,7 @@ struct adv_slot_record {
 	uint64_t opened_ms;
 	uint8_t token[ADV_CONTROL_TOKEN_LEN];
 	char comm[16];
+	char device[ADV_CONTROL_DEVICE_LEN];
 	struct adv_membership membership[ADV_SLOT_GROUPS];
 };
 
@@ -55,6 +56,16 @@ struct adv_block_record {
 	uint32_t uid;	       /* user of the last owner, if used_before */
 	bool used_before;
 	uint64_t freed;
+};
+
+#define ADV_LEDGER_DEVICES 128
+
+/* The released slots of a user's devices of one name. */
+struct adv_device_record {
+	_Atomic uint32_t used;
+	uint32_t uid;
+	char name[ADV_CONTROL_DEVICE_LEN];
+	uint64_t counted[ADV_COUNTERS];
 };
 
 /* Keeper and worker share the ledger. Only the worker writes the members after keeper_pid. */
@@ -73,6 +84,8 @@ struct adv_ledger {
 	uint64_t releases;
 	uint64_t qp1_dropped;
 	uint64_t counted[ADV_COUNTERS]; /* counters of slots that were released */
+	/* The same by device. If all records are used, further devices are in the sum only. */
+	struct adv_device_record device[ADV_LEDGER_DEVICES];
 	uint8_t instance[ADV_CONTROL_TOKEN_LEN];
 	struct adv_block_record block[ADV_BLOCKS];
 	uint32_t sockets; /* sockets of the group: slots below this have one */

@@ -13,13 +13,16 @@
 #include "base/sys.h"
 #include "runtime/identity/identity.h"
 #include "runtime/identity/sysfs_root.h"
+#include "runtime/preload/contents.h"
 #include "runtime/preload/foreign.h"
 #include "runtime/preload/redirect.h"
 #include "runtime/preload/tree.h"
 #include "runtime/preload/uverbs_node.h"
 
-const char adv_node_uverbs[] = "/dev/null";
-const char adv_node_rdma_cm[] = "/dev/null";
+#define NODES 256 /* highest number of a node uverbsN, and one more */
+
+static const char uverbs_node[NODES][sizeof("/dev/null")] = {[0 ... NODES - 1] = "/dev/null"};
+static const char rdma_cm_node[] = "/dev/null";
 
 /* How the process reached its current folder. After the first use of this value: the position of
  * the folder, ELSEWHERE, ABOVE or INSIDE. */
@@ -302,11 +305,30 @@ static bool is_kernels(const struct adv_redirect *r)
 	char path[PATH_MAX];
 
 	if (len == 0 || (len <= 2 && strspn(r->rest, ".") >= len) ||
-	    strncmp(r->rest, ADV_DEVICE_NAME, len) == 0)
+	    adv_rail_list_have(r->rest, len))
 		return false;
 	return snprintf(path, sizeof(path), "%s/%.*s", r->folder, (int)len, r->rest) <
 		       (int)sizeof(path) &&
 	       path_exists(path);
+}
+
+/* Returns N of the node uverbsN; -1: it is none. */
+static int number_of_node(const char *resolved)
+{
+	uintptr_t at = (uintptr_t)resolved - (uintptr_t)uverbs_node;
+
+	return at < sizeof(uverbs_node) ? (int)(at / sizeof(uverbs_node[0])) : -1;
+}
+
+/* Writes the path in the tree of a file of an interface's device. NULL: it is too long. */
+static const char *path_of_interface(const struct adv_redirect *r, const char *root,
+				     char room[PATH_MAX])
+{
+	return snprintf(room, PATH_MAX, "%s/" ADV_CONTENTS_BY_NET "/%.*s%s%s%s", root,
+			(int)r->interface_len, r->interface, r->folder, *r->rest ? "/" : "",
+			r->rest) < PATH_MAX
+		       ? room
+		       : NULL;
 }
 
 /* True for an interface that has a device and a GID, but no RDMA card of its own. */
@@ -321,19 +343,28 @@ static bool is_mirrored_interface(const struct adv_redirect *r, const char *root
 	snprintf(path, sizeof(path), "/sys/class/net/%.*s/device/infiniband", len, r->interface);
 	if (path_exists(path))
 		return false;
-	snprintf(path, sizeof(path), "%.2048s/sys/devices/adverb/net/%.*s", root, len,
+	snprintf(path, sizeof(path), "%.2048s/" ADV_CONTENTS_BY_NET "/%.*s", root, len,
 		 r->interface);
 	return path_exists(path);
 }
 
-static const char *node_of_name(const char *name)
+/* Returns the node of a name below /dev/infiniband; NULL: the tree does not have it. */
+static const char *node_of_name(const char *root, const char *name)
 {
-	char uverbs[ADV_UVERBS_NAME_LEN];
+	unsigned long number = 0;
+	char path[PATH_MAX];
 
-	adv_uverbs_name(uverbs);
-	if (strcmp(name, uverbs) == 0)
-		return adv_node_uverbs;
-	return strcmp(name, "rdma_cm") == 0 ? adv_node_rdma_cm : NULL;
+	if (strcmp(name, "rdma_cm") == 0)
+		return rdma_cm_node;
+	snprintf(path, sizeof(path), "%.2048s/dev/infiniband/%.64s", root, name);
+	if (strncmp(name, "uverbs", strlen("uverbs")) == 0 && path_exists(path))
+		number = strtoul(name + strlen("uverbs"), NULL, 10) + 1;
+	return number && number <= NODES ? uverbs_node[number - 1] : NULL;
+}
+
+bool adv_lookup_is_node(const char *resolved)
+{
+	return resolved == rdma_cm_node || number_of_node(resolved) >= 0;
 }
 
 /* True if the file is in one of the folders counters/ and hw_counters/. A program that looks for
@@ -364,9 +395,11 @@ static const char *resolve_absolute(const char *path, enum adv_lookup look, char
 	}
 	if (r.interface && !is_mirrored_interface(&r, root))
 		return NULL;
-	node = r.device && look != ADV_LOOKUP_NAME ? node_of_name(r.rest) : NULL;
+	node = r.device && look != ADV_LOOKUP_NAME ? node_of_name(root, r.rest) : NULL;
 	if (node)
 		return node;
+	if (r.interface)
+		return path_of_interface(&r, root, room);
 	return snprintf(room, PATH_MAX, "%s%s%s%s", root, r.folder, *r.rest ? "/" : "", r.rest) <
 			       PATH_MAX
 		       ? room
@@ -398,13 +431,12 @@ const char *adv_lookup_resolve(int dirfd, const char *path, enum adv_lookup look
 
 bool adv_lookup_node_number(const char *resolved, unsigned *major_number, unsigned *minor_number)
 {
-	char uverbs[ADV_UVERBS_NAME_LEN];
+	int number = number_of_node(resolved);
 
-	if (resolved != adv_node_uverbs)
+	if (number < 0)
 		return false;
-	adv_uverbs_name(uverbs);
 	*major_number = ADV_UVERBS_NODE_MAJOR;
-	*minor_number = adv_uverbs_node_minor(uverbs);
+	*minor_number = ADV_UVERBS_NODE_FIRST_MINOR + (unsigned)number;
 	return true;
 }
 

@@ -64,13 +64,9 @@ const char *adv_lookup_resolve(int dirfd, const char *path, enum adv_lookup look
 		 ? adv_lookup_resolve(dirfd, path, look, alloca(PATH_MAX))                         \
 		 : (path))
 
-/* Stand-ins for /dev/infiniband/uverbsN and rdma_cm: /dev/null. Compare the pointers. */
-extern const char adv_node_uverbs[], adv_node_rdma_cm[];
-
-static inline bool adv_lookup_is_node(const char *resolved)
-{
-	return resolved == adv_node_uverbs || resolved == adv_node_rdma_cm;
-}
+/* True if `resolved` stands for /dev/infiniband/uverbsN or rdma_cm: it is "/dev/null", at an
+ * address of its own. */
+bool adv_lookup_is_node(const char *resolved);
 
 /* Returns the major and minor number of a node. False if `resolved` is not
  * /dev/infiniband/uverbsN. */

@@ -282,10 +282,10 @@ static bool query_device(void *user, struct adv_contents *contents)
 	return adv_query_contents(contents);
 }
 
-static int query_objects(void *user, enum adv_resource_kind kind, adv_resource_fn *fn,
-			 void *fn_user)
+static int query_objects(void *user, enum adv_resource_kind kind, const char *device,
+			 adv_resource_fn *fn, void *fn_user)
 {
-	return adv_query_resources(kind, fn, fn_user);
+	return adv_query_resources(kind, device, fn, fn_user);
 }
 
 int adv_netlink_request(int fd, const void *request, size_t len)

@@ -59,11 +59,6 @@ static bool is_text(const struct adv_nldev_request *r, unsigned type, const char
 
 /* ---- writing ---- */
 
-static bool find_device(struct adv_nldev_request *r)
-{
-	return r->source->device(r->source->user, &r->contents);
-}
-
 static void write_device(struct adv_nldev_request *r, bool one_of_many)
 {
 	struct adv_netlink *n = r->answer;
@@ -73,8 +68,8 @@ static void write_device(struct adv_nldev_request *r, bool one_of_many)
 	adv_netlink_u32(n, RDMA_NLDEV_ATTR_PORT_INDEX, ADV_NLDEV_PORT);
 	adv_netlink_u64(n, RDMA_NLDEV_ATTR_CAP_FLAGS, ADV_DEVICE_CAP_FLAGS);
 	adv_netlink_string(n, RDMA_NLDEV_ATTR_FW_VERSION, ADV_FW_VER);
-	adv_netlink_u64(n, RDMA_NLDEV_ATTR_NODE_GUID, be64toh(r->contents.gids.node_guid));
-	adv_netlink_u64(n, RDMA_NLDEV_ATTR_SYS_IMAGE_GUID, be64toh(r->contents.gids.node_guid));
+	adv_netlink_u64(n, RDMA_NLDEV_ATTR_NODE_GUID, be64toh(r->gids.node_guid));
+	adv_netlink_u64(n, RDMA_NLDEV_ATTR_SYS_IMAGE_GUID, be64toh(r->gids.node_guid));
 	adv_netlink_u8(n, RDMA_NLDEV_ATTR_DEV_NODE_TYPE, IBV_NODE_CA);
 	adv_netlink_u8(n, RDMA_NLDEV_ATTR_DEV_DIM, 0);
 	adv_netlink_string(n, RDMA_NLDEV_ATTR_DEV_PROTOCOL, "roce");
@@ -83,7 +78,7 @@ static void write_device(struct adv_nldev_request *r, bool one_of_many)
 
 static int get_device(struct adv_nldev_request *r)
 {
-	if (!adv_nldev_names_device(r) || !find_device(r))
+	if (!adv_nldev_find_device(r))
 		return EINVAL;
 	write_device(r, false);
 	return 0;
@@ -91,8 +86,12 @@ static int get_device(struct adv_nldev_request *r)
 
 static int list_devices(struct adv_nldev_request *r)
 {
-	if (find_device(r))
+	unsigned count = adv_nldev_read_devices(r) ? r->contents.rails->count : 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		adv_nldev_use_device(r, i);
 		write_device(r, true);
+	}
 	return 0;
 }
 
@@ -100,7 +99,7 @@ static int list_devices(struct adv_nldev_request *r)
  * determines the MTU of the port. */
 static void write_port(struct adv_nldev_request *r, bool one_of_many)
 {
-	const struct adv_gid_table *t = &r->contents.gids;
+	const struct adv_gid_table *t = &r->gids;
 	struct adv_netlink *n = r->answer;
 	char name[sizeof(t->entry[0].ifname) + 1];
 
@@ -121,7 +120,7 @@ static void write_port(struct adv_nldev_request *r, bool one_of_many)
 
 static int get_port(struct adv_nldev_request *r)
 {
-	if (!adv_nldev_names_port(r) || !find_device(r))
+	if (!adv_nldev_find_port(r))
 		return EINVAL;
 	write_port(r, false);
 	return 0;
@@ -129,10 +128,9 @@ static int get_port(struct adv_nldev_request *r)
 
 static int list_ports(struct adv_nldev_request *r)
 {
-	if (!adv_nldev_names_device(r))
+	if (!adv_nldev_find_device(r))
 		return EINVAL;
-	if (find_device(r))
-		write_port(r, true);
+	write_port(r, true);
 	return 0;
 }
 
@@ -153,9 +151,9 @@ static int get_node(struct adv_nldev_request *r)
 
 	if (!is_text(r, RDMA_NLDEV_ATTR_CHARDEV_TYPE, "uverbs"))
 		return r->attribute[RDMA_NLDEV_ATTR_CHARDEV_TYPE] ? ENODEV : EINVAL;
-	if (!adv_nldev_names_device(r) || !find_device(r))
+	if (!adv_nldev_find_device(r))
 		return ENODEV;
-	adv_uverbs_name(name);
+	adv_uverbs_name(r->rail->index, name);
 	minor = adv_uverbs_node_minor(name);
 	adv_nldev_begin(r, false);
 	adv_nldev_put_handle(r);
@@ -180,7 +178,8 @@ static void write_counters(struct adv_nldev_request *r, bool values)
 	adv_nldev_put_handle(r);
 	adv_netlink_u32(n, RDMA_NLDEV_ATTR_PORT_INDEX, ADV_NLDEV_PORT);
 	all = adv_netlink_nest(n, RDMA_NLDEV_ATTR_STAT_HWCOUNTERS);
-	for (unsigned i = 0; (name = adv_hw_counter(&r->contents.counters, i, &value)); i++) {
+	for (unsigned i = 0;
+	     (name = adv_hw_counter(&r->contents.counters[r->rail->index], i, &value)); i++) {
 		one = adv_netlink_nest(n, RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY);
 		adv_netlink_string(n, RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY_NAME, name);
 		if (values)
@@ -198,7 +197,7 @@ static int get_statistic(struct adv_nldev_request *r)
 {
 	uint32_t of, mode;
 
-	if (!adv_nldev_names_port(r) || !find_device(r))
+	if (!adv_nldev_find_port(r))
 		return EINVAL;
 	if (!r->attribute[RDMA_NLDEV_ATTR_STAT_RES]) {
 		if (!r->contents.counted)
@@ -222,7 +221,7 @@ static int get_statistic(struct adv_nldev_request *r)
 
 static int get_statistic_status(struct adv_nldev_request *r)
 {
-	if (!adv_nldev_names_port(r) || !find_device(r))
+	if (!adv_nldev_find_port(r))
 		return EINVAL;
 	if (!r->contents.counted)
 		return EOPNOTSUPP;

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "runtime/identity/identity.h"
-
 bool adv_nldev_u32(const struct adv_nldev_request *r, unsigned type, uint32_t *value)
 {
 	if (!r->attribute[type] || r->length[type] != sizeof(*value))
@@ -13,19 +11,40 @@ bool adv_nldev_u32(const struct adv_nldev_request *r, unsigned type, uint32_t *v
 	return true;
 }
 
-bool adv_nldev_names_device(const struct adv_nldev_request *r)
+bool adv_nldev_read_devices(struct adv_nldev_request *r)
+{
+	return r->source->device(r->source->user, &r->contents);
+}
+
+void adv_nldev_use_device(struct adv_nldev_request *r, unsigned index)
+{
+	r->rail = &r->contents.rails->rail[index];
+	adv_rail_table(r->rail, &r->contents.machine, &r->gids);
+}
+
+bool adv_nldev_find_device(struct adv_nldev_request *r)
 {
 	uint32_t index;
 
-	return adv_nldev_u32(r, RDMA_NLDEV_ATTR_DEV_INDEX, &index) && index == ADV_NLDEV_INDEX;
+	if (!adv_nldev_u32(r, RDMA_NLDEV_ATTR_DEV_INDEX, &index) || index < ADV_NLDEV_INDEX ||
+	    !adv_nldev_read_devices(r) || index - ADV_NLDEV_INDEX >= r->contents.rails->count)
+		return false;
+	adv_nldev_use_device(r, index - ADV_NLDEV_INDEX);
+	return true;
 }
 
-bool adv_nldev_names_port(const struct adv_nldev_request *r)
+bool adv_nldev_find_port(struct adv_nldev_request *r)
 {
 	uint32_t port;
 
-	return adv_nldev_names_device(r) && adv_nldev_u32(r, RDMA_NLDEV_ATTR_PORT_INDEX, &port) &&
-	       port == ADV_NLDEV_PORT;
+	return adv_nldev_u32(r, RDMA_NLDEV_ATTR_PORT_INDEX, &port) && port == ADV_NLDEV_PORT &&
+	       adv_nldev_find_device(r);
+}
+
+int adv_nldev_each(const struct adv_nldev_request *r, enum adv_resource_kind kind,
+		   adv_resource_fn *fn, void *user)
+{
+	return r->source->resources(r->source->user, kind, r->rail->name, fn, user);
 }
 
 void adv_nldev_begin(struct adv_nldev_request *r, bool one_of_many)
@@ -36,6 +55,6 @@ void adv_nldev_begin(struct adv_nldev_request *r, bool one_of_many)
 
 void adv_nldev_put_handle(struct adv_nldev_request *r)
 {
-	adv_netlink_u32(r->answer, RDMA_NLDEV_ATTR_DEV_INDEX, ADV_NLDEV_INDEX);
-	adv_netlink_string(r->answer, RDMA_NLDEV_ATTR_DEV_NAME, ADV_DEVICE_NAME);
+	adv_netlink_u32(r->answer, RDMA_NLDEV_ATTR_DEV_INDEX, ADV_NLDEV_INDEX + r->rail->index);
+	adv_netlink_string(r->answer, RDMA_NLDEV_ATTR_DEV_NAME, r->rail->name);
 }

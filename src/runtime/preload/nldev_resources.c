@@ -244,7 +244,7 @@ static int context_make(struct context *c, const struct adv_nldev_request *r,
 	*c = (struct context){.keys = r->source->keys};
 	if (kind != ADV_RESOURCE_SRQ)
 		return 0;
-	error = r->source->resources(r->source->user, ADV_RESOURCE_QP, note_user, c);
+	error = adv_nldev_each(r, ADV_RESOURCE_QP, note_user, c);
 	if (c->user_count)
 		qsort(c->users, c->user_count, sizeof(*c->users), compare_users);
 	return c->failed ? ENOMEM : error;
@@ -307,14 +307,14 @@ int adv_nldev_list_resources(struct adv_nldev_request *r)
 	struct listing l = {.request = r, .kind = &kinds[kind]};
 	int error;
 
-	if (!adv_nldev_names_device(r))
+	if (!adv_nldev_find_device(r))
 		return EINVAL;
 	if ((kind == ADV_RESOURCE_QP || kind == ADV_RESOURCE_CM_ID) &&
 	    adv_nldev_u32(r, RDMA_NLDEV_ATTR_PORT_INDEX, &l.port) && l.port != ADV_NLDEV_PORT)
 		return EINVAL;
 	error = context_make(&l.context, r, kind);
 	if (!error)
-		error = r->source->resources(r->source->user, kind, list_object, &l);
+		error = adv_nldev_each(r, kind, list_object, &l);
 	close_message(&l);
 	context_free(&l.context);
 	return error;
@@ -350,11 +350,11 @@ int adv_nldev_get_resource(struct adv_nldev_request *r)
 	struct search s = {.request = r, .kind = &kinds[kind]};
 	int error;
 
-	if (!adv_nldev_names_device(r) || !adv_nldev_u32(r, s.kind->id, &s.number))
+	if (!adv_nldev_find_device(r) || !adv_nldev_u32(r, s.kind->id, &s.number))
 		return EINVAL;
 	error = context_make(&s.context, r, kind);
 	if (!error)
-		error = r->source->resources(r->source->user, kind, get_matching, &s);
+		error = adv_nldev_each(r, kind, get_matching, &s);
 	context_free(&s.context);
 	return error || s.found ? error : ENOENT;
 }
@@ -380,12 +380,12 @@ int adv_nldev_get_summary(struct adv_nldev_request *r)
 	size_t table;
 	int error;
 
-	if (!adv_nldev_names_device(r))
+	if (!adv_nldev_find_device(r))
 		return EINVAL;
 	adv_nldev_begin(r, false);
 	adv_nldev_put_handle(r);
 	table = adv_netlink_nest(r->answer, RDMA_NLDEV_ATTR_RES_SUMMARY);
-	error = r->source->resources(r->source->user, ADV_RESOURCE_SUMMARY, put_sum, r);
+	error = adv_nldev_each(r, ADV_RESOURCE_SUMMARY, put_sum, r);
 	adv_netlink_nest_end(r->answer, table);
 	adv_netlink_end(r->answer);
 	return error;

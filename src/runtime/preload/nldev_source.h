@@ -6,17 +6,17 @@
 #include "runtime/exchange/resources.h"
 #include "runtime/preload/contents.h"
 
-#define ADV_NLDEV_INDEX	  1 /* index of adverb0 */
+#define ADV_NLDEV_INDEX	  1 /* index of the first device */
 #define ADV_NLDEV_PORT	  1
 #define ADV_NLDEV_LONGEST 4096 /* maximum length of a message, bytes */
 
 /* Callbacks that read the state of the device and its objects. */
 struct adv_nldev_source {
-	/* Reads the present state of the device. False: there is no device. */
+	/* Reads the present state of the devices. False: there is none. */
 	bool (*device)(void *user, struct adv_contents *contents);
-	/* As adv_resources_each(). */
-	int (*resources)(void *user, enum adv_resource_kind kind, adv_resource_fn *fn,
-			 void *fn_user);
+	/* As adv_resources_each(), for a device. */
+	int (*resources)(void *user, enum adv_resource_kind kind, const char *device,
+			 adv_resource_fn *fn, void *fn_user);
 	bool keys; /* answers may contain L_Keys and R_Keys */
 	void *user;
 };

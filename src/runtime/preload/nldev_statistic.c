@@ -71,8 +71,8 @@ int adv_nldev_list_statistics(struct adv_nldev_request *r)
 		return 0;
 	if (of != RDMA_NLDEV_ATTR_RES_QP)
 		return EOPNOTSUPP;
-	if (!adv_nldev_names_device(r) ||
+	if (!adv_nldev_find_device(r) ||
 	    (adv_nldev_u32(r, RDMA_NLDEV_ATTR_PORT_INDEX, &l.port) && l.port != ADV_NLDEV_PORT))
 		return EINVAL;
-	return r->source->resources(r->source->user, ADV_RESOURCE_QP, list_statistic, &l);
+	return adv_nldev_each(r, ADV_RESOURCE_QP, list_statistic, &l);
 }

@@ -5,8 +5,6 @@
 
 #include "base/log.h"
 #include "runtime/control/control.h"
-#include "runtime/identity/identity.h"
-#include "runtime/identity/roce.h"
 
 static struct adv_control *connect_control(void)
 {
@@ -21,22 +19,26 @@ static struct adv_control *connect_control(void)
 bool adv_query_contents(struct adv_contents *c)
 {
 	struct adv_control *control = connect_control();
-	bool good;
+	char why[ADV_RAILS_WHY];
 
 	if (!control)
 		return false;
-	good = adv_gid_table_read(adv_control_gids(control), &c->gids);
-	if (good && adv_transport() == ADV_TRANSPORT_ROCE)
-		adv_roce_change_table(&c->gids, adv_roce());
-	c->counted = adv_control_counters(control, &c->counters) == 0;
+	if (adv_gid_table_read(adv_control_gids(control), &c->machine)) {
+		c->rails = adv_rail_list_get(&c->machine, why, sizeof(why));
+		if (!c->rails)
+			adv_error("no device in /sys/class/infiniband: %s", why);
+	}
+	c->counted = c->rails && adv_rail_list_count(control, c->rails, c->counters) == 0;
 	adv_control_close(control);
-	return good;
+	return c->rails;
 }
 
-int adv_query_resources(enum adv_resource_kind kind, adv_resource_fn *fn, void *user)
+int adv_query_resources(enum adv_resource_kind kind, const char *device, adv_resource_fn *fn,
+			void *user)
 {
 	struct adv_control *control = connect_control();
-	const struct adv_resource_query query = {.kind = kind, .fn = fn, .user = user};
+	const struct adv_resource_query query = {
+		.kind = kind, .device = device, .fn = fn, .user = user};
 	int error = control ? adv_resources_each(control, &query) : ENODEV;
 
 	adv_control_close(control);

@@ -43,9 +43,8 @@ static const struct place places[NODES] = {
 	[CLASS_INFINIBAND] = {CLASS, "infiniband", "/sys/class/infiniband"},
 	[CLASS_VERBS] = {CLASS, "infiniband_verbs", "/sys/class/infiniband_verbs"},
 	[DEVICES_ADVERB] = {DEVICES, "adverb", "/sys/devices/adverb"},
-	[NET_INFINIBAND] = {INTERFACE_DEVICE, "infiniband", "/sys/devices/adverb/infiniband"},
-	[NET_VERBS] = {INTERFACE_DEVICE, "infiniband_verbs",
-		       "/sys/devices/adverb/infiniband_verbs"},
+	[NET_INFINIBAND] = {INTERFACE_DEVICE, "infiniband", "/infiniband"},
+	[NET_VERBS] = {INTERFACE_DEVICE, "infiniband_verbs", "/infiniband_verbs"},
 };
 
 static bool is_link(enum node n)
@@ -145,6 +144,14 @@ enum adv_redirect_kind adv_redirect_path(const char *path, struct adv_redirect *
 	return *p || is_link(at) ? ADV_REDIRECT_NONE : ADV_REDIRECT_ABOVE;
 }
 
+/* Skips "-" and digits. NULL: there are none. */
+static const char *skip_number(const char *p)
+{
+	size_t digits = strspn(p + 1, "0123456789");
+
+	return digits ? p + 1 + digits : NULL;
+}
+
 const char *adv_redirect_reverse(const char *path, size_t *root_len)
 {
 	const char *p = strstr(path, ADV_SYSFS_ROOT_PREFIX);
@@ -156,10 +163,10 @@ const char *adv_redirect_reverse(const char *path, size_t *root_len)
 	digits = strspn(p, "0123456789");
 	if (!digits || p[digits] != '-')
 		return NULL;
-	p += digits + 1;
-	digits = strspn(p, "0123456789");
-	p += digits;
-	if (!digits || (*p && *p != '/'))
+	p = skip_number(p + digits);
+	if (p && *p == '-')
+		p = skip_number(p);
+	if (!p || (*p && *p != '/'))
 		return NULL;
 	*root_len = (size_t)(p - path);
 	return *p ? p : "/";

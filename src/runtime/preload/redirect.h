@@ -20,8 +20,10 @@ enum adv_redirect_kind {
 };
 
 struct adv_redirect {
-	const char *folder; /* the redirected folder, without "." and ".." and links */
-	const char *rest;   /* the remaining part of the path; may be empty */
+	/* The redirected folder, without "." and ".." and links. If there is an interface, the
+	 * folder is below that of its device. */
+	const char *folder;
+	const char *rest; /* the remaining part of the path; may be empty */
 	const char
 		*interface; /* name of the interface in a path below /sys/class/net/, else NULL */
 	size_t interface_len;

@@ -178,7 +178,7 @@ static int grow_group(struct adv_daemon *d)
 }
 
 uint32_t adv_slots_assign(struct adv_daemon *d, unsigned slot, pid_t pid, uid_t uid,
-			  const char *comm)
+			  const char *comm, const char *device)
 {
 	struct adv_slot_record *r = &d->ledger->slot[slot];
 	int error = slot == d->sockets ? grow_group(d) : 0;
@@ -196,6 +196,7 @@ uint32_t adv_slots_assign(struct adv_daemon *d, unsigned slot, pid_t pid, uid_t 
 	r->used_before = true;
 	r->opened_ms = adv_clock_ms();
 	snprintf(r->comm, sizeof(r->comm), "%s", comm);
+	snprintf(r->device, sizeof(r->device), "%s", device);
 	atomic_store_explicit(&r->owned, 1, memory_order_release);
 	return adv_group_activate(d->socket[slot]);
 }
@@ -213,14 +214,47 @@ static void leave_all(struct adv_daemon *d, unsigned slot)
 	}
 }
 
+static void add_values(const uint64_t *value, uint64_t *sum)
+{
+	for (unsigned i = 0; i < ADV_COUNTERS; i++)
+		sum[i] += value[i];
+}
+
 static void add_counters(int fd, uint64_t *sum)
 {
 	uint64_t value[ADV_COUNTERS] = {0};
 
-	if (!fd || pread(fd, value, sizeof(value), 0) < 0)
-		return;
-	for (unsigned i = 0; i < ADV_COUNTERS; i++)
-		sum[i] += value[i];
+	if (fd && pread(fd, value, sizeof(value), 0) >= 0)
+		add_values(value, sum);
+}
+
+/* Returns the record of a user's devices of a name; makes it if there is room. */
+static struct adv_device_record *find_device_record(struct adv_ledger *l, uint32_t uid,
+						    const char *name)
+{
+	for (unsigned i = 0; i < ADV_LEDGER_DEVICES; i++) {
+		struct adv_device_record *r = &l->device[i];
+
+		if (!atomic_load(&r->used)) {
+			r->uid = uid;
+			snprintf(r->name, sizeof(r->name), "%s", name);
+			atomic_store(&r->used, 1);
+		}
+		if (r->uid == uid && strcmp(r->name, name) == 0)
+			return r;
+	}
+	return NULL;
+}
+
+/* Adds the counters of a slot that is released to those of its device and of all. */
+static void keep_counters(struct adv_daemon *d, unsigned slot)
+{
+	const struct adv_slot_record *r = &d->ledger->slot[slot];
+	struct adv_device_record *device = find_device_record(d->ledger, r->uid, r->device);
+
+	if (device)
+		add_counters(d->counters[slot], device->counted);
+	add_counters(d->counters[slot], d->ledger->counted);
 }
 
 int adv_slots_make_counters(struct adv_daemon *d, unsigned slot)
@@ -248,6 +282,19 @@ void adv_slots_counters(const struct adv_daemon *d, uint64_t *value)
 	memcpy(value, d->ledger->counted, sizeof(d->ledger->counted));
 	for (unsigned i = ADV_SLOT_FIRST; i < d->sockets; i++)
 		add_counters(d->counters[i], value);
+}
+
+void adv_slots_counters_of_device(const struct adv_daemon *d, const char *device, uint64_t *value)
+{
+	const struct adv_ledger *l = d->ledger;
+
+	memset(value, 0, ADV_COUNTERS * sizeof(*value));
+	for (unsigned i = 0; i < ADV_LEDGER_DEVICES; i++)
+		if (atomic_load(&l->device[i].used) && strcmp(l->device[i].name, device) == 0)
+			add_values(l->device[i].counted, value);
+	for (unsigned i = ADV_SLOT_FIRST; i < d->sockets; i++)
+		if (strcmp(l->slot[i].device, device) == 0)
+			add_counters(d->counters[i], value);
 }
 
 void adv_slots_counters_of(const struct adv_daemon *d, unsigned slot, uint64_t *value)
@@ -299,7 +346,7 @@ void adv_slots_release(struct adv_daemon *d, unsigned slot)
 	struct adv_slot_record *r = &d->ledger->slot[slot];
 
 	if (d->counters[slot]) {
-		add_counters(d->counters[slot], d->ledger->counted);
+		keep_counters(d, slot);
 		close(d->counters[slot]);
 		d->counters[slot] = 0;
 	}

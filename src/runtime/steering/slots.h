@@ -27,7 +27,7 @@ unsigned adv_slots_choose(const struct adv_ledger *l, uid_t uid, unsigned limit,
  * socket's queued packets, and makes a new token. Returns the socket's receive buffer in bytes, or
  * 0 if the socket or the random token cannot be made (logged). */
 uint32_t adv_slots_assign(struct adv_daemon *d, unsigned slot, pid_t pid, uid_t uid,
-			  const char *comm);
+			  const char *comm, const char *device);
 
 /* Releases a slot and its blocks: leaves its multicast groups and drops its socket's queued
  * packets. */
@@ -78,6 +78,8 @@ int adv_slots_make_counters(struct adv_daemon *d, unsigned slot);
 
 /* Fills value[ADV_COUNTERS] with the sums over all slots in use and all former ones. */
 void adv_slots_counters(const struct adv_daemon *d, uint64_t *value);
+/* Fills value[ADV_COUNTERS] with the sums over the slots of devices of this name. */
+void adv_slots_counters_of_device(const struct adv_daemon *d, const char *device, uint64_t *value);
 /* Fills value[ADV_COUNTERS] with the counters of a slot in use. */
 void adv_slots_counters_of(const struct adv_daemon *d, unsigned slot, uint64_t *value);
 

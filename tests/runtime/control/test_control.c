@@ -157,8 +157,8 @@ static void slots_and_gids(void **state)
 
 	assert_true(adv_gid_table_read(adv_control_gids(c), &table));
 	assert_true(table.count == 2 && table.port_active == 1 && table.entry[0].loopback);
-	assert_int_equal(adv_control_open_slot(c, &a, why, sizeof(why)), 0);
-	assert_int_equal(adv_control_open_slot(d, &b, why, sizeof(why)), 0);
+	assert_int_equal(adv_control_open_slot(c, "adverb0", &a, why, sizeof(why)), 0);
+	assert_int_equal(adv_control_open_slot(d, "adverb0", &b, why, sizeof(why)), 0);
 	assert_int_equal(a.qpn_first, adv_qpn_of_slot(a.number));
 	assert_int_equal(a.qpn_count, ADV_SLOT_QPNS);
 	assert_int_not_equal(a.qpn_first, b.qpn_first);
@@ -187,7 +187,7 @@ static void memberships(void **state)
 	struct adv_slot s, other;
 	char why[256];
 
-	assert_int_equal(adv_control_open_slot(c, &s, why, sizeof(why)), 0);
+	assert_int_equal(adv_control_open_slot(c, "adverb0", &s, why, sizeof(why)), 0);
 	other = s;
 	other.number++;
 	assert_int_equal(adv_control_join(c, &s, &group, lo), 0);
@@ -212,7 +212,7 @@ static void reconnects(void **state)
 	struct adv_slot s;
 	char why[256];
 
-	assert_int_equal(adv_control_open_slot(c, &s, why, sizeof(why)), 0);
+	assert_int_equal(adv_control_open_slot(c, "adverb0", &s, why, sizeof(why)), 0);
 	kill((pid_t)old.worker_pid, SIGKILL);
 	/* Like a device's thread: polls, and reads all notices. */
 	for (int ms = 0; ms < PATIENCE && !(gids && pairs); ms += 10) {
@@ -237,7 +237,7 @@ static void reconnects(void **state)
 		struct adv_slot t;
 
 		kill((pid_t)status_of(c).worker_pid, SIGKILL);
-		assert_int_equal(adv_control_open_slot(c, &t, why, sizeof(why)), 0);
+		assert_int_equal(adv_control_open_slot(c, "adverb0", &t, why, sizeof(why)), 0);
 		assert_int_not_equal(t.qpn_first, s.qpn_first);
 		close(t.receive_fd);
 	}
@@ -249,7 +249,7 @@ static uint64_t out_of_sequence(struct adv_control *c)
 {
 	struct adv_counters sum;
 
-	assert_int_equal(adv_control_counters(c, &sum), 0);
+	assert_int_equal(adv_control_counters(c, NULL, &sum), 0);
 	assert_int_equal(sum.link.tx_blocked, 0);
 	return sum.engine.out_of_sequence;
 }
@@ -263,8 +263,8 @@ static void counts(void **state)
 	char why[256];
 
 	assert_int_equal(out_of_sequence(c), 0);
-	assert_int_equal(adv_control_open_slot(c, &a, why, sizeof(why)), 0);
-	assert_int_equal(adv_control_open_slot(d, &b, why, sizeof(why)), 0);
+	assert_int_equal(adv_control_open_slot(c, "adverb0", &a, why, sizeof(why)), 0);
+	assert_int_equal(adv_control_open_slot(d, "adverb0", &b, why, sizeof(why)), 0);
 	assert_int_equal(adv_control_count(c, &a, (uint64_t **)&page_a), 0);
 	assert_int_equal(adv_control_count(d, &b, (uint64_t **)&page_b), 0);
 	assert_int_equal(adv_control_count(c, &b, (uint64_t **)&page_a), EINVAL);
@@ -320,8 +320,8 @@ static void starts_another(void **state)
 	struct adv_gid_table copy;
 	char why[256];
 
-	assert_int_equal(adv_control_open_slot(c, &a, why, sizeof(why)), 0);
-	assert_int_equal(adv_control_open_slot(d, &b, why, sizeof(why)), 0);
+	assert_int_equal(adv_control_open_slot(c, "adverb0", &a, why, sizeof(why)), 0);
+	assert_int_equal(adv_control_open_slot(d, "adverb0", &b, why, sizeof(why)), 0);
 	assert_int_equal(adv_control_sender(c, &a, 4321), 0);
 	for (unsigned i = 0; i < 3; i++) {
 		struct adv_control *e;
@@ -338,7 +338,7 @@ static void starts_another(void **state)
 		}
 		assert_int_equal(status_of(c).restarts, before.restarts + i + 1);
 		assert_int_not_equal(status_of(c).worker_pid, before.worker_pid);
-		assert_int_equal(adv_control_open_slot(d, &other, why, sizeof(why)), 0);
+		assert_int_equal(adv_control_open_slot(d, "adverb0", &other, why, sizeof(why)), 0);
 		close(other.receive_fd);
 		assert_int_equal(status_of(c).slots_used, 3 + i);
 		assert_ptr_equal(adv_control_gids(c), gids);
@@ -368,7 +368,7 @@ static void gone_for_good(void **state)
 
 	/* A client determines the path of adverbd when it gets its first slot. */
 	setenv("ADVERB_DAEMON", "/nonexistent/adverbd", 1);
-	assert_int_equal(adv_control_open_slot(c, &slot, why, sizeof(why)), 0);
+	assert_int_equal(adv_control_open_slot(c, "adverb0", &slot, why, sizeof(why)), 0);
 	kill_all(c);
 	for (int ms = 0; ms < PATIENCE && !gone; ms += 10)
 		if (readable(adv_control_fd(c), 10)) {
@@ -378,7 +378,7 @@ static void gone_for_good(void **state)
 	assert_true(gone);
 	assert_int_equal(adv_control_read(c), ADV_NOTICE_GONE);
 	assert_false(readable(adv_control_fd(c), 0));
-	assert_int_equal(adv_control_open_slot(c, &slot, why, sizeof(why)), ECONNRESET);
+	assert_int_equal(adv_control_open_slot(c, "adverb0", &slot, why, sizeof(why)), ECONNRESET);
 	assert_string_equal(why, "adverbd closed the connection");
 	if (path)
 		setenv("ADVERB_DAEMON", path, 1);
@@ -402,7 +402,7 @@ static void fork_is_harmless(void **state)
 	char why[256];
 	int child, wstatus;
 
-	assert_int_equal(adv_control_open_slot(c, &s, why, sizeof(why)), 0);
+	assert_int_equal(adv_control_open_slot(c, "adverb0", &s, why, sizeof(why)), 0);
 	child = fork();
 	if (child == 0) {
 		struct adv_control *own;
@@ -410,7 +410,8 @@ static void fork_is_harmless(void **state)
 		adv_control_abandon(c);
 		close(s.receive_fd);
 		own = adv_control_connect(true, why, sizeof(why));
-		_exit(own && adv_control_open_slot(own, &s, why, sizeof(why)) == 0 ? 0 : 1);
+		_exit(own && adv_control_open_slot(own, "adverb0", &s, why, sizeof(why)) == 0 ? 0
+											      : 1);
 	}
 	assert_int_equal(waitpid(child, &wstatus, 0), child);
 	assert_true(WIFEXITED(wstatus) && WEXITSTATUS(wstatus) == 0);

@@ -100,7 +100,7 @@ def descriptors_sent(build):
 def sum_of(client, first, slot=0):
     """Returns the counters of a slot, from a position on; slot 0: the sums."""
     answer, _ = client.ask(adverbd.COUNTERS, struct.pack("=3I", first, 0, slot))
-    return struct.unpack("=27Q", answer[16:16 + 27 * 8])
+    return struct.unpack("=19Q", answer[80:80 + 19 * 8])
 
 
 def pages(build):

@@ -66,7 +66,7 @@ void node_open(struct node *n)
 	memset(n, 0, sizeof(*n));
 	sem_init(&n->completion, 0, 0);
 	n->buffer = calloc(1, NODE_BUFFER);
-	n->d = adv_device_open(&callbacks, n);
+	n->d = adv_device_open(&callbacks, n, NULL);
 	assert_non_null(n->d);
 	e = adv_device_lock(n->d);
 	n->pd = adv_pd_create(e);

@@ -233,7 +233,7 @@ static struct adv_device *open_idle(const char *plan)
 
 	atomic_store(&events_seen, 0);
 	setenv("ADVERB_FAULT", plan, 1);
-	d = adv_device_open(&callbacks, NULL);
+	d = adv_device_open(&callbacks, NULL, NULL);
 	unsetenv("ADVERB_FAULT");
 	assert_non_null(d);
 	return d;

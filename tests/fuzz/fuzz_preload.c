@@ -68,18 +68,23 @@ bool adv_sysfs_root_is(const char *path)
 	return strcmp(path, ROOT) == 0;
 }
 
-static bool is_replaced_folder(const char *name)
+static bool is_replaced_folder(const struct adv_redirect *r)
 {
-	static const char *const ours[] = {"/dev/infiniband",
-					   "/sys/class/infiniband",
-					   "/sys/class/infiniband_verbs",
-					   "/sys/devices/adverb",
-					   "/sys/devices/adverb/infiniband",
-					   "/sys/devices/adverb/infiniband_verbs"};
+	static const struct {
+		const char *folder;
+		bool of_interface;
+	} ours[] = {
+		{"/dev/infiniband", false},
+		{"/sys/class/infiniband", false},
+		{"/sys/class/infiniband_verbs", false},
+		{"/sys/devices/adverb", false},
+		{"/infiniband", true},
+		{"/infiniband_verbs", true},
+	};
 
 	for (size_t i = 0; i < ADV_ARRAY_SIZE(ours); i++)
-		if (strcmp(name, ours[i]) == 0)
-			return true;
+		if (strcmp(r->folder, ours[i].folder) == 0)
+			return !r->interface == !ours[i].of_interface;
 	return false;
 }
 
@@ -113,7 +118,7 @@ static void check_redirect(const char *path)
 		FUZZ_CHECK(strcmp(r.folder, again.folder) == 0);
 	if (kind != ADV_REDIRECT_OURS)
 		return;
-	FUZZ_CHECK(is_replaced_folder(r.folder));
+	FUZZ_CHECK(is_replaced_folder(&r));
 	/* The replaced path is no longer than the original, unless that leads through an interface.
 	 */
 	snprintf(longer, sizeof(longer), "%s/%s", r.folder, r.rest);

@@ -11,6 +11,7 @@ from cases_sysfs import keep_daemon
 from harness import Failure, case, need_tool
 
 IWARP = {"ADVERB_TRANSPORT": "iwarp"}
+PERFTESTS_OWN = ("exit status -11", "Can't produce a report")
 PERFTEST_TRIES = 4
 
 
@@ -32,13 +33,14 @@ def iwarp_pair(lab, server, client, port, seconds=60, env=None, there=()):
 
 
 def perftest_pair(lab, words, env=None):
-    """Runs a pair of perftest; returns the client's output. The client connects a second time, and crashes if the
-    server does not listen again yet: it gets more tries."""
+    """Runs a pair of perftest; returns the client's output. The client gets more tries, as it connects a second time
+    and crashes if the server does not listen again yet, and as it makes no report if other programs disturb the
+    measurement of its clock."""
     for left in reversed(range(PERFTEST_TRIES)):
         try:
             return iwarp_pair(lab, words, [*words, "127.0.0.1"], 18515, env=env)[1]
         except Failure as failure:
-            if not left or "exit status -11" not in str(failure):
+            if not left or not any(word in str(failure) for word in PERFTESTS_OWN):
                 raise
     return None
 

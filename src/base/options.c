@@ -215,8 +215,11 @@ void adv_options_prepare(struct adv_options_parser *p, const struct adv_options 
 		p->option[n] =
 			(struct argp_option){.name = "json", .key = 'j', .doc = "Write JSON"};
 	}
-	p->argp = (struct argp){
-		.options = p->option, .parser = parse_option, .args_doc = o->args, .doc = o->about};
+	/* glibc's argp leaks memory for an empty table. */
+	p->argp = (struct argp){.options = p->option->key ? p->option : NULL,
+				.parser = parse_option,
+				.args_doc = o->args,
+				.doc = o->about};
 }
 
 void adv_options_parse(const struct adv_options *o, int argc, char **argv, void *values)

@@ -452,10 +452,11 @@ size_t adv_rdmap_tx_begin(const struct adv_rdmap_stream *s, size_t from)
 void adv_rdmap_tx_damage(struct adv_rdmap_stream *s)
 {
 	struct adv_rdmap_framed *f = framed_at(s, s->framed_tail);
-	const struct iovec *last = &f->pieces[f->count - 1];
+	const struct iovec *last;
 
 	if (s->framed_tail == s->framed_head || f->damaged)
 		return;
+	last = &f->pieces[f->count - 1];
 	f->damaged = true;
 	((uint8_t *)last->iov_base)[last->iov_len - 1] ^= 1; /* the CRC, in f->added */
 }

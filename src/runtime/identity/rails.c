@@ -209,6 +209,15 @@ bool adv_rail_list_parse(struct adv_rail_list *rails, const char *text,
 
 /* ---- printing ---- */
 
+/* As adv_gid_text(), which the preloaded library does not have. */
+static const char *address_text(const struct adv_gid *gid, char text[INET6_ADDRSTRLEN])
+{
+	bool ipv4 = adv_gid_is_ipv4(gid);
+
+	return inet_ntop(ipv4 ? AF_INET : AF_INET6, gid->raw + (ipv4 ? 12 : 0), text,
+			 INET6_ADDRSTRLEN);
+}
+
 bool adv_rail_list_print(const struct adv_rail_list *rails, char *text, size_t len)
 {
 	size_t at = 0;
@@ -221,10 +230,10 @@ bool adv_rail_list_print(const struct adv_rail_list *rails, char *text, size_t l
 				       : *r->ifname	? r->ifname
 							: "*");
 		for (unsigned k = 0; k < r->address_count && at < len; k++) {
-			char one[ADV_GID_TEXT_LENGTH];
+			char one[INET6_ADDRSTRLEN];
 
 			at += (size_t)snprintf(text + at, len - at, "%s%s", k ? "+" : "",
-					       adv_gid_text(&r->address[k], one));
+					       address_text(&r->address[k], one));
 		}
 	}
 	return at < len;
